@@ -1,0 +1,1 @@
+//! What is shown: terminal text made from records.

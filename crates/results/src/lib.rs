@@ -1,0 +1,1 @@
+//! What is kept: the versioned record, the environment, the store.

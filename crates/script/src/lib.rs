@@ -1,0 +1,1 @@
+//! The pgbench language: text to program, expressions, variables, random streams. Pure.

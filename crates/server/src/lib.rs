@@ -1,0 +1,1 @@
+//! PostgreSQL as a thing we manage: find or fetch, initdb, configure, start, stop.

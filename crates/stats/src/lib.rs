@@ -1,0 +1,1 @@
+//! Samples, counters, histograms, intervals, summaries. Pure.

@@ -1,0 +1,1 @@
+//! For tests only: the fake server in virtual time, throw-away clusters.

@@ -1,0 +1,1 @@
+//! PostgreSQL's protocol as bytes in, messages out; start-up and authentication. Pure.
