@@ -1,1 +1,36 @@
-//! Samples, counters, histograms, intervals, summaries. Pure.
+//! What a run leaves behind, counted: samples, counters, histograms, intervals, summaries.
+//!
+//! Pure: no socket, file, thread, clock or terminal. The engine makes [`Sample`]s and owns the
+//! [`Recorder`]s; `results` stores what comes out of them; nothing here knows how it is shown.
+//!
+//! In reading order: a [`Sample`] is recorded by a worker's [`Recorder`], handed over each second as
+//! an [`Interval`] of [`ScriptStats`] ([`Counts`] and two [`Distribution`]s), and the intervals of a
+//! run become its [`Summary`].
+
+mod timestamp;
+
+mod sample;
+
+mod counts;
+
+mod distribution;
+
+mod v2;
+
+mod script_stats;
+
+mod recorder;
+
+mod interval;
+
+mod summary;
+
+pub use counts::{Counts, FailureCounts};
+pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
+pub use interval::Interval;
+pub use recorder::Recorder;
+pub use sample::{Ending, Failure, Sample};
+pub use script_stats::ScriptStats;
+pub use summary::Summary;
+pub use timestamp::Timestamp;
+pub use v2::DecodeError;

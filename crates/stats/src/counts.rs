@@ -1,0 +1,121 @@
+//! How many transactions there were and how they ended.
+//! Not how long they took: that is `distribution`. Filled by the recorder, merged upward, stored as is.
+
+use crate::{Ending, Failure};
+
+/// Transactions by ending, plus how many were late and how much was retried.
+///
+/// `scheduled = succeeded + failed.total() + skipped + unfinished`, see [`Counts::check`].
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All transactions whose turn came, however they ended.
+    pub scheduled: u64,
+    /// Those that did all their script asked.
+    pub succeeded: u64,
+    /// Those that an error ended.
+    pub failed: FailureCounts,
+    /// Those not run because they would have been too late.
+    pub skipped: u64,
+    /// Those still under way when the run ended.
+    pub unfinished: u64,
+    /// The succeeded ones whose response time was above the latency limit.
+    pub late: u64,
+    /// Those tried more than once, whether they succeeded in the end or not.
+    pub retried: u64,
+    /// All tries after the first ones.
+    pub retries: u64,
+}
+
+/// Failed transactions by kind of error.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct FailureCounts {
+    /// SQLSTATE 40001.
+    pub serialization: u64,
+    /// SQLSTATE 40P01.
+    pub deadlock: u64,
+    /// Everything else.
+    pub other: u64,
+}
+
+impl FailureCounts {
+    /// Failed transactions of every kind.
+    pub fn total(&self) -> u64 {
+        let FailureCounts { serialization, deadlock, other } = *self;
+        serialization + deadlock + other
+    }
+
+    /// Adds `other` to `self`.
+    pub fn merge(&mut self, other: &FailureCounts) {
+        let FailureCounts { serialization, deadlock, other } = *other;
+        self.serialization += serialization;
+        self.deadlock += deadlock;
+        self.other += other;
+    }
+}
+
+impl Counts {
+    /// Counts one transaction. `late` is asked of succeeded ones only.
+    #[inline]
+    pub(crate) fn count(&mut self, ending: Ending, tries: u32, late: bool) {
+        self.scheduled += 1;
+        match ending {
+            Ending::Succeeded => {
+                self.succeeded += 1;
+                self.late += u64::from(late);
+            }
+            Ending::Failed(Failure::Serialization) => self.failed.serialization += 1,
+            Ending::Failed(Failure::Deadlock) => self.failed.deadlock += 1,
+            Ending::Failed(Failure::Other) => self.failed.other += 1,
+            Ending::Skipped => self.skipped += 1,
+            Ending::Unfinished => self.unfinished += 1,
+        }
+        // As pgbench 15 and later count them: for failed transactions too.
+        if tries > 1 {
+            self.retried += 1;
+            self.retries += u64::from(tries - 1);
+        }
+    }
+
+    /// Adds `other` to `self`, and checks that nothing was lost on either side.
+    ///
+    /// # Panics
+    /// If a transaction is missing, see [`Counts::check`].
+    pub fn merge(&mut self, other: &Counts) {
+        other.check();
+        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries } = *other;
+        self.scheduled += scheduled;
+        self.succeeded += succeeded;
+        self.failed.merge(&failed);
+        self.skipped += skipped;
+        self.unfinished += unfinished;
+        self.late += late;
+        self.retried += retried;
+        self.retries += retries;
+        self.check();
+    }
+
+    /// Whether every scheduled transaction has exactly one ending. For counts that come from outside,
+    /// such as a stored record; large numbers that do not add up do not overflow either.
+    pub fn is_balanced(&self) -> bool {
+        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries } = *self;
+        let FailureCounts { serialization, deadlock, other } = failed;
+        let ended: u128 = [succeeded, serialization, deadlock, other, skipped, unfinished]
+            .iter()
+            .map(|&n| u128::from(n))
+            .sum();
+        ended == u128::from(scheduled) && late <= succeeded && retried <= scheduled && retried <= retries
+    }
+
+    /// Asserts that no transaction disappeared.
+    ///
+    /// # Panics
+    /// If the counts are not balanced: `scheduled = succeeded + failed + skipped + unfinished`,
+    /// `late ≤ succeeded`, `retried ≤ scheduled` and `retried ≤ retries`.
+    pub fn check(&self) {
+        assert!(
+            self.is_balanced(),
+            "a transaction was lost or counted twice: \
+             scheduled must equal succeeded + failed + skipped + unfinished in {self:?}"
+        );
+    }
+}

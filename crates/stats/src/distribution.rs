@@ -1,0 +1,219 @@
+//! How long things took: an HDR histogram for the quantiles, exact integers for everything else.
+//! Not a list of values, and not a sketch that cuts tails: a value beyond the histogram's range is
+//! clamped there, counted in `overflow`, and exact in `max`. Filled by the recorder.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::timestamp::saturating_nanos;
+use crate::v2::{self, DecodeError};
+
+/// The longest latency that the histogram tells apart: 24 hours, in nanoseconds.
+pub const HIGHEST_TRACKED_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
+
+/// Decimal digits that quantiles are true to.
+pub(crate) const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// A distribution of latencies in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    histogram: Histogram<u64>,
+    moments: Moments,
+}
+
+/// What is known of a distribution exactly, without its histogram.
+///
+/// `min_ns` is `u64::MAX` and `max_ns` 0 while `count` is 0, so that merging needs no special case.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Moments {
+    /// Number of values.
+    pub count: u64,
+    /// Their sum.
+    pub sum_ns: u128,
+    /// The sum of their squares; saturates, for values that no run produces (10¹⁰ of a whole day).
+    pub sum_of_squares_ns2: u128,
+    /// The smallest value.
+    pub min_ns: u64,
+    /// The largest value, exact even beyond the histogram's range.
+    pub max_ns: u64,
+    /// Values above [`HIGHEST_TRACKED_NS`].
+    pub overflow: u64,
+}
+
+impl Default for Moments {
+    fn default() -> Moments {
+        Moments { count: 0, sum_ns: 0, sum_of_squares_ns2: 0, min_ns: u64::MAX, max_ns: 0, overflow: 0 }
+    }
+}
+
+impl Moments {
+    #[inline]
+    pub(crate) fn record(&mut self, value_ns: u64) {
+        let wide = u128::from(value_ns);
+        self.count += 1;
+        self.sum_ns += wide;
+        self.sum_of_squares_ns2 = self.sum_of_squares_ns2.saturating_add(wide * wide);
+        self.min_ns = self.min_ns.min(value_ns);
+        self.max_ns = self.max_ns.max(value_ns);
+        self.overflow += u64::from(value_ns > HIGHEST_TRACKED_NS);
+    }
+
+    fn merge(&mut self, other: &Moments) {
+        let Moments { count, sum_ns, sum_of_squares_ns2, min_ns, max_ns, overflow } = *other;
+        self.count += count;
+        self.sum_ns += sum_ns;
+        self.sum_of_squares_ns2 = self.sum_of_squares_ns2.saturating_add(sum_of_squares_ns2);
+        self.min_ns = self.min_ns.min(min_ns);
+        self.max_ns = self.max_ns.max(max_ns);
+        self.overflow += overflow;
+    }
+
+    /// Σ(x−q)² with q the integer part of the mean, without leaving the integers, where subtracting
+    /// two large sums of squares would leave only rounding noise. With Σx = nq + r it is
+    /// Σx² − q(Σx + r), and the variance is that over n, less (r/n)² (the shift theorem).
+    #[allow(clippy::cast_precision_loss)] // the results are estimates of a spread, not counts
+    fn variance_ns2(&self) -> Option<f64> {
+        let count = u128::from(self.count);
+        let quotient = self.sum_ns.checked_div(count)?;
+        let remainder = self.sum_ns % count;
+        let around_quotient = self
+            .sum_of_squares_ns2
+            .saturating_sub(quotient.saturating_mul(self.sum_ns.saturating_add(remainder)));
+        let shift = remainder as f64 / count as f64;
+        Some((around_quotient as f64 / count as f64 - shift * shift).max(0.0))
+    }
+}
+
+impl Default for Distribution {
+    fn default() -> Distribution {
+        Distribution::new()
+    }
+}
+
+impl PartialEq for Distribution {
+    fn eq(&self, other: &Distribution) -> bool {
+        let Distribution { histogram, moments } = other;
+        self.moments == *moments && self.histogram == *histogram
+    }
+}
+
+impl Eq for Distribution {}
+
+impl Distribution {
+    /// A distribution of nothing yet; takes some 300 kB.
+    pub fn new() -> Distribution {
+        let histogram = Histogram::new_with_bounds(1, HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS)
+            .expect("the bounds are constants that the histogram accepts");
+        Distribution { histogram, moments: Moments::default() }
+    }
+
+    /// Records one value. Nothing is too long: see [`Distribution::overflow`].
+    pub fn record(&mut self, value: Duration) {
+        self.record_ns(saturating_nanos(value));
+    }
+
+    /// Records one value in nanoseconds. Does not allocate.
+    #[inline]
+    pub fn record_ns(&mut self, value_ns: u64) {
+        self.moments.record(value_ns);
+        self.histogram.saturating_record(value_ns.min(HIGHEST_TRACKED_NS));
+    }
+
+    /// Adds all values of `other`.
+    pub fn merge(&mut self, other: &Distribution) {
+        let Distribution { histogram, moments } = other;
+        self.moments.merge(moments);
+        self.histogram.add(histogram).expect("all histograms have the same bounds");
+    }
+
+    /// Number of values.
+    pub fn count(&self) -> u64 {
+        self.moments.count
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.moments.count == 0
+    }
+
+    /// Everything exact in one piece; for storing.
+    pub fn moments(&self) -> Moments {
+        self.moments
+    }
+
+    /// The arithmetic mean, from exact sums.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean_ns(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.moments.sum_ns as f64 / self.moments.count as f64)
+    }
+
+    /// The standard deviation of these values (of the population, as pgbench's), from exact sums.
+    pub fn stddev_ns(&self) -> Option<f64> {
+        self.moments.variance_ns2().map(f64::sqrt)
+    }
+
+    /// The smallest value, exact.
+    pub fn min_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.moments.min_ns)
+    }
+
+    /// The largest value, exact, also beyond the histogram's range.
+    pub fn max_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.moments.max_ns)
+    }
+
+    /// The smallest value that at least the share `q` of the values does not exceed, true to three
+    /// digits, never outside of `min_ns ..= max_ns`. `q` is clamped to 0 ..= 1.
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        if q >= 1.0 {
+            return self.max_ns();
+        }
+        let value_ns = self.histogram.value_at_quantile(q.max(0.0));
+        Some(value_ns.clamp(self.moments.min_ns, self.moments.max_ns))
+    }
+
+    /// Values that were longer than [`HIGHEST_TRACKED_NS`].
+    pub fn overflow(&self) -> u64 {
+        self.moments.overflow
+    }
+
+    /// Back to nothing, keeping the memory; free when there is nothing to forget.
+    pub fn clear(&mut self) {
+        if !self.is_empty() {
+            self.histogram.reset();
+            self.moments = Moments::default();
+        }
+    }
+
+    /// The histogram in HdrHistogram's V2 encoding, not compressed. It does not carry the exact sums;
+    /// store [`Distribution::moments`] beside it.
+    pub fn encode_v2(&self) -> Vec<u8> {
+        v2::encode(&self.histogram)
+    }
+
+    /// A distribution from an encoded histogram alone: quantiles as before, everything else estimated
+    /// from the buckets.
+    ///
+    /// # Errors
+    /// If the bytes are not a V2 histogram with this crate's bounds.
+    pub fn decode_v2(bytes: &[u8]) -> Result<Distribution, DecodeError> {
+        let _ = bytes;
+        v2::decode(bytes).map(|(histogram, moments)| Distribution { histogram, moments })
+    }
+
+    /// A distribution exactly as it was: from its encoded histogram and its moments.
+    ///
+    /// # Errors
+    /// If the bytes are not a V2 histogram with this crate's bounds, or the two do not belong together.
+    pub fn decode_v2_with(bytes: &[u8], moments: Moments) -> Result<Distribution, DecodeError> {
+        let (histogram, estimated) = v2::decode(bytes)?;
+        if estimated.count != moments.count {
+            return Err(DecodeError::OtherCount { histogram: estimated.count, moments: moments.count });
+        }
+        Ok(Distribution { histogram, moments })
+    }
+}

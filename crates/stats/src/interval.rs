@@ -1,0 +1,57 @@
+//! A stretch of time with the statistics of every script in it; what a recorder hands over each second.
+//! Intervals of several workers, or of several seconds, merge into one. The engine collects them,
+//! `results` stores them.
+
+use crate::{ScriptStats, Timestamp};
+
+/// The statistics of the transactions that ended between `start` and `end`, per script of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// Where it begins.
+    pub start: Timestamp,
+    /// Where it ends.
+    pub end: Timestamp,
+    /// One entry per script of the plan, in the plan's order.
+    pub scripts: Vec<ScriptStats>,
+}
+
+impl Interval {
+    /// An empty interval for that many scripts; takes some 600 kB per script.
+    pub fn new(scripts: usize) -> Interval {
+        Interval { start: Timestamp::ZERO, end: Timestamp::ZERO, scripts: vec![ScriptStats::new(); scripts] }
+    }
+
+    /// Adds `other`: its statistics to ours script by script, and its time to ours.
+    /// An interval that is as [`Interval::new`] made it takes the times of `other`.
+    ///
+    /// # Panics
+    /// If the numbers of scripts differ, or a transaction was lost on either side.
+    pub fn merge(&mut self, other: &Interval) {
+        let Interval { start, end, scripts } = other;
+        assert_eq!(self.scripts.len(), scripts.len(), "only intervals of the same scripts can be merged");
+        if self.start == Timestamp::ZERO && self.end == Timestamp::ZERO {
+            (self.start, self.end) = (*start, *end);
+        } else {
+            self.start = self.start.min(*start);
+            self.end = self.end.max(*end);
+        }
+        for (ours, theirs) in self.scripts.iter_mut().zip(scripts) {
+            ours.merge(theirs);
+        }
+    }
+
+    /// The statistics of all scripts together.
+    pub fn total(&self) -> ScriptStats {
+        let mut total = ScriptStats::new();
+        self.scripts.iter().for_each(|script| total.merge(script));
+        total
+    }
+
+    /// Back to an empty interval at the epoch, keeping the memory for the next use.
+    /// Costs nothing when it is empty already.
+    pub fn clear(&mut self) {
+        let Interval { start, end, scripts } = self;
+        (*start, *end) = (Timestamp::ZERO, Timestamp::ZERO);
+        scripts.iter_mut().for_each(ScriptStats::clear);
+    }
+}

@@ -1,0 +1,59 @@
+//! The statistics of one script (or of all together): how many, and how long.
+//! It is the unit that recorders fill, intervals carry and summaries add up.
+
+use crate::{Counts, Distribution};
+
+/// Counts of all transactions, and the latencies of the succeeded ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScriptStats {
+    /// How many transactions, by ending.
+    pub counts: Counts,
+    /// Response times, from scheduled to finished, of the succeeded transactions.
+    pub response: Distribution,
+    /// Service times, from started to finished, of the succeeded transactions.
+    pub service: Distribution,
+}
+
+impl ScriptStats {
+    /// Statistics of nothing yet.
+    pub fn new() -> ScriptStats {
+        ScriptStats::default()
+    }
+
+    /// Adds `other` to `self`.
+    ///
+    /// # Panics
+    /// If a transaction was lost on either side, see [`ScriptStats::check`].
+    pub fn merge(&mut self, other: &ScriptStats) {
+        other.check();
+        let ScriptStats { counts, response, service } = other;
+        self.counts.merge(counts);
+        self.response.merge(response);
+        self.service.merge(service);
+        self.check();
+    }
+
+    /// Back to nothing, keeping the memory.
+    pub fn clear(&mut self) {
+        let ScriptStats { counts, response, service } = self;
+        *counts = Counts::default();
+        response.clear();
+        service.clear();
+    }
+
+    /// Asserts that every transaction has one ending and every succeeded one both its latencies.
+    ///
+    /// # Panics
+    /// If not: that is a mistake in this program, never of a user or a server.
+    pub fn check(&self) {
+        self.counts.check();
+        assert!(
+            self.response.count() == self.counts.succeeded && self.service.count() == self.counts.succeeded,
+            "each succeeded transaction must have one response and one service time: \
+             {} succeeded, {} response times, {} service times",
+            self.counts.succeeded,
+            self.response.count(),
+            self.service.count()
+        );
+    }
+}
