@@ -1,1 +1,28 @@
-//! The pgbench language: text to program, expressions, variables, random streams. Pure.
+//! The pgbench language: text to program, expressions, variables, random streams. Pure: no socket, file, clock or
+//! terminal; nothing here prints. The engine runs what this crate parses; the command line shows its errors.
+//!
+//! Reading order: a script's text goes through [`parse`] (`scan`, `meta`, `expression`) and becomes a [`Program`]
+//! of [`Command`]s. At run time `Set::expression` is evaluated in a [`Scope`], and `Sql` is written to the wire
+//! with the values of a client's [`Variables`].
+
+mod error;
+mod expression;
+mod hash;
+mod permute;
+mod program;
+mod random;
+mod sql;
+mod symbols;
+mod value;
+mod variables;
+
+pub use error::{EvaluationError, ParseError};
+pub use expression::{Expression, Scope};
+pub use hash::{hash_fnv1a, hash_murmur2};
+pub use permute::permute;
+pub use program::{Command, CommandKind, Program, Set, Sleep, parse};
+pub use random::Random;
+pub use sql::{PARAMETERS_MAX, Sql};
+pub use symbols::{Slot, Symbols};
+pub use value::Value;
+pub use variables::Variables;

@@ -1,0 +1,128 @@
+//! The random streams of pgbench 15 and newer, bit for bit: xoroshiro128** seeded by splitmix64, and the
+//! distributions made of it. The owner keeps one stream per client and per purpose; copying a stream keeps its state,
+//! which is how a retried transaction gets the same draws again. Nothing here knows the time.
+
+use std::f64::consts::PI;
+
+/// One stream of random numbers. Cheap to copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Random {
+    state: [u64; 2],
+}
+
+impl Random {
+    /// The stream of this seed. Every seed gives a usable stream.
+    pub fn from_seed(seed: u64) -> Self {
+        let mut seed = seed;
+        let state = [splitmix64(&mut seed), splitmix64(&mut seed)];
+        // The generator would never leave zero.
+        if state == [0, 0] {
+            return Self { state: [0x5851_f42d_4c95_7f2d, 0x1405_7b7e_f767_814f] };
+        }
+        Self { state }
+    }
+
+    /// The next 64 bits (xoroshiro128**, Blackman and Vigna 2018).
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        let [first, second] = self.state;
+        let mixed = first ^ second;
+        self.state = [first.rotate_left(24) ^ mixed ^ (mixed << 16), mixed.rotate_left(37)];
+        first.wrapping_mul(5).rotate_left(7).wrapping_mul(9)
+    }
+
+    /// Uniform in [0, 1), 52 bits of it.
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "52 bits fit")]
+    pub fn next_f64(&mut self) -> f64 {
+        (self.next_u64() >> 12) as f64 / (1_u64 << 52) as f64
+    }
+
+    /// Uniform in 0..=`last`. Nothing is drawn for a `last` of 0.
+    #[inline]
+    pub fn range(&mut self, last: u64) -> u64 {
+        let Some(highest_bit) = last.checked_ilog2() else { return 0 };
+        loop {
+            let draw = self.next_u64() >> (63 - highest_bit);
+            if draw <= last {
+                return draw;
+            }
+        }
+    }
+
+    /// Uniform in `low..=high`, which must not be empty.
+    #[inline]
+    pub fn integer(&mut self, low: i64, high: i64) -> i64 {
+        debug_assert!(low <= high, "empty range {low}..={high}");
+        low.wrapping_add_unsigned(self.range(high.wrapping_sub(low).cast_unsigned()))
+    }
+
+    /// In `low..=high`, less and less likely upwards; `parameter` > 0 says how fast.
+    pub fn exponential(&mut self, low: i64, high: i64, parameter: f64) -> i64 {
+        let cut = (-parameter).exp();
+        let uniform = 1.0 - self.next_f64();
+        let unit = -(cut + (1.0 - cut) * uniform).ln() / parameter;
+        spread(low, high, unit)
+    }
+
+    /// In `low..=high`, a normal distribution around the middle, cut off at `parameter` ≥ 2 standard deviations.
+    pub fn gaussian(&mut self, low: i64, high: i64, parameter: f64) -> i64 {
+        let unit = loop {
+            let normal = self.normal();
+            if -parameter <= normal && normal < parameter {
+                break (normal + parameter) / (parameter * 2.0);
+            }
+        };
+        spread(low, high, unit)
+    }
+
+    /// In `low..=high`, the k-th value with a probability proportional to k^−`parameter` (between 1.001 and 1000).
+    /// Nothing is drawn for a single value. (Devroye 1986, "Non-Uniform Random Variate Generation", p. 550.)
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as pgbench, x ≤ count")]
+    pub fn zipfian(&mut self, low: i64, high: i64, parameter: f64) -> i64 {
+        let count = high.wrapping_sub(low).wrapping_add(1);
+        if count <= 1 {
+            return low;
+        }
+        let base = 2.0_f64.powf(parameter - 1.0);
+        loop {
+            let first = self.next_f64();
+            let second = self.next_f64();
+            let x = first.powf(-1.0 / (parameter - 1.0)).floor();
+            let t = (1.0 + 1.0 / x).powf(parameter - 1.0);
+            if second * x * (t - 1.0) / (base - 1.0) <= t / base && x <= count as f64 {
+                return low.wrapping_sub(1).wrapping_add(x as i64);
+            }
+        }
+    }
+
+    /// Time to the next arrival of a Poisson process, in whole microseconds.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "never negative; saturates")]
+    pub fn poisson_delay_us(&mut self, mean_us: f64) -> u64 {
+        let uniform = 1.0 - self.next_f64();
+        (-uniform.ln() * mean_us + 0.5) as u64
+    }
+
+    /// A standard normal draw (Box and Muller 1958); the second of the pair is thrown away, as pgbench does.
+    fn normal(&mut self) -> f64 {
+        let radius = 1.0 - self.next_f64();
+        let angle = 1.0 - self.next_f64();
+        (-2.0 * radius.ln()).sqrt() * (2.0 * PI * angle).sin()
+    }
+}
+
+/// Takes [0, 1) to `low..=high`.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as pgbench")]
+fn spread(low: i64, high: i64, unit: f64) -> i64 {
+    let count = high.wrapping_sub(low).wrapping_add(1);
+    low.wrapping_add((count as f64 * unit) as i64)
+}
+
+/// One output of splitmix64 (Steele, Lea and Flood 2014).
+fn splitmix64(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

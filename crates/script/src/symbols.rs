@@ -1,0 +1,105 @@
+//! Names of variables and the slots that stand for them. All scripts of a run share one table, so that a client's
+//! variables are an array and no name is looked up while the load runs. Filled by the parser and by whoever sets
+//! variables from outside (`-D`, `scale`, …); it holds no values.
+
+use std::collections::HashMap;
+
+/// The place of one variable in every client's [`Variables`](crate::Variables).
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u32);
+
+impl Slot {
+    /// The position in an array with one entry per symbol.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Interner of variable names.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    names: Vec<Box<str>>,
+    slots: HashMap<Box<str>, Slot>,
+}
+
+impl Symbols {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The slot of `name`, made if it is new. The name is taken as it is; see [`Symbols::is_valid_name`].
+    pub fn intern(&mut self, name: &str) -> Slot {
+        if let Some(&slot) = self.slots.get(name) {
+            return slot;
+        }
+        let slot =
+            Slot(u32::try_from(self.names.len()).expect("fewer than four milliards of variable names"));
+        self.names.push(name.into());
+        self.slots.insert(name.into(), slot);
+        slot
+    }
+
+    /// The slot of `name`, if any script or definition has mentioned it.
+    pub fn lookup(&self, name: &str) -> Option<Slot> {
+        self.slots.get(name).copied()
+    }
+
+    /// The name behind a slot of this table.
+    pub fn name(&self, slot: Slot) -> &str {
+        &self.names[slot.index()]
+    }
+
+    /// Number of names.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether no name was interned.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Whether a variable may be called so: a letter, an underscore or any byte from 0x80 first, then also digits.
+    pub fn is_valid_name(name: &str) -> bool {
+        name.as_bytes().first().is_some_and(|&byte| is_name_start(byte)) && name.bytes().all(is_name_byte)
+    }
+}
+
+/// Whether a variable's name may begin with this byte.
+pub(crate) fn is_name_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// Whether a variable's name may contain this byte.
+pub(crate) fn is_name_byte(byte: u8) -> bool {
+    is_name_start(byte) || byte.is_ascii_digit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_its_slot() {
+        let mut symbols = Symbols::new();
+        let aid = symbols.intern("aid");
+        let bid = symbols.intern("bid");
+        assert_ne!(aid, bid);
+        assert_eq!(symbols.intern("aid"), aid);
+        assert_eq!(symbols.lookup("bid"), Some(bid));
+        assert_eq!(symbols.lookup("BID"), None);
+        assert_eq!(symbols.name(aid), "aid");
+        assert_eq!(symbols.len(), 2);
+    }
+
+    #[test]
+    fn names_begin_with_a_letter_an_underscore_or_a_high_byte() {
+        for name in ["a", "_", "é", "a1", "été_2"] {
+            assert!(Symbols::is_valid_name(name), "{name}");
+        }
+        for name in ["", "1a", "a-b", "a b", "$1"] {
+            assert!(!Symbols::is_valid_name(name), "{name}");
+        }
+    }
+}
