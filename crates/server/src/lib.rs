@@ -1,1 +1,27 @@
 //! PostgreSQL as a thing we manage: find or fetch, initdb, configure, start, stop.
+//!
+//! [`obtain`] finds the programs or fetches them, [`Server::start`] makes a data directory and runs them, and
+//! whatever ends the process that asked, the server and its data go with it: by [`Drop`], by a guard process
+//! once a killed owner is gone, and by [`sweep`] at the next start. Servers that are to stay have a name
+//! ([`named`]). Nothing here prints, exits or reads the environment except [`Environment::of_process`].
+
+mod error;
+mod facts;
+mod fetch;
+mod installation;
+mod locations;
+pub mod named;
+mod running;
+mod settings;
+mod sweep;
+mod version;
+
+pub use error::ServerError;
+pub use facts::{Build, Facts, facts};
+pub use fetch::FetchProgress;
+pub use installation::{Installation, Origin, obtain, update};
+pub use locations::{Environment, Locations};
+pub use running::{Server, ServerOptions};
+pub use settings::Setting;
+pub use sweep::{Swept, sweep};
+pub use version::{Major, Version, Wanted};

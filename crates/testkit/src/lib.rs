@@ -1,1 +1,3 @@
 //! For tests only: the fake server in virtual time, throw-away clusters.
+
+pub mod cluster;
