@@ -1,0 +1,14 @@
+//! What the server says: the decoder that finds messages in bytes, the messages, and the bodies that are read
+//! only on demand (rows, errors). Knows nothing of who asked what: that is the client's state.
+
+mod decoder;
+mod error;
+mod message;
+mod rows;
+mod sqlstate;
+
+pub use decoder::Decoder;
+pub use error::{ErrorFields, ServerError};
+pub use message::{Authentication, CommandTag, CopyFormat, Mechanisms, Message, TransactionStatus};
+pub use rows::{Columns, DataRow, Field, Fields, ParameterTypes, RowDescription};
+pub use sqlstate::SqlState;

@@ -1,0 +1,94 @@
+//! SQLSTATE codes: five characters that say what went wrong, in every language and version alike.
+//! The named ones are those that pgmeter acts on; the manual's appendix "PostgreSQL Error Codes" has all.
+
+use std::fmt;
+
+/// An error code of the server.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SqlState([u8; 5]);
+
+impl SqlState {
+    /// The transaction could not be serialized; a retry may succeed.
+    pub const SERIALIZATION_FAILURE: SqlState = SqlState(*b"40001");
+    /// The transaction was the victim of a deadlock; a retry may succeed.
+    pub const DEADLOCK_DETECTED: SqlState = SqlState(*b"40P01");
+    /// No such table, view or sequence.
+    pub const UNDEFINED_TABLE: SqlState = SqlState(*b"42P01");
+    /// No such column.
+    pub const UNDEFINED_COLUMN: SqlState = SqlState(*b"42703");
+    /// No such object of another kind (tablespace, role, …).
+    pub const UNDEFINED_OBJECT: SqlState = SqlState(*b"42704");
+    /// A table of this name exists.
+    pub const DUPLICATE_TABLE: SqlState = SqlState(*b"42P07");
+    /// A statement is not SQL.
+    pub const SYNTAX_ERROR: SqlState = SqlState(*b"42601");
+    /// The role may not do this.
+    pub const INSUFFICIENT_PRIVILEGE: SqlState = SqlState(*b"42501");
+    /// An earlier statement of the transaction failed.
+    pub const IN_FAILED_SQL_TRANSACTION: SqlState = SqlState(*b"25P02");
+    /// The server does not let this role in: unknown, or no line of `pg_hba.conf` fits.
+    pub const INVALID_AUTHORIZATION_SPECIFICATION: SqlState = SqlState(*b"28000");
+    /// Wrong password.
+    pub const INVALID_PASSWORD: SqlState = SqlState(*b"28P01");
+    /// No such database.
+    pub const INVALID_CATALOG_NAME: SqlState = SqlState(*b"3D000");
+    /// The server's disk is full.
+    pub const DISK_FULL: SqlState = SqlState(*b"53100");
+    /// The server is out of memory.
+    pub const OUT_OF_MEMORY: SqlState = SqlState(*b"53200");
+    /// No connection slot is free.
+    pub const TOO_MANY_CONNECTIONS: SqlState = SqlState(*b"53300");
+    /// A statement was cancelled, by request or by a timeout.
+    pub const QUERY_CANCELED: SqlState = SqlState(*b"57014");
+    /// The server is shutting down.
+    pub const ADMIN_SHUTDOWN: SqlState = SqlState(*b"57P01");
+    /// Another server process crashed.
+    pub const CRASH_SHUTDOWN: SqlState = SqlState(*b"57P02");
+    /// The server is starting, stopping or recovering.
+    pub const CANNOT_CONNECT_NOW: SqlState = SqlState(*b"57P03");
+    /// What a server that names no code is taken to have said.
+    pub const INTERNAL_ERROR: SqlState = SqlState(*b"XX000");
+
+    /// From the five bytes of an error's `C` field; anything else than five ASCII letters and digits is none.
+    pub fn from_bytes(bytes: &[u8]) -> Option<SqlState> {
+        let code: [u8; 5] = bytes.try_into().ok()?;
+        code.iter().all(u8::is_ascii_alphanumeric).then_some(SqlState(code))
+    }
+
+    /// The five characters.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("XX000")
+    }
+
+    /// The first two characters: the class of the error.
+    pub fn class(&self) -> &str {
+        &self.as_str()[..2]
+    }
+}
+
+impl fmt::Display for SqlState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for SqlState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_letters_and_digits_are_a_code_and_nothing_else_is() {
+        assert_eq!(SqlState::from_bytes(b"40P01"), Some(SqlState::DEADLOCK_DETECTED));
+        assert_eq!(SqlState::from_bytes(b"40P0"), None);
+        assert_eq!(SqlState::from_bytes(b"40P011"), None);
+        assert_eq!(SqlState::from_bytes(b"40\xffP1"), None);
+        assert_eq!(SqlState::UNDEFINED_TABLE.class(), "42");
+        assert_eq!(SqlState::UNDEFINED_TABLE.to_string(), "42P01");
+    }
+}

@@ -1,0 +1,67 @@
+//! What is wrong when bytes are not PostgreSQL's protocol. Made by the decoder and by the message bodies when
+//! they are read; a connection that gave one of these is of no further use.
+
+use std::fmt;
+
+/// The bytes received are not what the protocol allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolError {
+    /// The length word of a message is below 4 or above what the kind of message may have.
+    Length {
+        /// The message's type byte.
+        tag: u8,
+        /// The length as sent, which counts itself.
+        length: u32,
+    },
+    /// No message of the server begins with this byte.
+    UnknownMessage {
+        /// The byte found where a message's type was expected.
+        tag: u8,
+    },
+    /// The message's body does not have the parts that the protocol manual gives it.
+    Malformed {
+        /// The message's name in the protocol manual.
+        message: &'static str,
+    },
+    /// An error without a length, which a server sends when it cannot start a process for the connection.
+    UnframedError,
+    /// The columns of a row were asked for, but rows are skipped unless `Decoder::keep_rows` says otherwise.
+    RowNotKept,
+}
+
+impl std::error::Error for ProtocolError {}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            ProtocolError::Length { tag, length } => {
+                write!(formatter, "a message of type {} claims an impossible length of {length} bytes", Tag(tag))
+            }
+            ProtocolError::UnknownMessage { tag } => {
+                write!(formatter, "no PostgreSQL message begins with {}", Tag(tag))
+            }
+            ProtocolError::Malformed { message } => {
+                write!(formatter, "the body of a {message} message is not as the protocol has it")
+            }
+            ProtocolError::UnframedError => formatter.write_str(
+                "the server could not start a process for the connection (its log says why: memory, or a limit of processes)",
+            ),
+            ProtocolError::RowNotKept => {
+                formatter.write_str("the columns of a row were asked for, but its bytes were skipped")
+            }
+        }
+    }
+}
+
+/// A type byte as a reader can recognise it: the character where there is one, the number where not.
+struct Tag(u8);
+
+impl fmt::Display for Tag {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_ascii_graphic() {
+            write!(formatter, "'{}'", char::from(self.0))
+        } else {
+            write!(formatter, "byte 0x{:02x}", self.0)
+        }
+    }
+}
