@@ -1,0 +1,35 @@
+//! Where a server listens, after names have been looked up: what a socket connects to.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A place to connect to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// The path of a Unix socket, `.s.PGSQL.<port>` included.
+    Unix(PathBuf),
+    /// A TCP address, with the host's name as the user gave it.
+    Tcp {
+        /// For messages (and, one day, certificates).
+        host: String,
+        /// Where to connect.
+        address: SocketAddr,
+    },
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => write!(formatter, "socket {}", path.display()),
+            Address::Tcp { host, address } => {
+                let ip = address.ip().to_string();
+                if *host == ip {
+                    write!(formatter, "host {host}, port {}", address.port())
+                } else {
+                    write!(formatter, "host {host} ({ip}), port {}", address.port())
+                }
+            }
+        }
+    }
+}
