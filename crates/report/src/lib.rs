@@ -1,1 +1,12 @@
-//! What is shown: terminal text made from records.
+//! What is shown: terminal text made from records, and the line per second while a run goes on.
+//!
+//! Pure: it returns strings, and `cli` decides where they go. What is stored does not depend on it.
+//!
+//! In reading order: [`text`] makes the summary of a run, [`live_line`] the progress.
+
+mod live;
+
+mod text;
+
+pub use live::{LiveSample, Phase, live_line};
+pub use text::{TextStyle, text};

@@ -1,1 +1,42 @@
-//! What is kept: the versioned record, the environment, the store.
+//! What is kept of a run: the versioned [`Record`], how it is written and read, and the environment.
+//!
+//! The engine's outcome comes in as `stats` values and leaves as one JSON document with the names of
+//! `docs/record.md`, in microseconds and seconds. `cli` fills and writes records, `report` shows them.
+//!
+//! In reading order: the [`Record`] holds the [`Plan`] (what was asked), the [`Environment`] (where it
+//! ran), the [`Summary`] and the [`Interval`]s (what was measured). [`SafeText`] keeps passwords out of
+//! all of it. [`calendar`] reads the calendar, [`Host::detect`] reads the host; nothing else here does.
+
+mod record;
+
+mod plan;
+
+mod environment;
+
+mod host;
+
+mod summary;
+
+mod intervals;
+
+mod safe_text;
+
+pub mod calendar;
+
+mod check;
+
+mod write;
+
+mod read;
+
+mod error;
+
+pub use calendar::UtcTime;
+pub use environment::{BuildFingerprint, Environment, ServerFacts, Settings};
+pub use error::ResultsError;
+pub use host::Host;
+pub use intervals::{EncodedDistribution, Interval, IntervalScript};
+pub use plan::{Connection, Limit, Plan, Protocol, Script};
+pub use record::{Measured, Record, SCHEMA_VERSION, Status};
+pub use safe_text::SafeText;
+pub use summary::{Counts, Failures, Latency, ScriptSummary, Summary};

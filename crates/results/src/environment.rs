@@ -1,0 +1,94 @@
+//! Where a run took place: the client's host, and the server's own account of itself.
+//! Nothing here asks a server: its facts are handed in as data by whoever holds a session.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Host, SafeText};
+
+/// The host that pgmeter ran on and the server it measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// The client's host.
+    pub host: Host,
+    /// The server; `null` if it could not be asked.
+    pub server: Option<ServerFacts>,
+}
+
+/// What the server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// `server_version`, such as `18.1`.
+    pub version: String,
+    /// `server_version_num`, such as `180001`.
+    pub server_version_num: u32,
+    /// All settings that are not at their default.
+    pub non_default_settings: Settings,
+    /// How the server was built, as far as it tells.
+    pub build: BuildFingerprint,
+}
+
+/// How a server was built: two servers of one version can differ here, and in speed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildFingerprint {
+    /// `CONFIGURE` of `pg_config`.
+    pub configure: Option<String>,
+    /// `CFLAGS` of `pg_config`.
+    pub cflags: Option<String>,
+    /// The whole of `select version()`.
+    pub version: String,
+}
+
+/// Server settings by name. Values that hold secrets are masked when they are put in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<String, String>")]
+pub struct Settings(BTreeMap<String, SafeText>);
+
+/// Settings that run a command line of the administrator's, which often names keys and tokens.
+const COMMAND_SETTINGS: [&str; 5] = [
+    "archive_cleanup_command",
+    "archive_command",
+    "recovery_end_command",
+    "restore_command",
+    "ssl_passphrase_command",
+];
+
+impl Settings {
+    /// The value of one setting, if it is not at its default.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(SafeText::as_str)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether all settings are at their defaults.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<(String, String)> for Settings {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(settings: T) -> Settings {
+        let masked = |(name, value): (String, String)| {
+            let value =
+                if COMMAND_SETTINGS.contains(&name.as_str()) { SafeText::masked() } else { value.into() };
+            (name, value)
+        };
+        Settings(settings.into_iter().map(masked).collect())
+    }
+}
+
+impl From<BTreeMap<String, String>> for Settings {
+    fn from(settings: BTreeMap<String, String>) -> Settings {
+        settings.into_iter().collect()
+    }
+}

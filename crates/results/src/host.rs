@@ -1,0 +1,77 @@
+//! The client's host: the only module that reads `/proc`, `/etc/os-release` and `uname`.
+//! What it cannot find out is `None`, never a guess and never an error: a run is worth more than its
+//! host's name. Called once per run by `cli`.
+
+use serde::{Deserialize, Serialize};
+
+/// The host that pgmeter ran on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub hostname: String,
+    /// Distribution and version, such as `Debian GNU/Linux 13 (trixie)`.
+    pub os: Option<String>,
+    /// Kernel name, release and machine, such as `Linux 6.12.0 x86_64`.
+    pub kernel: String,
+    /// Model of the first processor.
+    pub cpu_model: Option<String>,
+    /// Logical processors of the host.
+    pub cpu_count: Option<u32>,
+    /// Logical processors that this process may use (affinity and CPU quota taken into account).
+    pub cpu_available: Option<u32>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Host {
+    /// Asks the operating system.
+    pub fn detect() -> Host {
+        let uname = rustix::system::uname();
+        let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();
+        let cpuinfo = read("/proc/cpuinfo");
+        Host {
+            hostname: text(uname.nodename()),
+            os: os_name(&read("/etc/os-release")),
+            kernel: format!("{} {} {}", text(uname.sysname()), text(uname.release()), text(uname.machine())),
+            cpu_model: cpu_model(&cpuinfo),
+            cpu_count: cpu_count(&cpuinfo),
+            cpu_available: std::thread::available_parallelism()
+                .ok()
+                .and_then(|n| u32::try_from(n.get()).ok()),
+            memory_bytes: memory_bytes(&read("/proc/meminfo")),
+        }
+    }
+}
+
+/// The text of a small system file, empty if there is none.
+fn read(path: &str) -> String {
+    std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+/// The value of the first line `key<separator>value`.
+fn value<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(separator));
+    pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
+}
+
+fn cpu_model(cpuinfo: &str) -> Option<String> {
+    // x86 says `model name`; POWER says `cpu`; most ARM kernels name no model at all.
+    let model = value(cpuinfo, "model name", ':').or_else(|| value(cpuinfo, "cpu", ':'))?;
+    Some(model.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|model| !model.is_empty())
+}
+
+fn cpu_count(cpuinfo: &str) -> Option<u32> {
+    let processors =
+        cpuinfo.lines().filter(|line| line.split(':').next().is_some_and(|key| key.trim() == "processor"));
+    u32::try_from(processors.count()).ok().filter(|&count| count > 0)
+}
+
+fn memory_bytes(meminfo: &str) -> Option<u64> {
+    let kibibytes: u64 = value(meminfo, "MemTotal", ':')?.strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+fn os_name(os_release: &str) -> Option<String> {
+    let name = value(os_release, "PRETTY_NAME", '=').or_else(|| value(os_release, "NAME", '='))?;
+    Some(name.trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
+}

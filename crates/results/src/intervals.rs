@@ -1,0 +1,163 @@
+//! The run over time, as it is stored: each interval with histograms that can be merged again.
+//! Made from the engine's intervals; turned back into them by whoever wants other quantiles than the
+//! summary's, or several runs as one.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use stats::{DecodeError, Moments, ScriptStats, Timestamp};
+
+use crate::Counts;
+
+/// A stretch of time, usually a second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Where it begins, in seconds since the run began.
+    pub start_s: f64,
+    /// Where it ends.
+    pub end_s: f64,
+    /// Transactions that ended in it, all scripts together.
+    pub counts: Counts,
+    /// The same per script, in the plan's order.
+    pub scripts: Vec<IntervalScript>,
+}
+
+/// One script in one interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntervalScript {
+    /// Its transactions by ending.
+    pub counts: Counts,
+    /// Response times of the succeeded ones.
+    pub response: EncodedDistribution,
+    /// Service times of the succeeded ones.
+    pub service: EncodedDistribution,
+}
+
+/// A distribution that loses nothing by being stored: exact sums beside its histogram.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EncodedDistribution {
+    /// Number of values.
+    pub count: u64,
+    /// Their sum; a string in JSON, where numbers beyond 2⁵³ lose digits.
+    #[serde(with = "decimal")]
+    pub sum_ns: u128,
+    /// The sum of their squares; a string as well.
+    #[serde(with = "decimal")]
+    pub sum_of_squares_ns2: u128,
+    /// The smallest value, exact; `null` if there is none.
+    pub min_ns: Option<u64>,
+    /// The largest value, exact; `null` if there is none.
+    pub max_ns: Option<u64>,
+    /// Values beyond the histogram's range of 24 hours.
+    pub overflow: u64,
+    /// HdrHistogram's V2 encoding, not compressed, in base64; 1 ns to 24 h, three digits.
+    pub histogram: String,
+}
+
+impl Interval {
+    /// An interval as it is stored.
+    pub fn of(interval: &stats::Interval) -> Interval {
+        let mut counts = stats::Counts::default();
+        interval.scripts.iter().for_each(|script| counts.merge(&script.counts));
+        Interval {
+            start_s: seconds(interval.start),
+            end_s: seconds(interval.end),
+            counts: Counts::of(&counts),
+            scripts: interval.scripts.iter().map(IntervalScript::of).collect(),
+        }
+    }
+
+    /// The interval as it was, to merge or to ask for other quantiles.
+    ///
+    /// # Errors
+    /// If a histogram is damaged or does not belong to its counts.
+    pub fn to_stats(&self) -> Result<stats::Interval, DecodeError> {
+        Ok(stats::Interval {
+            start: timestamp(self.start_s),
+            end: timestamp(self.end_s),
+            scripts: self.scripts.iter().map(IntervalScript::to_stats).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl IntervalScript {
+    fn of(script: &ScriptStats) -> IntervalScript {
+        let ScriptStats { counts, response, service } = script;
+        IntervalScript {
+            counts: Counts::of(counts),
+            response: EncodedDistribution::of(response),
+            service: EncodedDistribution::of(service),
+        }
+    }
+
+    fn to_stats(&self) -> Result<ScriptStats, DecodeError> {
+        let counts = self.counts.to_stats();
+        let (response, service) = (self.response.decode()?, self.service.decode()?);
+        Ok(ScriptStats { counts, response, service })
+    }
+}
+
+impl EncodedDistribution {
+    /// A distribution as it is stored.
+    pub fn of(distribution: &stats::Distribution) -> EncodedDistribution {
+        let Moments { count, sum_ns, sum_of_squares_ns2, overflow, .. } = distribution.moments();
+        EncodedDistribution {
+            count,
+            sum_ns,
+            sum_of_squares_ns2,
+            min_ns: distribution.min_ns(),
+            max_ns: distribution.max_ns(),
+            overflow,
+            histogram: BASE64.encode(distribution.encode_v2()),
+        }
+    }
+
+    /// The distribution as it was.
+    ///
+    /// # Errors
+    /// If the histogram is damaged, or is not the one that the sums are of.
+    pub fn decode(&self) -> Result<stats::Distribution, DecodeError> {
+        let bytes = BASE64.decode(&self.histogram).map_err(|_| DecodeError::Corrupt)?;
+        let nothing = Moments::default();
+        let moments = Moments {
+            count: self.count,
+            sum_ns: self.sum_ns,
+            sum_of_squares_ns2: self.sum_of_squares_ns2,
+            min_ns: self.min_ns.unwrap_or(nothing.min_ns),
+            max_ns: self.max_ns.unwrap_or(nothing.max_ns),
+            overflow: self.overflow,
+        };
+        stats::Distribution::decode_v2_with(&bytes, moments)
+    }
+}
+
+const NANOSECONDS_PER_SECOND: f64 = 1e9;
+
+/// Exact to the nanosecond for the first 104 days of a run, where f64 holds all integers.
+#[allow(clippy::cast_precision_loss)]
+fn seconds(time: Timestamp) -> f64 {
+    time.as_nanos() as f64 / NANOSECONDS_PER_SECOND
+}
+
+/// Saturates, as casts from f64 do: a negative or absurd time in a file becomes the nearest real one.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn timestamp(seconds: f64) -> Timestamp {
+    Timestamp::from_nanos((seconds * NANOSECONDS_PER_SECOND).round() as u64)
+}
+
+/// Integers as decimal strings, since readers of JSON commonly hold numbers as f64.
+pub(crate) mod decimal {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(number: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    pub(crate) fn deserialize<'de, T: FromStr, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|_| de::Error::custom(format_args!("\"{text}\" is not a whole number in range")))
+    }
+}

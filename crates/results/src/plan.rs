@@ -1,0 +1,96 @@
+//! What was asked of the engine, as far as a reader needs it to understand or repeat the run.
+//! Not the engine's own plan, which holds programs and sockets' addresses; `cli` makes both from
+//! the same options. Holds no password, by type.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::SafeText;
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The scripts, in the order of every per-script list of the record.
+    pub scripts: Vec<Script>,
+    /// Simulated users, one connection each.
+    pub clients: u32,
+    /// Threads they were spread over.
+    pub workers: u32,
+    /// How SQL was sent.
+    pub protocol: Protocol,
+    /// When to stop.
+    pub limit: Limit,
+    /// Seconds run before measuring began.
+    pub warmup_s: f64,
+    /// Transactions per second that were scheduled; `null` means as fast as possible.
+    pub rate_tps: Option<f64>,
+    /// Response times above this are counted as late.
+    pub latency_limit_us: Option<f64>,
+    /// What all random draws come from. A string in JSON, where numbers beyond 2⁵³ lose digits.
+    #[serde(with = "crate::intervals::decimal")]
+    pub seed: u64,
+    /// What was connected to, without password.
+    pub connection: Connection,
+    /// Script variables set from outside (`-D`).
+    pub variables: BTreeMap<String, String>,
+}
+
+/// A script of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Script {
+    /// Its name: of the built-in, or the file name.
+    pub name: String,
+    /// Its whole text.
+    pub text: String,
+    /// Its weight among the scripts.
+    pub weight: u32,
+}
+
+/// How SQL was sent to the server (`-M`).
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Simple query protocol.
+    Simple,
+    /// Extended query protocol, parsed each time.
+    Extended,
+    /// Extended query protocol with prepared statements.
+    Prepared,
+}
+
+impl Protocol {
+    /// As `-M` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Simple => "simple",
+            Protocol::Extended => "extended",
+            Protocol::Prepared => "prepared",
+        }
+    }
+}
+
+/// When the run was to stop: `{"duration_s": 10.0}` or `{"transactions_per_client": 1000}`.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// After so many seconds, warm-up not included.
+    #[serde(rename = "duration_s")]
+    Duration(f64),
+    /// After so many transactions of each client.
+    TransactionsPerClient(u64),
+}
+
+/// What was connected to. There is no place for a password, and one smuggled into a host or
+/// database name (as part of a connection string) is masked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// Host name, address, or socket directory.
+    pub host: SafeText,
+    /// TCP port, or the number in the socket's name.
+    pub port: u16,
+    /// Role.
+    pub user: SafeText,
+    /// Database.
+    pub database: SafeText,
+}

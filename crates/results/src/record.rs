@@ -1,0 +1,97 @@
+//! The record: everything that is kept of one run, as one versioned document.
+//! Not how it gets to the disk (`write`, `read`) nor what is shown of it (`report`).
+//! Made by `cli` from the engine's outcome.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Environment, Interval, Plan, SafeText, Summary, UtcTime};
+
+/// The schema that this version writes, and the newest it reads.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One run: what was asked, where, what came out, and whether it came to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The schema of this document, see [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The version of pgmeter that measured.
+    pub pgmeter_version: String,
+    /// Whether the run came to its end.
+    pub status: Status,
+    /// When it started, warm-up included.
+    pub started_at: UtcTime,
+    /// What was asked.
+    pub plan: Plan,
+    /// Where it ran and against what.
+    pub environment: Environment,
+    /// Seconds until all clients were connected; `null` if they never were.
+    pub connection_time_s: Option<f64>,
+    /// What was measured, in all and per script.
+    pub summary: Summary,
+    /// The same over time, with histograms that can be merged again.
+    pub intervals: Vec<Interval>,
+    /// What a reader should know before believing the numbers.
+    pub warnings: Vec<SafeText>,
+}
+
+/// How a run ended: `"complete"`, `"interrupted"` or `{"failed": {"reason": "…"}}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It ran as long as it was asked to.
+    Complete,
+    /// The user stopped it.
+    Interrupted,
+    /// It could not go on.
+    Failed {
+        /// Why, in one sentence.
+        reason: SafeText,
+    },
+}
+
+/// What the engine measured, as it comes out of it.
+#[derive(Copy, Clone, Debug)]
+pub struct Measured<'a> {
+    /// The statistics of the run.
+    pub summary: &'a stats::Summary,
+    /// The same over time, in order.
+    pub intervals: &'a [stats::Interval],
+    /// User and system CPU time of the workers during the measured time.
+    pub client_cpu: Option<Duration>,
+    /// Time until all clients were connected.
+    pub connection_time: Option<Duration>,
+}
+
+impl Record {
+    /// The record of a run that started at `started_at`. Warnings are added by the caller.
+    pub fn new(
+        started_at: UtcTime,
+        status: Status,
+        plan: Plan,
+        environment: Environment,
+        measured: &Measured<'_>,
+    ) -> Record {
+        let summary = Summary::of(measured.summary, &plan.scripts, measured.client_cpu);
+        Record {
+            schema_version: SCHEMA_VERSION,
+            pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+            status,
+            started_at,
+            plan,
+            environment,
+            connection_time_s: measured.connection_time.map(|time| time.as_secs_f64()),
+            summary,
+            intervals: measured.intervals.iter().map(Interval::of).collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The document, indented for people.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("a record has string keys only");
+        json.push('\n');
+        json
+    }
+}
