@@ -119,3 +119,47 @@ impl Counts {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_ending_is_counted_under_its_own_name() {
+        let mut counts = Counts::default();
+        counts.count(Ending::Succeeded, 1, false);
+        counts.count(Ending::Succeeded, 3, true);
+        counts.count(Ending::Failed(Failure::Serialization), 2, false);
+        counts.count(Ending::Failed(Failure::Deadlock), 1, false);
+        counts.count(Ending::Failed(Failure::Other), 1, true);
+        counts.count(Ending::Skipped, 0, true);
+        counts.count(Ending::Unfinished, 1, true);
+        let failed = FailureCounts { serialization: 1, deadlock: 1, other: 1 };
+        let expected = Counts {
+            scheduled: 7,
+            succeeded: 2,
+            failed,
+            skipped: 1,
+            unfinished: 1,
+            late: 1,
+            retried: 2,
+            retries: 3,
+        };
+        assert_eq!(counts, expected);
+        counts.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "a transaction was lost or counted twice")]
+    fn merging_counts_that_lost_a_transaction_panics() {
+        let lost = Counts { scheduled: 2, succeeded: 1, ..Counts::default() };
+        Counts::default().merge(&lost);
+    }
+
+    #[test]
+    fn absurd_counts_are_unbalanced_not_an_overflow() {
+        let absurd = Counts { scheduled: 0, succeeded: u64::MAX, skipped: 1, ..Counts::default() };
+        assert!(!absurd.is_balanced());
+        assert!(!Counts { late: 1, ..Counts::default() }.is_balanced());
+    }
+}

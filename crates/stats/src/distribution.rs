@@ -62,7 +62,7 @@ impl Moments {
     fn merge(&mut self, other: &Moments) {
         let Moments { count, sum_ns, sum_of_squares_ns2, min_ns, max_ns, overflow } = *other;
         self.count += count;
-        self.sum_ns += sum_ns;
+        self.sum_ns = self.sum_ns.saturating_add(sum_ns);
         self.sum_of_squares_ns2 = self.sum_of_squares_ns2.saturating_add(sum_of_squares_ns2);
         self.min_ns = self.min_ns.min(min_ns);
         self.max_ns = self.max_ns.max(max_ns);
@@ -72,7 +72,7 @@ impl Moments {
     /// Σ(x−q)² with q the integer part of the mean, without leaving the integers, where subtracting
     /// two large sums of squares would leave only rounding noise. With Σx = nq + r it is
     /// Σx² − q(Σx + r), and the variance is that over n, less (r/n)² (the shift theorem).
-    #[allow(clippy::cast_precision_loss)] // the results are estimates of a spread, not counts
+    // The results are estimates of a spread, not counts.
     fn variance_ns2(&self) -> Option<f64> {
         let count = u128::from(self.count);
         let quotient = self.sum_ns.checked_div(count)?;
@@ -83,6 +83,12 @@ impl Moments {
         let shift = remainder as f64 / count as f64;
         Some((around_quotient as f64 / count as f64 - shift * shift).max(0.0))
     }
+}
+
+/// The one layout of all histograms here, so that any two of them can be merged.
+pub(crate) fn empty_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS)
+        .expect("the bounds are constants that the histogram accepts")
 }
 
 impl Default for Distribution {
@@ -103,9 +109,7 @@ impl Eq for Distribution {}
 impl Distribution {
     /// A distribution of nothing yet; takes some 300 kB.
     pub fn new() -> Distribution {
-        let histogram = Histogram::new_with_bounds(1, HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS)
-            .expect("the bounds are constants that the histogram accepts");
-        Distribution { histogram, moments: Moments::default() }
+        Distribution { histogram: empty_histogram(), moments: Moments::default() }
     }
 
     /// Records one value. Nothing is too long: see [`Distribution::overflow`].
@@ -143,7 +147,6 @@ impl Distribution {
     }
 
     /// The arithmetic mean, from exact sums.
-    #[allow(clippy::cast_precision_loss)]
     pub fn mean_ns(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.moments.sum_ns as f64 / self.moments.count as f64)
     }
@@ -201,7 +204,6 @@ impl Distribution {
     /// # Errors
     /// If the bytes are not a V2 histogram with this crate's bounds.
     pub fn decode_v2(bytes: &[u8]) -> Result<Distribution, DecodeError> {
-        let _ = bytes;
         v2::decode(bytes).map(|(histogram, moments)| Distribution { histogram, moments })
     }
 
@@ -211,9 +213,77 @@ impl Distribution {
     /// If the bytes are not a V2 histogram with this crate's bounds, or the two do not belong together.
     pub fn decode_v2_with(bytes: &[u8], moments: Moments) -> Result<Distribution, DecodeError> {
         let (histogram, estimated) = v2::decode(bytes)?;
-        if estimated.count != moments.count {
-            return Err(DecodeError::OtherCount { histogram: estimated.count, moments: moments.count });
+        let together = if estimated.count == 0 {
+            moments == Moments::default()
+        } else {
+            let same_bucket =
+                |ours: u64, theirs: u64| histogram.equivalent(ours, theirs.min(HIGHEST_TRACKED_NS));
+            let count = u128::from(moments.count);
+            moments.count == estimated.count
+                && same_bucket(estimated.min_ns, moments.min_ns)
+                && same_bucket(estimated.max_ns, moments.max_ns)
+                && moments.min_ns <= moments.max_ns
+                && (count * u128::from(moments.min_ns)..=count * u128::from(moments.max_ns))
+                    .contains(&moments.sum_ns)
+                && moments.overflow <= moments.count
+        };
+        if together { Ok(Distribution { histogram, moments }) } else { Err(DecodeError::Disagreement) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values_ns: &[u64]) -> Distribution {
+        let mut distribution = Distribution::new();
+        values_ns.iter().for_each(|&value_ns| distribution.record(Duration::from_nanos(value_ns)));
+        distribution
+    }
+
+    #[test]
+    fn nothing_has_no_mean_and_no_quantile() {
+        let nothing = Distribution::new();
+        assert!(nothing.is_empty());
+        assert_eq!((nothing.mean_ns(), nothing.stddev_ns()), (None, None));
+        assert_eq!((nothing.min_ns(), nothing.max_ns(), nothing.quantile_ns(0.5)), (None, None, None));
+    }
+
+    #[test]
+    fn the_deviation_is_the_populations() {
+        assert_eq!(of(&[2, 4, 4, 4, 5, 5, 7, 9]).stddev_ns(), Some(2.0));
+        assert_eq!(of(&[7]).stddev_ns(), Some(0.0));
+    }
+
+    #[test]
+    fn a_small_spread_far_from_zero_is_not_rounded_away() {
+        let hour_ns = 3_600_000_000_000;
+        assert_eq!(of(&[hour_ns, hour_ns + 2]).stddev_ns(), Some(1.0));
+    }
+
+    #[test]
+    fn a_value_beyond_the_range_is_clamped_in_quantiles_counted_and_exact_as_maximum() {
+        let mut distribution = of(&[1_000, 1_000, HIGHEST_TRACKED_NS + 1]);
+        distribution.record(Duration::MAX);
+        assert_eq!(distribution.overflow(), 2);
+        assert_eq!(distribution.max_ns(), Some(u64::MAX));
+        assert!(distribution.quantile_ns(0.75).is_some_and(|ns| ns >= HIGHEST_TRACKED_NS));
+        assert_eq!(distribution.count(), 4);
+    }
+
+    #[test]
+    fn quantiles_stay_between_the_extremes() {
+        let distribution = of(&[1_000_001]);
+        for q in [-1.0, 0.0, 0.5, 0.999, 1.0, 7.0] {
+            assert_eq!(distribution.quantile_ns(q), Some(1_000_001));
         }
-        Ok(Distribution { histogram, moments })
+    }
+
+    #[test]
+    fn a_cleared_distribution_equals_a_new_one() {
+        let mut distribution = of(&[1, 2, u64::MAX]);
+        distribution.clear();
+        assert_eq!(distribution, Distribution::new());
+        assert_eq!(distribution.encode_v2(), Distribution::new().encode_v2());
     }
 }

@@ -55,3 +55,32 @@ impl Interval {
         scripts.iter_mut().for_each(ScriptStats::clear);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn between(start: u64, end: u64) -> Interval {
+        Interval { start: Timestamp::from_nanos(start), end: Timestamp::from_nanos(end), ..Interval::new(1) }
+    }
+
+    #[test]
+    fn merged_intervals_reach_from_the_first_start_to_the_last_end() {
+        let mut merged = between(20, 30);
+        merged.merge(&between(10, 25));
+        assert_eq!((merged.start.as_nanos(), merged.end.as_nanos()), (10, 30));
+    }
+
+    #[test]
+    fn a_new_interval_takes_the_times_of_what_is_merged_into_it() {
+        let mut merged = Interval::new(1);
+        merged.merge(&between(10, 25));
+        assert_eq!((merged.start.as_nanos(), merged.end.as_nanos()), (10, 25));
+    }
+
+    #[test]
+    #[should_panic(expected = "only intervals of the same scripts")]
+    fn intervals_of_different_scripts_do_not_merge() {
+        Interval::new(1).merge(&Interval::new(2));
+    }
+}

@@ -64,3 +64,73 @@ impl Recorder {
         spare
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Failure;
+
+    fn at(scheduled: u64, started: u64, finished: u64, ending: Ending) -> Sample {
+        let [scheduled, started, finished] = [scheduled, started, finished].map(Timestamp::from_nanos);
+        Sample { script: 0, scheduled, started, finished, tries: 1, ending }
+    }
+
+    fn hand_over(recorder: &mut Recorder, spare: Interval) -> Interval {
+        recorder.hand_over(Timestamp::from_nanos(10), Timestamp::from_nanos(20), spare)
+    }
+
+    #[test]
+    fn response_counts_from_the_schedule_and_service_from_the_start() {
+        let mut recorder = Recorder::new(1, None);
+        recorder.record(&at(100, 400, 600, Ending::Succeeded));
+        let interval = hand_over(&mut recorder, Interval::new(1));
+        assert_eq!(interval.scripts[0].response.max_ns(), Some(500));
+        assert_eq!(interval.scripts[0].service.max_ns(), Some(200));
+    }
+
+    #[test]
+    fn only_succeeded_transactions_have_latencies_but_all_are_counted() {
+        let mut recorder = Recorder::new(1, None);
+        for ending in [Ending::Failed(Failure::Other), Ending::Skipped, Ending::Unfinished, Ending::Succeeded]
+        {
+            recorder.record(&at(0, 0, 5, ending));
+        }
+        let total = hand_over(&mut recorder, Interval::new(1)).total();
+        assert_eq!((total.counts.scheduled, total.response.count(), total.service.count()), (4, 1, 1));
+    }
+
+    #[test]
+    fn late_is_above_the_limit_not_at_it_and_measured_from_the_schedule() {
+        let mut recorder = Recorder::new(1, Some(Duration::from_nanos(100)));
+        recorder.record(&at(0, 50, 100, Ending::Succeeded));
+        recorder.record(&at(0, 50, 101, Ending::Succeeded));
+        assert_eq!(hand_over(&mut recorder, Interval::new(1)).scripts[0].counts.late, 1);
+    }
+
+    #[test]
+    fn a_used_spare_brings_nothing_of_its_past_back() {
+        let mut recorder = Recorder::new(1, None);
+        recorder.record(&at(0, 0, 5, Ending::Succeeded));
+        let first = hand_over(&mut recorder, Interval::new(1));
+        recorder.record(&at(0, 0, 7, Ending::Succeeded));
+        recorder.record(&at(0, 0, 9, Ending::Succeeded));
+        let second = hand_over(&mut recorder, first);
+        assert_eq!((second.start.as_nanos(), second.end.as_nanos()), (10, 20));
+        assert_eq!((second.scripts[0].counts.scheduled, second.scripts[0].response.min_ns()), (2, Some(7)));
+        let mut cleared = Interval::new(1);
+        (cleared.start, cleared.end) = (second.start, second.end);
+        assert_eq!(hand_over(&mut recorder, second), cleared);
+    }
+
+    #[test]
+    #[should_panic(expected = "scheduled, started, finished in order")]
+    fn a_sample_that_finished_before_it_started_is_a_mistake() {
+        Recorder::new(1, None).record(&at(0, 10, 5, Ending::Succeeded));
+    }
+
+    #[test]
+    #[should_panic(expected = "for the same scripts")]
+    fn a_spare_for_other_scripts_is_a_mistake() {
+        hand_over(&mut Recorder::new(1, None), Interval::new(2));
+    }
+}

@@ -45,8 +45,38 @@ impl Summary {
             return 0.0;
         }
         // Counts stay far below 2⁵³, where f64 begins to round integers.
-        #[allow(clippy::cast_precision_loss)]
         let succeeded = script.counts.succeeded as f64;
         succeeded / self.duration.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ending, Recorder, Sample, Timestamp};
+
+    #[test]
+    fn the_rate_is_succeeded_transactions_over_measured_time() {
+        let mut recorder = Recorder::new(2, None);
+        for (script, ending) in [(0, Ending::Succeeded), (1, Ending::Succeeded), (1, Ending::Unfinished)] {
+            let now = Timestamp::ZERO;
+            recorder.record(&Sample {
+                script,
+                scheduled: now,
+                started: now,
+                finished: now,
+                tries: 1,
+                ending,
+            });
+        }
+        let interval = recorder.hand_over(Timestamp::ZERO, Timestamp::from_nanos(1), Interval::new(2));
+        let summary = Summary::of([&interval], Duration::from_millis(500));
+        assert_eq!((summary.tps(), summary.tps_of(&summary.scripts[0])), (4.0, 2.0));
+    }
+
+    #[test]
+    fn a_run_that_measured_nothing_has_no_transactions_and_no_infinite_rate() {
+        let summary = Summary::of([], Duration::ZERO);
+        assert_eq!((summary.tps(), summary.total.counts.scheduled, summary.scripts.len()), (0.0, 0, 0));
     }
 }

@@ -1,37 +1,288 @@
 //! HdrHistogram's V2 encoding: a 40-byte header, then zig-zag varints, each a count or (negative) a
 //! run of empty buckets. Format: HdrHistogram 2.1, `AbstractHistogram.encodeIntoByteBuffer`.
-//! Not the compressed variant. Called by `Distribution` only.
+//! Not the compressed variant. Written here because the histogram crate's own decoder trusts lengths
+//! and counts, and ours come from files; the tests hold it against that crate. Called by `Distribution`.
+
+use std::fmt;
 
 use hdrhistogram::Histogram;
 
 use crate::Moments;
+use crate::distribution::{HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS, empty_histogram};
 
-/// Why bytes are not an encoded histogram of ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Marks an uncompressed V2 histogram.
+const COOKIE: u32 = 0x1c84_9313;
+/// Cookie, payload length, index offset, digits (4 bytes each); lowest, highest, unit ratio (8 each).
+const HEADER_LEN: usize = 40;
+/// Three digits need 2·10³ sub-buckets, rounded up to 2¹¹; all buckets but the first use the upper half.
+const SUB_BUCKET_BITS: u32 = 11;
+const HALF_BITS: u32 = SUB_BUCKET_BITS - 1;
+/// The longest varint of the format: eight groups of seven bits and one whole byte.
+const VARINT_LEN_MAX: u32 = 9;
+
+/// Why bytes are not an encoded distribution of ours.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// They end before the histogram does.
-    Truncated,
+    /// They end before the histogram does, or after it.
+    Length,
     /// The first four bytes are not those of an uncompressed V2 histogram.
     NotV2,
     /// It is one, but for another range, precision or unit.
     OtherLayout,
     /// A bucket outside of the range, or counts that do not fit.
     Corrupt,
-    /// The histogram and the exact sums stored beside it disagree.
-    OtherCount {
-        /// Values in the histogram.
-        histogram: u64,
-        /// Values that the sums are of.
-        moments: u64,
-    },
+    /// The histogram and the exact figures stored beside it are not of the same values.
+    Disagreement,
 }
 
+impl fmt::Display for DecodeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            DecodeError::Length => "the histogram has another length than it says",
+            DecodeError::NotV2 => "not a histogram in HdrHistogram's uncompressed V2 encoding",
+            DecodeError::OtherLayout => "the histogram is not of 1 ns to 24 h with 3 digits",
+            DecodeError::Corrupt => "the histogram's counts are damaged",
+            DecodeError::Disagreement => "the histogram and the figures beside it are not of the same values",
+        })
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// The whole encoding, header included.
 pub(crate) fn encode(histogram: &Histogram<u64>) -> Vec<u8> {
-    let _ = histogram;
-    Vec::new()
+    let mut out = header(0).to_vec();
+    let mut next_index = 0;
+    for bucket in histogram.iter_recorded() {
+        let index = index_of(bucket.value_iterated_to());
+        match index - next_index {
+            0 => {}
+            1 => write_varint(&mut out, zig_zag(0)),
+            empty => write_varint(&mut out, zig_zag(-i64::from(empty))),
+        }
+        // Beyond i64::MAX the format has no counts; a run of 10⁶ tps gets there in 292,000 years.
+        write_varint(&mut out, zig_zag(i64::try_from(bucket.count_at_value()).unwrap_or(i64::MAX)));
+        next_index = index + 1;
+    }
+    if next_index == 0 {
+        write_varint(&mut out, zig_zag(0));
+    }
+    let payload_len =
+        u32::try_from(out.len() - HEADER_LEN).expect("fewer than 2¹⁶ buckets of at most 9 bytes");
+    out[..HEADER_LEN].copy_from_slice(&header(payload_len));
+    out
 }
 
+/// The histogram, and its moments as far as the buckets tell: sums of bucket midpoints, the extreme
+/// buckets' outer bounds, and no overflow.
 pub(crate) fn decode(bytes: &[u8]) -> Result<(Histogram<u64>, Moments), DecodeError> {
-    let _ = bytes;
-    Err(DecodeError::Truncated)
+    let (head, mut payload) = bytes.split_at_checked(HEADER_LEN).ok_or(DecodeError::Length)?;
+    check_header(head, payload.len())?;
+    let mut histogram = empty_histogram();
+    let mut moments = Moments::default();
+    let mut index = 0u64;
+    let index_limit = u64::from(index_of(HIGHEST_TRACKED_NS)) + 1;
+    while !payload.is_empty() {
+        let number = un_zig_zag(read_varint(&mut payload)?);
+        if let Ok(count) = u64::try_from(number) {
+            if count > 0 {
+                if index >= index_limit {
+                    return Err(DecodeError::Corrupt);
+                }
+                add_bucket(&mut histogram, &mut moments, index, count)?;
+            }
+            index += 1;
+        } else {
+            index = index.saturating_add(number.unsigned_abs());
+        }
+        if index > index_limit {
+            return Err(DecodeError::Corrupt);
+        }
+    }
+    Ok((histogram, moments))
+}
+
+fn add_bucket(
+    histogram: &mut Histogram<u64>,
+    moments: &mut Moments,
+    index: u64,
+    count: u64,
+) -> Result<(), DecodeError> {
+    let lowest = lowest_value(index).min(HIGHEST_TRACKED_NS);
+    moments.count = moments.count.checked_add(count).ok_or(DecodeError::Corrupt)?;
+    histogram.record_n(lowest, count).map_err(|_| DecodeError::Corrupt)?;
+    let middle = u128::from(histogram.median_equivalent(lowest));
+    let count = u128::from(count);
+    moments.sum_ns += count * middle;
+    let squares = (middle * middle).saturating_mul(count);
+    moments.sum_of_squares_ns2 = moments.sum_of_squares_ns2.saturating_add(squares);
+    moments.min_ns = moments.min_ns.min(lowest);
+    moments.max_ns = moments.max_ns.max(histogram.highest_equivalent(lowest).min(HIGHEST_TRACKED_NS));
+    Ok(())
+}
+
+fn header(payload_len: u32) -> [u8; HEADER_LEN] {
+    let mut header = [0; HEADER_LEN];
+    header[0..4].copy_from_slice(&COOKIE.to_be_bytes());
+    header[4..8].copy_from_slice(&payload_len.to_be_bytes());
+    header[8..12].copy_from_slice(&0u32.to_be_bytes());
+    header[12..16].copy_from_slice(&u32::from(SIGNIFICANT_DIGITS).to_be_bytes());
+    header[16..24].copy_from_slice(&1u64.to_be_bytes());
+    header[24..32].copy_from_slice(&HIGHEST_TRACKED_NS.to_be_bytes());
+    header[32..40].copy_from_slice(&1f64.to_be_bytes());
+    header
+}
+
+fn check_header(found: &[u8], payload_len: usize) -> Result<(), DecodeError> {
+    let expected = header(u32::try_from(payload_len).map_err(|_| DecodeError::Length)?);
+    if found[0..4] != expected[0..4] {
+        Err(DecodeError::NotV2)
+    } else if found[4..8] != expected[4..8] {
+        Err(DecodeError::Length)
+    } else if found[8..] != expected[8..] {
+        Err(DecodeError::OtherLayout)
+    } else {
+        Ok(())
+    }
+}
+
+/// The index of a value's bucket in the counts, as HdrHistogram lays them out: the first 2¹¹ values
+/// have one each; each later power of two is cut into 2¹⁰.
+fn index_of(value: u64) -> u32 {
+    let highest_bit = (value | ((1 << SUB_BUCKET_BITS) - 1)).ilog2();
+    let shift = highest_bit + 1 - SUB_BUCKET_BITS;
+    let sub_bucket = u32::try_from(value >> shift).expect("a sub-bucket has 11 bits");
+    (shift << HALF_BITS) + sub_bucket
+}
+
+/// The lowest value of the bucket with that index, which is at most `index_of(HIGHEST_TRACKED_NS)`.
+fn lowest_value(index: u64) -> u64 {
+    let half = 1 << HALF_BITS;
+    let shift = (index >> HALF_BITS).saturating_sub(1);
+    let sub_bucket = if index < 2 * half { index } else { (index & (half - 1)) + half };
+    sub_bucket << shift
+}
+
+fn zig_zag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)).cast_unsigned()
+}
+
+fn un_zig_zag(encoded: u64) -> i64 {
+    (encoded >> 1).cast_signed() ^ -(encoded & 1).cast_signed()
+}
+
+/// LEB128 of at most nine bytes, the ninth of which is whole.
+fn write_varint(out: &mut Vec<u8>, mut number: u64) {
+    for _ in 1..VARINT_LEN_MAX {
+        let [low, ..] = number.to_le_bytes();
+        number >>= 7;
+        if number == 0 {
+            out.push(low & 0x7f);
+            return;
+        }
+        out.push(low | 0x80);
+    }
+    out.push(number.to_le_bytes()[0]);
+}
+
+fn read_varint(input: &mut &[u8]) -> Result<u64, DecodeError> {
+    let mut number = 0;
+    for position in 0..VARINT_LEN_MAX {
+        let (&byte, rest) = input.split_first().ok_or(DecodeError::Length)?;
+        *input = rest;
+        let last = position == VARINT_LEN_MAX - 1;
+        let bits = if last { byte } else { byte & 0x7f };
+        number |= u64::from(bits) << (7 * position);
+        if last || byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Distribution;
+
+    fn sample() -> Distribution {
+        let mut distribution = Distribution::new();
+        [0, 1, 1, 2_047, 2_048, 123_456_789, HIGHEST_TRACKED_NS]
+            .iter()
+            .for_each(|&v| distribution.record_ns(v));
+        distribution
+    }
+
+    #[test]
+    fn every_bucket_has_its_own_index_and_its_lowest_value_leads_back_to_it() {
+        let last = index_of(HIGHEST_TRACKED_NS);
+        for index in 0..=last {
+            assert_eq!(index_of(lowest_value(u64::from(index))), index);
+        }
+    }
+
+    #[test]
+    fn varints_survive_at_every_length() {
+        for bits in 0..=64 {
+            let number = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+            let mut out = Vec::new();
+            write_varint(&mut out, number);
+            assert_eq!(read_varint(&mut out.as_slice()), Ok(number));
+        }
+        for number in [0, 1, -1, i64::MAX, i64::MIN] {
+            assert_eq!(un_zig_zag(zig_zag(number)), number);
+        }
+    }
+
+    #[test]
+    fn each_kind_of_damage_is_named() {
+        let good = sample().encode_v2();
+        let with = |at: usize, byte: u8| {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            Distribution::decode_v2(&bytes).map(|_| ())
+        };
+        assert_eq!(with(0, 0), Err(DecodeError::NotV2));
+        assert_eq!(with(7, 0), Err(DecodeError::Length));
+        assert_eq!(with(15, 2), Err(DecodeError::OtherLayout));
+        assert_eq!(with(31, 1), Err(DecodeError::OtherLayout));
+        assert_eq!(Distribution::decode_v2(b"short"), Err(DecodeError::Length));
+    }
+
+    /// A payload of these numbers under a correct header.
+    fn payload(numbers: &[i64]) -> Vec<u8> {
+        let mut out = header(0).to_vec();
+        numbers.iter().for_each(|&number| write_varint(&mut out, zig_zag(number)));
+        let len = u32::try_from(out.len() - HEADER_LEN).unwrap();
+        out[..HEADER_LEN].copy_from_slice(&header(len));
+        out
+    }
+
+    #[test]
+    fn absurd_counts_and_far_away_buckets_are_corrupt_not_a_panic() {
+        let corrupt =
+            |numbers: &[i64]| assert_eq!(decode(&payload(numbers)).err(), Some(DecodeError::Corrupt));
+        corrupt(&[i64::MIN, 1]);
+        corrupt(&[-1_000_000, 1]);
+        corrupt(&[i64::MAX, i64::MAX, i64::MAX]);
+        assert!(decode(&payload(&[i64::MAX, i64::MAX])).is_ok());
+    }
+
+    #[test]
+    fn sums_of_other_values_are_not_accepted_beside_a_histogram() {
+        let distribution = sample();
+        let (bytes, moments) = (distribution.encode_v2(), distribution.moments());
+        let refused = |moments| {
+            assert_eq!(Distribution::decode_v2_with(&bytes, moments), Err(DecodeError::Disagreement))
+        };
+        refused(Moments { count: moments.count + 1, ..moments });
+        refused(Moments { min_ns: 5, ..moments });
+        refused(Moments { max_ns: 5, ..moments });
+        refused(Moments { sum_ns: u128::MAX, ..moments });
+        refused(Moments { overflow: 100, ..moments });
+        let empty = Distribution::new();
+        let beside_nothing = Distribution::decode_v2_with(&empty.encode_v2(), moments);
+        assert_eq!(beside_nothing, Err(DecodeError::Disagreement));
+        assert_eq!(Distribution::decode_v2_with(&empty.encode_v2(), Moments::default()), Ok(empty));
+    }
 }

@@ -1,0 +1,38 @@
+//! The recorder's promise to the hot path: nothing is allocated once it exists, and handing over reuses
+//! what was handed over before.
+
+use std::time::Duration;
+
+use pgmeter_stats::{Ending, Interval, Recorder, Sample, Timestamp};
+
+#[test]
+fn recording_and_handing_over_allocate_nothing() {
+    let mut recorder = Recorder::new(2, Some(Duration::from_millis(5)));
+    let mut spare = Some(Interval::new(2));
+    let mut recorded = 0;
+    let allocations = allocation_counter::measure(|| {
+        for second in 0..3 {
+            for nanos in (0..1_000_000_000).step_by(99_991) {
+                let scheduled = Timestamp::from_nanos(nanos);
+                let started = scheduled + Duration::from_nanos(nanos / 3);
+                let finished = started + Duration::from_nanos(nanos * nanos);
+                let script = usize::from(nanos % 2 == 0);
+                recorder.record(&Sample {
+                    script,
+                    scheduled,
+                    started,
+                    finished,
+                    tries: 1,
+                    ending: Ending::Succeeded,
+                });
+                recorded += 1;
+            }
+            let (start, end) = (Timestamp::from_nanos(second), Timestamp::from_nanos(second + 1));
+            spare = spare.take().map(|spare| recorder.hand_over(start, end, spare));
+        }
+    });
+    assert_eq!(allocations.count_total, 0);
+    let last = spare.expect("an interval comes back for each spare");
+    let in_last: u64 = last.scripts.iter().map(|script| script.counts.scheduled).sum();
+    assert_eq!(in_last, recorded / 3);
+}

@@ -1,0 +1,211 @@
+//! What must hold for any samples at all: nothing is lost, merging is adding, quantiles are those of
+//! the sorted values, and encoding loses nothing. Unit tests of single habits are beside the code.
+
+use std::time::Duration;
+
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use stats::{
+    Distribution, Ending, Failure, HIGHEST_TRACKED_NS, Interval, Recorder, Sample, Summary, Timestamp,
+};
+
+// The package is called otherwise in its own tests than in the rest of the workspace.
+use pgmeter_stats as stats;
+
+const SCRIPTS: usize = 3;
+const LATENCY_LIMIT: Duration = Duration::from_millis(10);
+
+/// A latency of any magnitude, from nothing to far beyond the histogram's range.
+fn any_latency_ns() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        8 => (0u32..64, any::<u64>()).prop_map(|(bits, noise)| noise >> bits),
+        1 => Just(0),
+        1 => Just(u64::MAX),
+        1 => HIGHEST_TRACKED_NS - 2..HIGHEST_TRACKED_NS + 2,
+    ]
+}
+
+/// A latency that a run could have: up to an hour.
+fn plausible_latency_ns() -> impl Strategy<Value = u64> {
+    (22u32..63, any::<u64>()).prop_map(|(bits, noise)| noise >> bits)
+}
+
+fn any_ending() -> impl Strategy<Value = Ending> {
+    prop_oneof![
+        6 => Just(Ending::Succeeded),
+        1 => Just(Ending::Failed(Failure::Serialization)),
+        1 => Just(Ending::Failed(Failure::Deadlock)),
+        1 => Just(Ending::Failed(Failure::Other)),
+        1 => Just(Ending::Skipped),
+        1 => Just(Ending::Unfinished),
+    ]
+}
+
+fn any_sample() -> impl Strategy<Value = Sample> {
+    let times = (0u64..1 << 50, 0u64..1 << 40, any_latency_ns());
+    (0..SCRIPTS, times, 0u32..5, any_ending()).prop_map(
+        |(script, (scheduled, lag, service), tries, ending)| {
+            let scheduled = Timestamp::from_nanos(scheduled);
+            let started = scheduled + Duration::from_nanos(lag);
+            Sample {
+                script,
+                scheduled,
+                started,
+                finished: started + Duration::from_nanos(service),
+                tries,
+                ending,
+            }
+        },
+    )
+}
+
+fn record_all(samples: &[Sample]) -> Interval {
+    let mut recorder = Recorder::new(SCRIPTS, Some(LATENCY_LIMIT));
+    samples.iter().for_each(|sample| recorder.record(sample));
+    recorder.hand_over(Timestamp::ZERO, Timestamp::from_nanos(1), Interval::new(SCRIPTS))
+}
+
+fn distribution(values_ns: &[u64]) -> Distribution {
+    let mut distribution = Distribution::new();
+    values_ns.iter().for_each(|&value_ns| distribution.record_ns(value_ns));
+    distribution
+}
+
+/// The value that at least the share `q` of the sorted values does not exceed.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `q` is between 0 and 1
+fn exact_quantile_ns(sorted_ns: &[u64], q: f64) -> u64 {
+    let rank = (q * sorted_ns.len() as f64).ceil() as usize;
+    sorted_ns[rank.max(1) - 1]
+}
+
+fn merged(mut left: Interval, right: &Interval) -> Interval {
+    left.merge(right);
+    left
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn merging_is_associative_and_equals_recording_everything_at_once(
+        first in vec(any_sample(), 0..40),
+        second in vec(any_sample(), 0..40),
+        third in vec(any_sample(), 0..40),
+    ) {
+        let [a, b, c] = [&first, &second, &third].map(|samples| record_all(samples));
+        let at_once = record_all(&[first, second, third].concat());
+        prop_assert_eq!(&merged(merged(a.clone(), &b), &c), &at_once);
+        prop_assert_eq!(&merged(a.clone(), &merged(b.clone(), &c)), &at_once);
+        prop_assert_eq!(&merged(merged(c.clone(), &a), &b), &at_once);
+        let summary = Summary::of([&a, &b, &c], Duration::from_secs(1));
+        prop_assert_eq!(&summary.total, &at_once.total());
+        prop_assert_eq!(&summary.scripts, &at_once.scripts);
+    }
+
+    #[test]
+    fn every_sample_is_counted_once_however_slow(samples in vec(any_sample(), 0..200)) {
+        let total = record_all(&samples).total();
+        let that = |wanted: &dyn Fn(&Sample) -> bool| samples.iter().filter(|sample| wanted(sample)).count() as u64;
+        let succeeded = |sample: &Sample| sample.ending == Ending::Succeeded;
+        prop_assert_eq!(total.counts.scheduled, samples.len() as u64);
+        prop_assert_eq!(total.counts.succeeded, that(&succeeded));
+        prop_assert_eq!(total.counts.failed.total(), that(&|sample| matches!(sample.ending, Ending::Failed(_))));
+        prop_assert_eq!(total.counts.skipped, that(&|sample| sample.ending == Ending::Skipped));
+        prop_assert_eq!(total.counts.unfinished, that(&|sample| sample.ending == Ending::Unfinished));
+        prop_assert_eq!(total.counts.retried, that(&|sample| sample.tries > 1));
+        prop_assert_eq!(
+            total.counts.late,
+            that(&|sample| succeeded(sample) && sample.finished.since(sample.scheduled) > LATENCY_LIMIT)
+        );
+        prop_assert_eq!(total.response.count(), total.counts.succeeded);
+        let slowest = samples.iter().filter(|sample| succeeded(sample))
+            .map(|sample| sample.finished.as_nanos() - sample.scheduled.as_nanos()).max();
+        prop_assert_eq!(total.response.max_ns(), slowest);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_sorted_values_to_three_digits(
+        mut values_ns in vec(any_latency_ns(), 1..300),
+        quantiles in vec(0.0..=1.0f64, 10),
+    ) {
+        let distribution = distribution(&values_ns);
+        values_ns.sort_unstable();
+        for q in quantiles.into_iter().chain([0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0]) {
+            let exact = exact_quantile_ns(&values_ns, q);
+            let shown = distribution.quantile_ns(q).unwrap();
+            if exact <= HIGHEST_TRACKED_NS {
+                prop_assert!(shown.abs_diff(exact) <= exact / 1000, "q {} is {}, not {}", q, exact, shown);
+            } else {
+                prop_assert!(shown >= HIGHEST_TRACKED_NS && shown <= values_ns[values_ns.len() - 1]);
+            }
+        }
+    }
+
+    #[test]
+    fn extremes_sums_and_overflow_are_exact(values_ns in vec(any_latency_ns(), 1..300)) {
+        let distribution = distribution(&values_ns);
+        prop_assert_eq!(distribution.count(), values_ns.len() as u64);
+        prop_assert_eq!(distribution.min_ns(), values_ns.iter().min().copied());
+        prop_assert_eq!(distribution.max_ns(), values_ns.iter().max().copied());
+        prop_assert_eq!(distribution.quantile_ns(1.0), distribution.max_ns());
+        prop_assert_eq!(distribution.moments().sum_ns, values_ns.iter().map(|&v| u128::from(v)).sum::<u128>());
+        let beyond = values_ns.iter().filter(|&&value_ns| value_ns > HIGHEST_TRACKED_NS).count();
+        prop_assert_eq!(distribution.overflow(), beyond as u64);
+    }
+
+    #[test]
+    fn mean_and_deviation_are_those_of_two_passes_over_the_values(
+        base_ns in 0u64..1 << 40,
+        spread_ns in vec(plausible_latency_ns(), 1..300),
+    ) {
+        let values_ns: Vec<u64> = spread_ns.iter().map(|spread| base_ns + spread).collect();
+        let distribution = distribution(&values_ns);
+        let n = values_ns.len() as f64;
+        let mean = values_ns.iter().map(|&v| v as f64).sum::<f64>() / n;
+        let stddev = (values_ns.iter().map(|&v| (v as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
+        prop_assert!((distribution.mean_ns().unwrap() - mean).abs() <= mean * 1e-12 + 1e-6);
+        prop_assert!((distribution.stddev_ns().unwrap() - stddev).abs() <= stddev * 1e-9 + mean * 1e-9 + 1e-6);
+    }
+
+    #[test]
+    fn decoding_gives_back_what_was_encoded(values_ns in vec(any_latency_ns(), 0..300)) {
+        let original = distribution(&values_ns);
+        let bytes = original.encode_v2();
+        prop_assert_eq!(&Distribution::decode_v2_with(&bytes, original.moments()), &Ok(original.clone()));
+        let estimated = Distribution::decode_v2(&bytes).unwrap();
+        prop_assert_eq!(estimated.encode_v2(), bytes);
+        prop_assert_eq!(estimated.count(), original.count());
+    }
+
+    #[test]
+    fn the_encoding_is_byte_for_byte_that_of_the_histogram_crate(values_ns in vec(0..=HIGHEST_TRACKED_NS, 0..300)) {
+        let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST_TRACKED_NS, 3).unwrap();
+        values_ns.iter().for_each(|&value_ns| theirs.record(value_ns).unwrap());
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&theirs, &mut bytes).unwrap();
+        prop_assert_eq!(distribution(&values_ns).encode_v2(), bytes);
+    }
+
+    #[test]
+    fn damaged_bytes_are_refused_or_read_but_never_panic(
+        values_ns in vec(any_latency_ns(), 0..20),
+        damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let original = distribution(&values_ns);
+        let mut bytes = original.encode_v2();
+        let kept = cut.index(bytes.len() + 1);
+        prop_assert!(kept == bytes.len() || Distribution::decode_v2(&bytes[..kept]).is_err());
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(read) = Distribution::decode_v2(&bytes) {
+            prop_assert_eq!(read.quantile_ns(0.5).is_some(), !read.is_empty());
+        }
+        if let Ok(read) = Distribution::decode_v2_with(&bytes, original.moments()) {
+            prop_assert_eq!(read.moments(), original.moments());
+        }
+    }
+}
