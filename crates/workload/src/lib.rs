@@ -1,1 +1,19 @@
-//! Built-in scripts, schemas, loaders, and the checks that a workload's data is sound.
+//! What a run works on: the built-in scripts, the TPC-B-like tables, and the loader that fills them.
+//!
+//! The same scripts, tables and rows as `pgbench` and `pgbench -i`. No load is made here (that is
+//! the engine's work) and nothing is printed: `cli` calls this crate and shows what it returns.
+
+mod builtin;
+mod error;
+mod init;
+mod prepare;
+mod rows;
+mod schema;
+mod step;
+
+pub use builtin::{BUILTINS, Builtin, builtin, builtin_list};
+pub use error::WorkloadError;
+pub use init::{InitOptions, InitProgress, InitReport, ROWS_PER_PROGRESS, StepTime, init};
+pub use prepare::{detect_scale, prepare_run, vacuum_accounts};
+pub use schema::{PartitionMethod, Partitioning, Table};
+pub use step::{STEPS, Step, StepFacts};

@@ -1,0 +1,93 @@
+//! Everything that can go wrong with a workload, each with the sentence that a user needs.
+//! Messages that exist in `pgbench` keep its words.
+
+use connect::ConnectError;
+
+use crate::builtin::builtin_list;
+use crate::step::step_letters;
+
+/// Why a workload could not be found, made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// No built-in script begins with this name.
+    #[error("no builtin script found for name \"{name}\"\n{}", builtin_list())]
+    UnknownBuiltin {
+        /// What was asked for.
+        name: String,
+    },
+    /// More than one built-in script begins with this prefix.
+    #[error(
+        "ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"\n{}",
+        builtin_list()
+    )]
+    AmbiguousBuiltin {
+        /// What was asked for.
+        prefix: String,
+        /// How many names begin with it.
+        found: usize,
+    },
+    /// A letter that names no step.
+    #[error(
+        "unrecognized initialization step \"{letter}\"\nAllowed step characters are: \"{}\".",
+        step_letters()
+    )]
+    UnknownStep {
+        /// The letter.
+        letter: char,
+    },
+    /// A list of steps without a step.
+    #[error("no initialization steps specified")]
+    NoSteps,
+    /// An option outside its limits.
+    #[error("{option} must be in range {low}..{high}")]
+    OutOfRange {
+        /// As written on the command line.
+        option: &'static str,
+        /// The least value allowed.
+        low: u32,
+        /// The greatest value allowed.
+        high: u32,
+    },
+    /// The server is older than the kind of partitioning asked for.
+    #[error(
+        "partitioning by {method} needs PostgreSQL {needed} or newer; this server is {server}. \
+         Leave out --partitions, or use a newer server"
+    )]
+    PartitioningUnsupported {
+        /// `range` or `hash`.
+        method: &'static str,
+        /// The first major version that has it.
+        needed: u32,
+        /// The server's version as it calls itself.
+        server: String,
+    },
+    /// A statement failed.
+    #[error("query failed: {source}\nQuery was: {sql}")]
+    Query {
+        /// The statement.
+        sql: String,
+        /// What the server or the connection said.
+        source: ConnectError,
+    },
+    /// The tables that the built-in scripts use are not there.
+    #[error(
+        "database \"{database}\" has no table pgbench_branches. Create and fill the tables with `pgmeter init` \
+         (on the same connection), or name your own script with -f"
+    )]
+    TablesMissing {
+        /// The database looked in.
+        database: String,
+    },
+    /// The tables are there and hold no usable number of rows.
+    #[error(
+        "pgbench_branches has {branches} rows, which gives no scale to run at. \
+         Fill the tables with `pgmeter init` (on the same connection)"
+    )]
+    ScaleUnusable {
+        /// `count(*)` of pgbench_branches, as the server wrote it.
+        branches: String,
+    },
+    /// The caller's progress function asked to stop.
+    #[error("loading was interrupted; the transaction that loads was not committed")]
+    Interrupted,
+}

@@ -1,0 +1,279 @@
+//! The four TPC-B-like tables as data, and the SQL that makes, empties, vacuums and keys them.
+//! Each statement does what `pgbench -i` does; nothing here talks to a server.
+
+use std::fmt;
+
+/// One of the four tables, its columns, and how many rows it has for each unit of scale.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The name; an existing table of this name is dropped by the step that drops.
+    pub name: &'static str,
+    /// Column definitions; `{aid}` stands for the type of an account's number.
+    columns: &'static str,
+    /// The primary key's column.
+    key: Option<&'static str>,
+    /// Whether the table gets a fill factor.
+    fills: bool,
+    /// Rows for each unit of scale.
+    pub rows_per_scale: u64,
+}
+
+/// From this scale on, account numbers are `bigint`, as in `pgbench`.
+const BIGINT_ACCOUNTS_FROM_SCALE: u32 = 20_000;
+
+/// Accounts for each branch; rows for each unit of scale.
+pub(crate) const ACCOUNTS_PER_BRANCH: u64 = 100_000;
+/// Tellers for each branch.
+pub(crate) const TELLERS_PER_BRANCH: u64 = 10;
+
+pub(crate) const HISTORY: Table = Table {
+    name: "pgbench_history",
+    columns: "tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)",
+    key: None,
+    fills: false,
+    rows_per_scale: 0,
+};
+pub(crate) const TELLERS: Table = Table {
+    name: "pgbench_tellers",
+    columns: "tid int not null, bid int, tbalance int, filler char(84)",
+    key: Some("tid"),
+    fills: true,
+    rows_per_scale: TELLERS_PER_BRANCH,
+};
+pub(crate) const ACCOUNTS: Table = Table {
+    name: "pgbench_accounts",
+    columns: "aid {aid} not null, bid int, abalance int, filler char(84)",
+    key: Some("aid"),
+    fills: true,
+    rows_per_scale: ACCOUNTS_PER_BRANCH,
+};
+pub(crate) const BRANCHES: Table = Table {
+    name: "pgbench_branches",
+    columns: "bid int not null, bbalance int, filler char(88)",
+    key: Some("bid"),
+    fills: true,
+    rows_per_scale: 1,
+};
+
+/// The order in which the tables are created.
+const CREATED: [Table; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
+/// The order in which the tables are vacuumed.
+const VACUUMED: [Table; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
+/// The order in which the tables get their primary keys, and are filled.
+pub(crate) const KEYED: [Table; 3] = [BRANCHES, TELLERS, ACCOUNTS];
+/// The order in which all four are named in one statement.
+const ALL: &str = "pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers";
+/// The foreign keys in order: a table, its column, the table it refers to.
+const FOREIGN_KEYS: [(Table, &str, Table); 5] = [
+    (TELLERS, "bid", BRANCHES),
+    (ACCOUNTS, "bid", BRANCHES),
+    (HISTORY, "bid", BRANCHES),
+    (HISTORY, "tid", TELLERS),
+    (HISTORY, "aid", ACCOUNTS),
+];
+
+/// How rows of a partitioned pgbench_accounts find their partition.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum PartitionMethod {
+    /// Equal ranges of account numbers (PostgreSQL 10 and newer).
+    #[default]
+    Range,
+    /// By hash of the account number (PostgreSQL 11 and newer).
+    Hash,
+}
+
+impl PartitionMethod {
+    /// The word in SQL and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            PartitionMethod::Range => "range",
+            PartitionMethod::Hash => "hash",
+        }
+    }
+
+    /// The first major version of PostgreSQL that has it.
+    pub(crate) fn needs_major(self) -> u32 {
+        match self {
+            PartitionMethod::Range => 10,
+            PartitionMethod::Hash => 11,
+        }
+    }
+}
+
+impl fmt::Display for PartitionMethod {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// A pgbench_accounts cut into partitions.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Partitioning {
+    /// How rows find their partition.
+    pub method: PartitionMethod,
+    /// How many partitions; at least 1.
+    pub partitions: u32,
+}
+
+/// Drops all four tables, and nothing else.
+pub(crate) fn drop_tables() -> String {
+    format!("drop table if exists {ALL}")
+}
+
+/// Empties all four tables.
+pub(crate) fn truncate_tables() -> String {
+    format!("truncate table {ALL}")
+}
+
+/// Creates the four tables, then the partitions of pgbench_accounts.
+pub(crate) fn create_tables(scale: u32, fillfactor: u8, partitioning: Option<Partitioning>) -> Vec<String> {
+    let aid = if scale >= BIGINT_ACCOUNTS_FROM_SCALE { "bigint" } else { "int" };
+    let fill = format!("with (fillfactor={fillfactor})");
+    let mut statements = Vec::new();
+    for table in CREATED {
+        let columns = table.columns.replace("{aid}", aid);
+        let options = match partitioning {
+            Some(Partitioning { method, .. }) if table == ACCOUNTS => format!(" partition by {method} (aid)"),
+            _ if table.fills => format!(" {fill}"),
+            _ => String::new(),
+        };
+        statements.push(format!("create table {}({columns}){options}", table.name));
+    }
+    let accounts = u64::from(scale) * ACCOUNTS_PER_BRANCH;
+    if let Some(Partitioning { method, partitions }) = partitioning {
+        for partition in 1..=partitions {
+            let bounds = partition_bounds(method, accounts, partition, partitions);
+            statements.push(format!(
+                "create table {accounts}_{partition} partition of {accounts} for values {bounds} {fill}",
+                accounts = ACCOUNTS.name
+            ));
+        }
+    }
+    statements
+}
+
+/// What partition number `partition` (from 1) of `partitions` holds; the outermost ranges are open.
+fn partition_bounds(method: PartitionMethod, accounts: u64, partition: u32, partitions: u32) -> String {
+    match method {
+        PartitionMethod::Hash => format!("with (modulus {partitions}, remainder {})", partition - 1),
+        PartitionMethod::Range => {
+            let size = accounts.div_ceil(u64::from(partitions));
+            let bound = |after: u32| (u64::from(after) * size + 1).to_string();
+            let from = if partition == 1 { "minvalue".to_owned() } else { bound(partition - 1) };
+            let to = if partition == partitions { "maxvalue".to_owned() } else { bound(partition) };
+            format!("from ({from}) to ({to})")
+        }
+    }
+}
+
+/// Has the server itself make the rows that [`crate::rows`] would send.
+pub(crate) fn generate_rows(scale: u32) -> Vec<String> {
+    let scale = u64::from(scale);
+    vec![
+        format!(
+            "insert into pgbench_branches(bid, bbalance) select bid, 0 from generate_series(1, {scale}) as bid"
+        ),
+        format!(
+            "insert into pgbench_tellers(tid, bid, tbalance) select tid, (tid - 1) / {TELLERS_PER_BRANCH} + 1, 0 \
+             from generate_series(1, {}) as tid",
+            scale * TELLERS_PER_BRANCH
+        ),
+        format!(
+            "insert into pgbench_accounts(aid, bid, abalance, filler) \
+             select aid, (aid - 1) / {ACCOUNTS_PER_BRANCH} + 1, 0, '' from generate_series(1, {}) as aid",
+            scale * ACCOUNTS_PER_BRANCH
+        ),
+    ]
+}
+
+/// Vacuums and analyzes each table, each in a statement of its own: vacuum allows no transaction.
+pub(crate) fn vacuum_tables() -> Vec<String> {
+    VACUUMED.map(|table| format!("vacuum analyze {}", table.name)).into()
+}
+
+/// Adds the three primary keys.
+pub(crate) fn primary_keys() -> Vec<String> {
+    let keyed = KEYED.iter().filter_map(|table| table.key.map(|key| (table.name, key)));
+    keyed.map(|(name, key)| format!("alter table {name} add primary key ({key})")).collect()
+}
+
+/// Adds the five foreign keys.
+pub(crate) fn foreign_keys() -> Vec<String> {
+    let add = |(table, column, to): (Table, &str, Table)| {
+        let (name, to) = (table.name, to.name);
+        format!(
+            "alter table {name} add constraint {name}_{column}_fkey foreign key ({column}) references {to}"
+        )
+    };
+    FOREIGN_KEYS.map(add).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_tables_get_a_fill_factor_except_history() {
+        assert_eq!(
+            create_tables(1, 90, None),
+            [
+                "create table pgbench_history(tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))",
+                "create table pgbench_tellers(tid int not null, bid int, tbalance int, filler char(84)) with (fillfactor=90)",
+                "create table pgbench_accounts(aid int not null, bid int, abalance int, filler char(84)) with (fillfactor=90)",
+                "create table pgbench_branches(bid int not null, bbalance int, filler char(88)) with (fillfactor=90)",
+            ]
+        );
+    }
+
+    #[test]
+    fn account_numbers_become_bigint_at_scale_20000() {
+        let columns = |scale| create_tables(scale, 100, None)[2].contains("aid bigint not null");
+        assert!(!columns(19_999));
+        assert!(columns(20_000));
+        assert!(create_tables(20_000, 100, None)[0].contains("aid bigint,"));
+    }
+
+    #[test]
+    fn ranges_cover_every_account_and_are_open_outwards() {
+        let partitioning = Partitioning { method: PartitionMethod::Range, partitions: 3 };
+        let statements = create_tables(1, 80, Some(partitioning));
+        assert!(statements[2].ends_with(" partition by range (aid)"));
+        assert_eq!(
+            statements[4..],
+            [
+                "create table pgbench_accounts_1 partition of pgbench_accounts for values from (minvalue) to (33335) with (fillfactor=80)",
+                "create table pgbench_accounts_2 partition of pgbench_accounts for values from (33335) to (66669) with (fillfactor=80)",
+                "create table pgbench_accounts_3 partition of pgbench_accounts for values from (66669) to (maxvalue) with (fillfactor=80)",
+            ]
+        );
+        let one = Partitioning { partitions: 1, ..partitioning };
+        assert!(create_tables(1, 80, Some(one))[4].contains("from (minvalue) to (maxvalue)"));
+    }
+
+    #[test]
+    fn hash_partitions_count_remainders_from_zero() {
+        let partitioning = Partitioning { method: PartitionMethod::Hash, partitions: 2 };
+        let statements = create_tables(1, 100, Some(partitioning));
+        assert!(statements[2].ends_with(" partition by hash (aid)"));
+        assert!(statements[4].contains("for values with (modulus 2, remainder 0) with (fillfactor=100)"));
+        assert!(statements[5].contains("for values with (modulus 2, remainder 1) with (fillfactor=100)"));
+    }
+
+    #[test]
+    fn keys_and_vacuums_come_in_the_order_of_pgbench() {
+        assert_eq!(
+            primary_keys(),
+            [
+                "alter table pgbench_branches add primary key (bid)",
+                "alter table pgbench_tellers add primary key (tid)",
+                "alter table pgbench_accounts add primary key (aid)",
+            ]
+        );
+        assert_eq!(vacuum_tables()[0], "vacuum analyze pgbench_branches");
+        assert_eq!(
+            foreign_keys()[4],
+            "alter table pgbench_history add constraint pgbench_history_aid_fkey \
+             foreign key (aid) references pgbench_accounts"
+        );
+    }
+}
