@@ -2,9 +2,21 @@
 //! It answers the server's demands into a send buffer until the server is ready for queries.
 //! Driven by the engine's clients and by control sessions alike, so both log in the same way.
 
-use crate::Password;
-use crate::backend::{Message, ServerError};
+use std::fmt;
+use std::io;
+
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
+
+use crate::backend::{Authentication, Message, Names, ServerError};
+use crate::frontend;
+use crate::password::Password;
 use crate::protocol_error::ProtocolError;
+
+/// More settings than any server reports; what lies beyond is not kept.
+const PARAMETER_COUNT_MAX: usize = 200;
 
 /// What the client tells about itself, and the password should the server ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,21 +94,185 @@ pub enum StartupError {
 }
 
 /// A start-up under way.
+#[derive(Debug)]
 pub struct Startup {
-    parameters: StartupParameters,
+    user: String,
+    password: Option<Password>,
+    exchange: Exchange,
     facts: SessionFacts,
+}
+
+/// How far the authentication has come. The server may begin only one exchange.
+enum Exchange {
+    /// The server has asked for nothing yet.
+    NotAsked,
+    /// The password is on its way, in clear text or hashed.
+    PasswordSent,
+    /// SCRAM: the client has spoken first.
+    ScramBegun(Box<ScramSha256>),
+    /// SCRAM: the client has proved that it knows the password; now the server must.
+    ScramProved(Box<ScramSha256>),
+    /// SCRAM: both sides have proved it.
+    ScramVerified,
+    /// The server has let the client in.
+    Done,
+    /// The start-up has failed; nothing that follows can change that.
+    Failed,
 }
 
 impl Startup {
     /// Writes the StartupMessage into `out`.
     pub fn new(parameters: &StartupParameters, out: &mut Vec<u8>) -> Startup {
-        let _ = out;
-        Startup { parameters: parameters.clone(), facts: SessionFacts::default() }
+        let StartupParameters { user, database, application_name, options, password, extra } = parameters;
+        let optional = [("database", database), ("application_name", application_name), ("options", options)];
+        let mut pairs = vec![("user", user.as_str())];
+        pairs.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
+        pairs.extend(extra.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        frontend::startup(out, &pairs);
+        Startup {
+            user: user.clone(),
+            password: password.clone().filter(|password| !password.is_empty()),
+            exchange: Exchange::NotAsked,
+            facts: SessionFacts::default(),
+        }
     }
 
     /// Takes the next message of the server; writes the answer, if one is due, into `out`.
+    /// After `Ready` or an error the start-up is over.
     pub fn message(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Result<Progress, StartupError> {
-        let _ = (message, out, &self.parameters);
-        Ok(Progress::Ready(std::mem::take(&mut self.facts)))
+        let progress = self.step(message, out);
+        if progress.is_err() {
+            self.exchange = Exchange::Failed;
+        }
+        progress
+    }
+
+    fn step(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Result<Progress, StartupError> {
+        match *message {
+            Message::Authentication(demand) => self.authenticate(demand, out)?,
+            Message::ErrorResponse(fields) => return Err(StartupError::Server(Box::new(fields.into()))),
+            Message::NoticeResponse(_) => {}
+            Message::NegotiateProtocolVersion { unknown_options, .. } => {
+                // Protocol 3.0 is the oldest that is spoken, so the server's newest is never too old.
+                let names: Vec<_> = unknown_options.iter().map(to_text).collect();
+                if !names.is_empty() {
+                    return Err(StartupError::OptionsRejected { names });
+                }
+            }
+            _ if !matches!(self.exchange, Exchange::Done) => return Err(unexpected(message)),
+            Message::ParameterStatus { .. } if self.facts.parameters.len() >= PARAMETER_COUNT_MAX => {}
+            Message::ParameterStatus { name, value } => {
+                self.facts.parameters.push((to_text(name), to_text(value)));
+            }
+            Message::BackendKeyData { process_id, secret_key } => {
+                self.facts.process_id = process_id;
+                self.facts.secret_key = secret_key.to_vec();
+            }
+            Message::ReadyForQuery(_) => return Ok(Progress::Ready(std::mem::take(&mut self.facts))),
+            _ => return Err(unexpected(message)),
+        }
+        Ok(Progress::NeedMore)
+    }
+
+    /// Manual: "Message Flow", section "Start-up".
+    fn authenticate(&mut self, demand: Authentication<'_>, out: &mut Vec<u8>) -> Result<(), StartupError> {
+        let exchange = std::mem::replace(&mut self.exchange, Exchange::Failed);
+        self.exchange = match (demand, exchange) {
+            // A server that breaks a SCRAM exchange off in the middle has not proved that it knows the password.
+            (Authentication::Ok, Exchange::NotAsked | Exchange::PasswordSent | Exchange::ScramVerified) => {
+                Exchange::Done
+            }
+            (Authentication::CleartextPassword, Exchange::NotAsked) => {
+                frontend::password(out, self.password()?.as_bytes());
+                Exchange::PasswordSent
+            }
+            (Authentication::Md5Password { salt }, Exchange::NotAsked) => {
+                let answer = md5_hash(self.user.as_bytes(), self.password()?.as_bytes(), salt);
+                frontend::password(out, answer.as_bytes());
+                Exchange::PasswordSent
+            }
+            (Authentication::Sasl(mechanisms), Exchange::NotAsked) => {
+                if !mechanisms.iter().any(|name| name == SCRAM_SHA_256.as_bytes()) {
+                    return Err(unsupported_sasl(mechanisms));
+                }
+                // "n": without TLS there is no channel to bind to.
+                let scram = ScramSha256::new(self.password()?.as_bytes(), ChannelBinding::unsupported());
+                frontend::sasl_initial_response(out, SCRAM_SHA_256.as_bytes(), scram.message());
+                Exchange::ScramBegun(Box::new(scram))
+            }
+            (Authentication::SaslContinue(data), Exchange::ScramBegun(mut scram)) => {
+                scram.update(data).map_err(scram_failed)?;
+                frontend::sasl_response(out, scram.message());
+                Exchange::ScramProved(scram)
+            }
+            (Authentication::SaslFinal(data), Exchange::ScramProved(mut scram)) => {
+                scram.finish(data).map_err(scram_failed)?;
+                Exchange::ScramVerified
+            }
+            (Authentication::Unsupported { code }, _) => {
+                return Err(StartupError::UnsupportedAuthentication { name: method_name(code) });
+            }
+            (Authentication::Ok, Exchange::ScramBegun(_) | Exchange::ScramProved(_)) => {
+                let reason = "the server broke the exchange off before it proved that it knows the password";
+                return Err(StartupError::Scram { reason: reason.to_owned() });
+            }
+            _ => return Err(StartupError::UnexpectedMessage { name: "Authentication" }),
+        };
+        Ok(())
+    }
+
+    fn password(&self) -> Result<&Password, StartupError> {
+        self.password.as_ref().ok_or(StartupError::PasswordNeeded)
     }
 }
+
+/// Shows the step, never the secrets inside.
+impl fmt::Debug for Exchange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Exchange::NotAsked => "NotAsked",
+            Exchange::PasswordSent => "PasswordSent",
+            Exchange::ScramBegun(_) => "ScramBegun",
+            Exchange::ScramProved(_) => "ScramProved",
+            Exchange::ScramVerified => "ScramVerified",
+            Exchange::Done => "Done",
+            Exchange::Failed => "Failed",
+        })
+    }
+}
+
+/// The methods of the manual's Authentication messages that are not spoken here.
+fn method_name(code: u32) -> String {
+    match code {
+        2 => "Kerberos V5".to_owned(),
+        6 => "SCM credential".to_owned(),
+        7 | 8 => "GSSAPI".to_owned(),
+        9 => "SSPI".to_owned(),
+        _ => format!("unknown (number {code})"),
+    }
+}
+
+fn unsupported_sasl(mechanisms: Names<'_>) -> StartupError {
+    let names: Vec<_> = mechanisms.iter().map(to_text).collect();
+    let name = match names.as_slice() {
+        [] => "SASL (without naming a mechanism)".to_owned(),
+        [only] if only == SCRAM_SHA_256_PLUS => format!("{only} (channel binding, which needs TLS)"),
+        _ => names.join(" or "),
+    };
+    StartupError::UnsupportedAuthentication { name }
+}
+
+fn scram_failed(error: io::Error) -> StartupError {
+    StartupError::Scram { reason: error.to_string() }
+}
+
+fn unexpected(message: &Message<'_>) -> StartupError {
+    StartupError::UnexpectedMessage { name: message.name() }
+}
+
+fn to_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

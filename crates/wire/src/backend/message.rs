@@ -1,12 +1,11 @@
-//! The server's messages. Small bodies are checked and read when the message is found; large ones stay bytes
-//! until someone asks. Nothing here is copied: a message borrows what was received.
+//! The server's messages, named as in the protocol manual. A message borrows what was received; nothing is
+//! copied. Made by the decoder (`body.rs` reads the parts), matched by the engine's clients and by sessions.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::error::ErrorFields;
 use super::rows::{DataRow, ParameterTypes, RowDescription};
-use crate::protocol_error::ProtocolError;
 
 /// One message of the server, named as in the protocol manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +80,8 @@ pub enum Message<'a> {
     NegotiateProtocolVersion {
         /// The newest version that it speaks.
         newest: u32,
-        /// The unknown options: names, each ended by a zero byte.
-        unknown_options: Mechanisms<'a>,
+        /// The options that it does not know.
+        unknown_options: Names<'a>,
     },
     /// The result of a fast-path function call, which pgmeter never makes.
     FunctionCallResponse,
@@ -101,7 +100,7 @@ pub enum Authentication<'a> {
         salt: [u8; 4],
     },
     /// A SASL exchange, one of these mechanisms.
-    Sasl(Mechanisms<'a>),
+    Sasl(Names<'a>),
     /// The server's next words in a SASL exchange.
     SaslContinue(&'a [u8]),
     /// The server's last words in a SASL exchange.
@@ -115,13 +114,13 @@ pub enum Authentication<'a> {
 
 /// A list of names, each ended by a zero byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mechanisms<'a> {
+pub struct Names<'a> {
     body: &'a [u8],
 }
 
-impl<'a> Mechanisms<'a> {
+impl<'a> Names<'a> {
     pub(super) fn new(body: &'a [u8]) -> Self {
-        Mechanisms { body }
+        Names { body }
     }
 
     /// The names in order, up to the first empty one.
@@ -178,72 +177,49 @@ pub struct CopyFormat {
     pub columns: u16,
 }
 
-/// Reads the parts of a body in order; each step fails if the body is too short.
-#[derive(Clone, Debug)]
-pub(super) struct Reader<'a> {
-    rest: &'a [u8],
-    message: &'static str,
+impl Message<'_> {
+    /// The message's name in the protocol manual, for error messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Message::Authentication(_) => "Authentication",
+            Message::ParameterStatus { .. } => "ParameterStatus",
+            Message::BackendKeyData { .. } => "BackendKeyData",
+            Message::ReadyForQuery(_) => "ReadyForQuery",
+            Message::CommandComplete(_) => "CommandComplete",
+            Message::EmptyQueryResponse => "EmptyQueryResponse",
+            Message::ErrorResponse(_) => "ErrorResponse",
+            Message::NoticeResponse(_) => "NoticeResponse",
+            Message::RowDescription(_) => "RowDescription",
+            Message::DataRow(_) => "DataRow",
+            Message::ParseComplete => "ParseComplete",
+            Message::BindComplete => "BindComplete",
+            Message::CloseComplete => "CloseComplete",
+            Message::NoData => "NoData",
+            Message::ParameterDescription(_) => "ParameterDescription",
+            Message::PortalSuspended => "PortalSuspended",
+            Message::CopyInResponse(_) => "CopyInResponse",
+            Message::CopyOutResponse(_) => "CopyOutResponse",
+            Message::CopyBothResponse(_) => "CopyBothResponse",
+            Message::CopyData { .. } => "CopyData",
+            Message::CopyDone => "CopyDone",
+            Message::NotificationResponse { .. } => "NotificationResponse",
+            Message::NegotiateProtocolVersion { .. } => "NegotiateProtocolVersion",
+            Message::FunctionCallResponse => "FunctionCallResponse",
+        }
+    }
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(rest: &'a [u8], message: &'static str) -> Self {
-        Reader { rest, message }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    pub(super) fn malformed(&self) -> ProtocolError {
-        ProtocolError::Malformed { message: self.message }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], ProtocolError> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(self.malformed())?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], ProtocolError> {
-        let (taken, rest) = self.rest.split_first_chunk().ok_or(self.malformed())?;
-        self.rest = rest;
-        Ok(*taken)
-    }
-
-    pub(super) fn u8(&mut self) -> Result<u8, ProtocolError> {
-        self.array().map(u8::from_be_bytes)
-    }
-
-    pub(super) fn u16(&mut self) -> Result<u16, ProtocolError> {
-        self.array().map(u16::from_be_bytes)
-    }
-
-    pub(super) fn i16(&mut self) -> Result<i16, ProtocolError> {
-        self.array().map(i16::from_be_bytes)
-    }
-
-    pub(super) fn u32(&mut self) -> Result<u32, ProtocolError> {
-        self.array().map(u32::from_be_bytes)
-    }
-
-    pub(super) fn i32(&mut self) -> Result<i32, ProtocolError> {
-        self.array().map(i32::from_be_bytes)
-    }
-
-    /// Up to the next zero byte, which is read too.
-    pub(super) fn text(&mut self) -> Result<&'a [u8], ProtocolError> {
-        let length = self.rest.iter().position(|&byte| byte == 0).ok_or(self.malformed())?;
-        let (text, rest) = self.rest.split_at(length);
-        self.rest = &rest[1..];
-        Ok(text)
-    }
-
-    pub(super) fn rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.rest)
-    }
-
-    /// Nothing may be left.
-    pub(super) fn finish(&self) -> Result<(), ProtocolError> {
-        if self.rest.is_empty() { Ok(()) } else { Err(self.malformed()) }
+    #[test]
+    fn a_tag_counts_the_rows_of_the_commands_that_have_them() {
+        assert_eq!(CommandTag(b"INSERT 0 12").rows(), Some(12));
+        assert_eq!(CommandTag(b"COPY 100000").rows(), Some(100_000));
+        assert_eq!(CommandTag(b"UPDATE 0").rows(), Some(0));
+        assert_eq!(CommandTag(b"CREATE TABLE").rows(), None);
+        assert_eq!(CommandTag(b"").rows(), None);
+        assert_eq!(CommandTag(b"\xff \xff").rows(), None);
     }
 }

@@ -1,6 +1,7 @@
 //! What the server says: the decoder that finds messages in bytes, the messages, and the bodies that are read
 //! only on demand (rows, errors). Knows nothing of who asked what: that is the client's state.
 
+mod body;
 mod decoder;
 mod error;
 mod message;
@@ -9,6 +10,6 @@ mod sqlstate;
 
 pub use decoder::Decoder;
 pub use error::{ErrorFields, ServerError};
-pub use message::{Authentication, CommandTag, CopyFormat, Mechanisms, Message, TransactionStatus};
+pub use message::{Authentication, CommandTag, CopyFormat, Message, Names, TransactionStatus};
 pub use rows::{Columns, DataRow, Field, Fields, ParameterTypes, RowDescription};
 pub use sqlstate::SqlState;

@@ -1,7 +1,7 @@
 //! The bodies that describe and hold results: RowDescription, DataRow, ParameterDescription.
 //! Read only by who asks (control sessions, `\gset`); the load itself never looks inside a row.
 
-use super::message::Reader;
+use super::body::Reader;
 use crate::protocol_error::ProtocolError;
 
 /// RowDescription: the columns of the rows to come.
@@ -125,14 +125,24 @@ impl<'a> Iterator for Columns<'a> {
 /// ParameterDescription: the types of a prepared statement's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterTypes<'a> {
-    pub(super) body: &'a [u8],
+    words: &'a [[u8; 4]],
 }
 
 impl<'a> ParameterTypes<'a> {
+    pub(super) fn new(body: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut reader = Reader::new(body, "ParameterDescription");
+        let count = usize::from(reader.u16()?);
+        let (words, odd) = reader.take(body.len() - 2)?.as_chunks();
+        if words.len() == count && odd.is_empty() {
+            Ok(ParameterTypes { words })
+        } else {
+            Err(reader.malformed())
+        }
+    }
+
     /// The types' object identifiers in order.
-    pub fn oids(&self) -> impl Iterator<Item = u32> + use<'a> {
-        let words = self.body.get(2..).unwrap_or_default();
-        words.chunks_exact(4).map(|word| u32::from_be_bytes([word[0], word[1], word[2], word[3]]))
+    pub fn oids(&self) -> impl ExactSizeIterator<Item = u32> + use<'a> {
+        self.words.iter().map(|word| u32::from_be_bytes(*word))
     }
 }
 
@@ -161,4 +171,61 @@ fn next<'a, T>(
         *failed = Some(reader.malformed());
     }
     Some(item)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two columns: `x` and NULL.
+    const ROW: &[u8] = b"\0\x02\0\0\0\x01x\xff\xff\xff\xff";
+
+    #[test]
+    fn a_kept_row_gives_its_values_and_its_nulls() {
+        let columns: Result<Vec<_>, _> = DataRow::kept(ROW, 11).columns().collect();
+        assert_eq!(columns.unwrap(), [Some(&b"x"[..]), None]);
+    }
+
+    #[test]
+    fn a_skipped_row_says_so_instead_of_looking_empty() {
+        let columns: Vec<_> = DataRow::skipped(11).columns().collect();
+        assert_eq!(columns, [Err(ProtocolError::RowNotKept)]);
+    }
+
+    #[test]
+    fn a_row_cut_anywhere_ends_in_an_error() {
+        for length in 0..ROW.len() {
+            let last = DataRow::kept(&ROW[..length], 0).columns().last();
+            assert_eq!(last, Some(Err(ProtocolError::Malformed { message: "DataRow" })), "cut at {length}");
+        }
+    }
+
+    #[test]
+    fn a_row_with_bytes_left_over_or_an_impossible_length_ends_in_an_error() {
+        let longer = [ROW, b"!"].concat();
+        assert!(DataRow::kept(&longer, 12).columns().last().unwrap().is_err());
+        let negative = b"\0\x01\xff\xff\xff\xfe";
+        assert!(DataRow::kept(negative, 6).columns().last().unwrap().is_err());
+        let beyond = b"\0\x01\x7f\xff\xff\xff";
+        assert!(DataRow::kept(beyond, 6).columns().last().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_description_gives_names_and_types() {
+        let body = b"\0\x01id\0\0\0\0\x07\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
+        let fields: Result<Vec<_>, _> = RowDescription::new(body).fields().collect();
+        let field = fields.unwrap()[0];
+        assert_eq!((field.name, field.type_oid, field.type_size), (&b"id"[..], 23, 4));
+        assert_eq!((field.table_oid, field.type_modifier, field.is_binary), (7, -1, false));
+        assert!(RowDescription::new(&body[..9]).fields().last().unwrap().is_err());
+    }
+
+    #[test]
+    fn parameter_types_must_be_as_many_as_announced() {
+        let types = ParameterTypes::new(b"\0\x01\0\0\0\x17").unwrap();
+        assert_eq!(types.oids().collect::<Vec<_>>(), [23]);
+        for wrong in [&b""[..], b"\0", b"\0\x01", b"\0\x01\0\0\0", b"\0\0\0\0\0\x17"] {
+            assert!(ParameterTypes::new(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

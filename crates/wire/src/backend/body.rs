@@ -1,0 +1,174 @@
+//! Reads the body of one message, its parts in order. Every byte may be anything: what is too short, too long or
+//! not allowed becomes `ProtocolError::Malformed`, never a panic. Called by the decoder; rows and errors are
+//! handed on unread.
+
+use super::error::ErrorFields;
+use super::message::{Authentication, CommandTag, CopyFormat, Message, Names, TransactionStatus};
+use super::rows::{DataRow, ParameterTypes, RowDescription};
+use crate::protocol_error::ProtocolError;
+
+/// What the decoder found: a type byte, and of the body of `length` bytes those that are kept.
+/// `kept` is `None` where the body was skipped.
+pub(super) fn read(tag: u8, kept: Option<&[u8]>, length: u32) -> Result<Message<'_>, ProtocolError> {
+    let body = kept.unwrap_or_default();
+    match tag {
+        b'R' => authentication(body).map(Message::Authentication),
+        b'S' => {
+            let mut reader = Reader::new(body, "ParameterStatus");
+            let message = Message::ParameterStatus { name: reader.text()?, value: reader.text()? };
+            reader.finish(message)
+        }
+        b'K' => {
+            let mut reader = Reader::new(body, "BackendKeyData");
+            Ok(Message::BackendKeyData { process_id: reader.u32()?, secret_key: reader.rest() })
+        }
+        b'Z' => match body {
+            b"I" => Ok(Message::ReadyForQuery(TransactionStatus::Idle)),
+            b"T" => Ok(Message::ReadyForQuery(TransactionStatus::InTransaction)),
+            b"E" => Ok(Message::ReadyForQuery(TransactionStatus::Failed)),
+            _ => Err(ProtocolError::Malformed { message: "ReadyForQuery" }),
+        },
+        b'C' => {
+            let mut reader = Reader::new(body, "CommandComplete");
+            let message = Message::CommandComplete(CommandTag(reader.text()?));
+            reader.finish(message)
+        }
+        b'D' => Ok(Message::DataRow(match kept {
+            Some(body) => DataRow::kept(body, length),
+            None => DataRow::skipped(length),
+        })),
+        b'd' => Ok(Message::CopyData { data: kept, length }),
+        b'T' => Ok(Message::RowDescription(RowDescription::new(body))),
+        b'E' => Ok(Message::ErrorResponse(ErrorFields::new(body))),
+        b'N' => Ok(Message::NoticeResponse(ErrorFields::new(body))),
+        b't' => ParameterTypes::new(body).map(Message::ParameterDescription),
+        b'G' => copy_format(body, "CopyInResponse").map(Message::CopyInResponse),
+        b'H' => copy_format(body, "CopyOutResponse").map(Message::CopyOutResponse),
+        b'W' => copy_format(body, "CopyBothResponse").map(Message::CopyBothResponse),
+        b'A' => {
+            let mut reader = Reader::new(body, "NotificationResponse");
+            let process_id = reader.u32()?;
+            let message = Message::NotificationResponse {
+                process_id,
+                channel: reader.text()?,
+                payload: reader.text()?,
+            };
+            reader.finish(message)
+        }
+        b'v' => {
+            let mut reader = Reader::new(body, "NegotiateProtocolVersion");
+            let newest = reader.u32()?;
+            let _count = reader.u32()?;
+            let unknown_options = Names::new(reader.rest());
+            Ok(Message::NegotiateProtocolVersion { newest, unknown_options })
+        }
+        b'V' => Ok(Message::FunctionCallResponse),
+        b'1' => empty(body, Message::ParseComplete),
+        b'2' => empty(body, Message::BindComplete),
+        b'3' => empty(body, Message::CloseComplete),
+        b'n' => empty(body, Message::NoData),
+        b's' => empty(body, Message::PortalSuspended),
+        b'I' => empty(body, Message::EmptyQueryResponse),
+        b'c' => empty(body, Message::CopyDone),
+        _ => Err(ProtocolError::UnknownMessage { tag }),
+    }
+}
+
+fn authentication(body: &[u8]) -> Result<Authentication<'_>, ProtocolError> {
+    let mut reader = Reader::new(body, "Authentication");
+    let demand = match reader.u32()? {
+        0 => Authentication::Ok,
+        3 => Authentication::CleartextPassword,
+        5 => Authentication::Md5Password { salt: reader.array()? },
+        10 => Authentication::Sasl(Names::new(reader.rest())),
+        11 => Authentication::SaslContinue(reader.rest()),
+        12 => Authentication::SaslFinal(reader.rest()),
+        code => {
+            reader.rest();
+            Authentication::Unsupported { code }
+        }
+    };
+    reader.finish(demand)
+}
+
+fn copy_format(body: &[u8], message: &'static str) -> Result<CopyFormat, ProtocolError> {
+    let mut reader = Reader::new(body, message);
+    let is_binary = reader.u8()? == 1;
+    let columns = reader.u16()?;
+    reader.take(usize::from(columns) * 2)?;
+    reader.finish(CopyFormat { is_binary, columns })
+}
+
+fn empty<'a>(body: &[u8], message: Message<'a>) -> Result<Message<'a>, ProtocolError> {
+    if body.is_empty() { Ok(message) } else { Err(ProtocolError::Malformed { message: message.name() }) }
+}
+
+/// Reads the parts of a body in order; each step fails if the body is too short.
+#[derive(Clone, Debug)]
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+    message: &'static str,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(rest: &'a [u8], message: &'static str) -> Self {
+        Reader { rest, message }
+    }
+
+    pub(super) fn malformed(&self) -> ProtocolError {
+        ProtocolError::Malformed { message: self.message }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], ProtocolError> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(self.malformed())?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ProtocolError> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(self.malformed())?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    fn u8(&mut self) -> Result<u8, ProtocolError> {
+        self.array().map(u8::from_be_bytes)
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, ProtocolError> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    pub(super) fn i16(&mut self) -> Result<i16, ProtocolError> {
+        self.array().map(i16::from_be_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, ProtocolError> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    pub(super) fn i32(&mut self) -> Result<i32, ProtocolError> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    /// Up to the next zero byte, which is read too.
+    pub(super) fn text(&mut self) -> Result<&'a [u8], ProtocolError> {
+        let length = self.rest.iter().position(|&byte| byte == 0).ok_or(self.malformed())?;
+        let (text, rest) = self.rest.split_at(length);
+        self.rest = &rest[1..];
+        Ok(text)
+    }
+
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    /// Nothing may be left.
+    fn finish<T>(&self, read: T) -> Result<T, ProtocolError> {
+        if self.rest.is_empty() { Ok(read) } else { Err(self.malformed()) }
+    }
+}
