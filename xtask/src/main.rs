@@ -1,2 +1,48 @@
-//! The project's own chores.
-fn main() {}
+//! The project's own chores: `cargo xtask ci` is what a contributor and the continuous integration run,
+//! `cargo xtask tidy` is its part that checks the rules of the house. No part of what users get.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
+
+mod ci;
+mod leftovers;
+mod tally;
+mod tidy;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What can be asked for.
+const CHORES: [&str; 2] = ["ci", "tidy"];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["ci"] => ci::run(),
+        ["tidy"] => run_tidy(),
+        _ => {
+            eprintln!("usage: cargo xtask {}", CHORES.join("|"));
+            false
+        }
+    };
+    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run_tidy() -> bool {
+    let problems = tidy::check(root()).unwrap_or_else(|error| vec![error]);
+    for problem in &problems {
+        println!("{problem}");
+    }
+    println!("{} rules, {} problems", tidy::rules(), problems.len());
+    problems.is_empty()
+}
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("xtask is a folder of the repository")
+}
+
+/// The cargo that runs this.
+fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}

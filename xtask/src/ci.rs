@@ -1,0 +1,153 @@
+//! All checks in order, one line each: what `.ci/run` and a contributor run before a change goes in.
+//! A failed step does not keep the later ones from running, so that one run shows everything.
+
+use std::io::Write;
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use crate::leftovers::Scratch;
+use crate::tally::{self, Tally};
+use crate::tidy;
+
+/// What a step found.
+struct Verdict {
+    passed: usize,
+    failed: usize,
+    /// For the step's line.
+    note: String,
+    /// For below the line, when something failed.
+    details: String,
+}
+
+impl Verdict {
+    /// A step that is no test: it counts only when it fails.
+    fn of_step(ok: bool, note: impl Into<String>, details: impl Into<String>) -> Verdict {
+        Verdict { passed: 0, failed: usize::from(!ok), note: note.into(), details: details.into() }
+    }
+}
+
+/// Runs everything; true if nothing failed.
+pub fn run() -> bool {
+    let scratch = match Scratch::create() {
+        Ok(scratch) => scratch,
+        Err(error) => {
+            eprintln!("could not make a folder for the tests in {}: {error}", std::env::temp_dir().display());
+            return false;
+        }
+    };
+    let verdicts = [
+        step("format", format),
+        step("clippy", clippy),
+        step("test", || test(&scratch)),
+        step("tidy", tidy),
+        step("leftovers", || leftovers(&scratch)),
+    ];
+    if let Err(error) = scratch.remove() {
+        eprintln!("could not remove the tests' folder: {error}");
+    }
+    let passed: usize = verdicts.iter().map(|verdict| verdict.passed).sum();
+    let failed: usize = verdicts.iter().map(|verdict| verdict.failed).sum();
+    println!("{passed} passed, {failed} failed");
+    failed == 0
+}
+
+fn step(name: &str, work: impl FnOnce() -> Verdict) -> Verdict {
+    print!("{name:<10}");
+    // Only so that the name stands there while the step runs.
+    let _ = std::io::stdout().flush();
+    let start = Instant::now();
+    let verdict = work();
+    let word = if verdict.failed == 0 { "ok" } else { "FAILED" };
+    println!("{word:<7}{:>7.1} s  {}", start.elapsed().as_secs_f64(), verdict.note);
+    if verdict.failed > 0 {
+        println!("{}", verdict.details.trim_end());
+    }
+    verdict
+}
+
+fn format() -> Verdict {
+    let output = cargo(&["fmt", "--all", "--check"]).output();
+    judge(output, "cargo fmt makes it right", |output| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn clippy() -> Verdict {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"];
+    judge(cargo(&arguments).output(), "warnings are errors", stderr)
+}
+
+fn test(scratch: &Scratch) -> Verdict {
+    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    scratch.lend_to(&mut command);
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => return Verdict::of_step(false, "", format!("cargo did not start: {error}")),
+    };
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    judge_tests(&stdout, &stderr(&output), output.status.success())
+}
+
+/// A test that did not run counts as failed, and so does a program that ended without a result.
+fn judge_tests(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
+    let Tally { programs, passed, failed, ignored } = Tally::of(stdout);
+    let lost = usize::from(!ended_well && failed == 0 || passed + failed == 0);
+    let mut note = format!("{passed} tests in {programs} programs");
+    if ignored > 0 {
+        note.push_str(&format!(", {ignored} did not run, which is not allowed"));
+    }
+    let details = format!("{}{}", tally::failures(stdout), tally::complaints(stderr));
+    Verdict { passed, failed: failed + ignored + lost, note, details }
+}
+
+fn tidy() -> Verdict {
+    let problems = tidy::check(crate::root()).unwrap_or_else(|error| vec![error]);
+    Verdict::of_step(problems.is_empty(), format!("{} rules", tidy::rules()), problems.join("\n"))
+}
+
+fn leftovers(scratch: &Scratch) -> Verdict {
+    let found = scratch.leftovers().unwrap_or_else(|error| vec![format!("could not look: {error}")]);
+    Verdict::of_step(found.is_empty(), "no process and no file of the tests", found.join("\n"))
+}
+
+fn judge(output: std::io::Result<Output>, note: &str, details: impl Fn(&Output) -> String) -> Verdict {
+    match output {
+        Ok(output) => {
+            let text = if output.status.success() { String::new() } else { details(&output) };
+            let text = if text.is_empty() { stderr(&output) } else { text };
+            Verdict::of_step(output.status.success(), note, text)
+        }
+        Err(error) => Verdict::of_step(false, note, format!("cargo did not start: {error}")),
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(crate::cargo());
+    command.current_dir(crate::root()).args(arguments).stdin(std::process::Stdio::null());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stdout: &str, ended_well: bool, failed: usize) {
+        assert_eq!(judge_tests(stdout, "", ended_well).failed, failed, "{stdout}");
+    }
+
+    #[test]
+    fn a_run_passes_only_if_every_test_ran_and_passed() {
+        check("test result: ok. 2 passed; 0 failed; 0 ignored;", true, 0);
+        check("test result: FAILED. 2 passed; 3 failed; 0 ignored;", false, 3);
+        check("test result: ok. 2 passed; 0 failed; 1 ignored;", true, 1);
+    }
+
+    #[test]
+    fn a_program_that_crashed_and_a_run_without_tests_count_as_failed() {
+        check("test result: ok. 2 passed; 0 failed; 0 ignored;", false, 1);
+        check("", true, 1);
+        check("", false, 1);
+    }
+}

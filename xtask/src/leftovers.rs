@@ -1,0 +1,185 @@
+//! A place of their own for the tests, and what they left there: files, and processes that still run.
+//! The tests get it as their temporary and state directory, so whatever they forget is found in it.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Where temporary folders of pgmeter's own begin with this, and the tests' place too.
+const PREFIX: &str = "pgm-";
+const CI_PREFIX: &str = "pgm-ci-";
+/// A server whose owner was killed is stopped a moment later; this long is waited for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The tests' place. [`Scratch::remove`] takes it away; one that was forgotten goes at the next start.
+pub struct Scratch {
+    folder: PathBuf,
+    /// Folders that were beside it before the tests began.
+    before: Vec<PathBuf>,
+}
+
+impl Scratch {
+    /// Makes the place, open to all users: as root, servers run under another user.
+    pub fn create() -> io::Result<Scratch> {
+        let parent = std::env::temp_dir();
+        sweep(&parent)?;
+        let folder = parent.join(format!("{CI_PREFIX}{}", std::process::id()));
+        for inner in [folder.join("tmp"), folder.join("state")] {
+            std::fs::create_dir_all(&inner)?;
+            std::fs::set_permissions(&inner, std::fs::Permissions::from_mode(0o1777))?;
+        }
+        let before = folders_of_ours(&parent)?;
+        Ok(Scratch { folder, before })
+    }
+
+    /// Has a command, and all that it starts, use the place.
+    pub fn lend_to(&self, command: &mut Command) {
+        command.env("TMPDIR", self.folder.join("tmp")).env("PGMETER_STATE_DIR", self.folder.join("state"));
+    }
+
+    /// What is still there, one line each; waits a moment for what is just going away.
+    pub fn leftovers(&self) -> io::Result<Vec<String>> {
+        let start = Instant::now();
+        loop {
+            let mut found = processes_of(Path::new("/proc"), &self.folder);
+            found.extend(files_below(&self.folder)?);
+            let parent = self.folder.parent().unwrap_or(&self.folder);
+            let beside = folders_of_ours(parent)?.into_iter().filter(|path| !self.before.contains(path));
+            found.extend(beside.map(|path| path.display().to_string()));
+            if found.is_empty() || start.elapsed() > PATIENCE {
+                return Ok(found);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Removes the place and whatever is in it.
+    pub fn remove(self) -> io::Result<()> {
+        std::fs::remove_dir_all(&self.folder)
+    }
+}
+
+/// Removes the places of runs that were killed.
+fn sweep(parent: &Path) -> io::Result<()> {
+    for path in folders_of_ours(parent)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(process) = name.strip_prefix(CI_PREFIX) else { continue };
+        if !Path::new("/proc").join(process).exists() {
+            // Somebody else's: theirs to remove.
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+    Ok(())
+}
+
+fn folders_of_ours(parent: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(parent)?.collect::<io::Result<Vec<_>>>()?;
+    let is_ours =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    Ok(entries.into_iter().map(|entry| entry.path()).filter(is_ours).collect())
+}
+
+/// What the two inner folders hold, first level only.
+fn files_below(folder: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for inner in std::fs::read_dir(folder)? {
+        for entry in std::fs::read_dir(inner?.path())? {
+            found.push(entry?.path().display().to_string());
+        }
+    }
+    Ok(found)
+}
+
+/// The processes that work in `folder`, or were started with its path in their command line or environment.
+/// Processes of other users show neither, and cannot be ours unless we are root.
+fn processes_of(proc: &Path, folder: &Path) -> Vec<String> {
+    let needle = folder.display().to_string();
+    let Ok(entries) = std::fs::read_dir(proc) else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let process = entry.file_name().to_string_lossy().into_owned();
+        if process.parse::<u32>().is_err() {
+            continue;
+        }
+        let text = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
+        let command = String::from_utf8_lossy(&text("cmdline")).replace('\0', " ");
+        let works_there =
+            std::fs::read_link(entry.path().join("cwd")).is_ok_and(|path| path.starts_with(folder));
+        let environment = String::from_utf8_lossy(&text("environ")).into_owned();
+        if works_there || command.contains(&needle) || environment.contains(&needle) {
+            found.push(format!("process {process} still runs: {}", command.trim()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of its own for each test, gone with it.
+    struct Temporary(PathBuf);
+
+    impl Temporary {
+        fn new(name: &str) -> Temporary {
+            let path = std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).expect("a temporary folder");
+            Temporary(path)
+        }
+    }
+
+    impl Drop for Temporary {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).expect("the folder is ours");
+        }
+    }
+
+    #[test]
+    fn a_forgotten_file_is_found() {
+        let place = Temporary::new("files");
+        std::fs::create_dir_all(place.0.join("tmp")).expect("a folder");
+        assert_eq!(files_below(&place.0).expect("readable"), [""; 0]);
+        std::fs::write(place.0.join("tmp/forgotten"), "").expect("writable");
+        assert!(files_below(&place.0).expect("readable")[0].ends_with("/tmp/forgotten"));
+    }
+
+    #[test]
+    fn a_forgotten_process_is_found_by_what_it_was_started_with() {
+        let proc = Temporary::new("proc");
+        for (process, file, text) in [
+            ("10", "cmdline", "postgres\0-D\0/place/state/x"),
+            ("11", "environ", "A=b\0TMPDIR=/place/tmp\0"),
+            ("12", "cmdline", "postgres\0-D\0/elsewhere"),
+            ("self", "cmdline", "/place"),
+        ] {
+            std::fs::create_dir_all(proc.0.join(process)).expect("a folder");
+            std::fs::write(proc.0.join(process).join(file), text).expect("writable");
+        }
+        std::os::unix::fs::symlink("/place/state/y", proc.0.join("12/cwd")).expect("a link");
+        let mut found = processes_of(&proc.0, Path::new("/place"));
+        found.sort();
+        assert_eq!(
+            found,
+            [
+                "process 10 still runs: postgres -D /place/state/x",
+                "process 11 still runs: ",
+                "process 12 still runs: postgres -D /elsewhere",
+            ]
+        );
+        assert_eq!(processes_of(&proc.0, Path::new("/another")), [""; 0]);
+    }
+
+    #[test]
+    fn the_place_of_a_killed_run_is_swept_and_that_of_a_live_one_is_not() {
+        let parent = Temporary::new("sweep");
+        let live = parent.0.join(format!("{CI_PREFIX}{}", std::process::id()));
+        let dead = parent.0.join(format!("{CI_PREFIX}4194399"));
+        for path in [&live, &dead] {
+            std::fs::create_dir_all(path).expect("a folder");
+        }
+        sweep(&parent.0).expect("readable");
+        assert!(live.exists() && !dead.exists());
+    }
+}

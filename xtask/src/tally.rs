@@ -1,0 +1,113 @@
+//! What `cargo test` printed, as numbers and as the text of what failed. Runs nothing.
+
+/// The tests of all test programs together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Test programs that came to an end.
+    pub programs: usize,
+    /// Tests that passed.
+    pub passed: usize,
+    /// Tests that failed.
+    pub failed: usize,
+    /// Tests that did not run.
+    pub ignored: usize,
+}
+
+impl Tally {
+    /// Sums the lines `test result: …` of the whole output.
+    pub fn of(stdout: &str) -> Tally {
+        let mut tally = Tally::default();
+        for line in stdout.lines().filter_map(|line| line.strip_prefix("test result: ")) {
+            let counted = |what: &str| {
+                let part = line.split(['.', ';']).map(str::trim).find_map(|part| part.strip_suffix(what));
+                part.and_then(|number| number.trim().parse::<usize>().ok()).unwrap_or(0)
+            };
+            tally.programs += 1;
+            tally.passed += counted("passed");
+            tally.failed += counted("failed");
+            tally.ignored += counted("ignored");
+        }
+        tally
+    }
+}
+
+/// The output of the tests that failed, whole, and the names of those that did not run.
+pub fn failures(stdout: &str) -> String {
+    let mut text = String::new();
+    let mut in_failures = false;
+    for line in stdout.lines() {
+        in_failures |= line == "failures:";
+        if in_failures || line.starts_with("test ") && line.contains("... ignored") {
+            text.push_str(line);
+            text.push('\n');
+        }
+        in_failures &= !line.starts_with("test result: ");
+    }
+    text
+}
+
+/// What cargo itself had to say, without the lines that only tell how far it is.
+pub fn complaints(stderr: &str) -> String {
+    const PROGRESS: [&str; 10] = [
+        "Compiling",
+        "Running",
+        "Finished",
+        "Doc-tests",
+        "Blocking",
+        "Downloading",
+        "Downloaded",
+        "Updating",
+        "Locking",
+        "Checking",
+    ];
+    let is_progress = |line: &&str| PROGRESS.iter().any(|word| line.trim_start().starts_with(word));
+    stderr.lines().filter(|line| !is_progress(line)).map(|line| format!("{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\
+running 3 tests
+test a ... ok
+test b ... FAILED
+test c ... ignored, too slow
+
+failures:
+
+---- b stdout ----
+why b failed
+
+failures:
+    b
+
+test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+running 2 tests
+test d ... ok
+test e ... ok
+
+test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.27s
+";
+
+    #[test]
+    fn tests_are_summed_over_all_programs() {
+        assert_eq!(Tally::of(OUTPUT), Tally { programs: 2, passed: 3, failed: 1, ignored: 1 });
+        assert_eq!(Tally::of("error: could not compile"), Tally::default());
+    }
+
+    #[test]
+    fn what_failed_is_shown_whole_and_what_passed_is_not() {
+        let text = failures(OUTPUT);
+        assert!(text.contains("---- b stdout ----\nwhy b failed\n"));
+        assert!(text.contains("test c ... ignored"));
+        assert!(!text.contains("test a") && !text.contains("test d"));
+    }
+
+    #[test]
+    fn cargo_is_heard_when_it_complains() {
+        let stderr = "   Compiling wire v0.1.0\nerror[E0599]: no method\n  --> a.rs:1\n    Finished x\n";
+        assert_eq!(complaints(stderr), "error[E0599]: no method\n  --> a.rs:1\n");
+    }
+}

@@ -1,0 +1,149 @@
+//! The dependency arrows printed in ARCHITECTURE.md are exactly those of the crates' Cargo.toml files:
+//! a new edge between crates changes the document in the same commit. Test kits stay out of products.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tree::{Problem, Tree};
+
+const MAP: &str = "ARCHITECTURE.md";
+const ARROW: &str = "→";
+/// May be a dev-dependency of all, and a dependency of none.
+const ONLY_FOR_TESTS: &str = "testkit";
+
+type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// Compares arrows and manifests, in both directions.
+pub fn check(tree: &Tree) -> Vec<Problem> {
+    let Some(map) = tree.file(MAP) else { return vec![Problem::of(MAP, "is missing; it draws the map")] };
+    let drawn = drawn_edges(&map.text);
+    let names = tree.crates();
+    let mut problems = Vec::new();
+    for &name in &names {
+        let path = format!("crates/{name}/Cargo.toml");
+        let Some(manifest) = tree.file(&path) else {
+            problems.push(Problem::of(&path, "is missing; each folder of crates/ is a crate"));
+            continue;
+        };
+        let real = dependencies(&manifest.text, &names);
+        let empty = BTreeSet::new();
+        let arrows = drawn.get(name).unwrap_or(&empty);
+        if !drawn.contains_key(name) {
+            problems
+                .push(Problem::of(MAP, format!("no line of arrows for `{name}`: add `{name} {ARROW} …`")));
+        }
+        for to in real.difference(arrows) {
+            let text = format!(
+                "uses `{to}`, and {MAP} has no arrow {name} {ARROW} {to}: draw it, or take another way"
+            );
+            problems.push(Problem::of(&path, text));
+        }
+        for to in arrows.difference(&real) {
+            let text = format!("draws {name} {ARROW} {to}, which {path} does not have: remove the arrow");
+            problems.push(Problem::of(MAP, text));
+        }
+        if real.contains(ONLY_FOR_TESTS) {
+            problems.push(Problem::of(&path, format!("`{ONLY_FOR_TESTS}` may only be a dev-dependency")));
+        }
+    }
+    let gone = drawn.keys().filter(|name| !names.contains(*name));
+    problems
+        .extend(gone.map(|name| Problem::of(MAP, format!("draws arrows from `{name}`, which is no crate"))));
+    problems
+}
+
+/// The lines `name → name, name` (or `name → nothing`) of the fenced blocks.
+fn drawn_edges(text: &str) -> Edges<'_> {
+    let mut edges = Edges::new();
+    let mut in_block = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        }
+        let Some((from, to)) = line.split_once(ARROW) else { continue };
+        let from = from.trim();
+        let is_name =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let to = to.split(',').map(str::trim).collect::<Vec<_>>();
+        if in_block && is_name(from) && to.iter().all(|name| is_name(name)) {
+            let names = to.into_iter().filter(|&name| name != "nothing");
+            edges.entry(from).or_default().extend(names);
+        }
+    }
+    edges
+}
+
+/// Which of `ours` a manifest has under `[dependencies]` (also for one target, or for the build).
+fn dependencies<'a>(manifest: &'a str, ours: &BTreeSet<&str>) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::new();
+    let mut counts = false;
+    for line in manifest.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            let section = section.trim_end_matches(']');
+            counts = section.ends_with("dependencies") && !section.ends_with("dev-dependencies");
+        } else if counts {
+            let name = line.split(['.', '=', ' ']).next().unwrap_or_default();
+            if ours.contains(name) {
+                found.insert(name);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::testing::texts;
+
+    const DRAWN: &str = "# Map\n```\nengine → wire, stats\nwire → nothing\nstats → nothing\n```\n";
+    const ENGINE: &str =
+        "[dependencies]\nwire.workspace = true\nmio = \"1\"\n[dev-dependencies]\ntestkit.workspace = true\n";
+
+    fn check_tree(map: &str, engine: &str) -> Vec<String> {
+        let mut problems = texts(&check(&Tree::of(&[
+            ("ARCHITECTURE.md", map),
+            ("crates/engine/Cargo.toml", engine),
+            ("crates/wire/Cargo.toml", "[dependencies]\n"),
+            ("crates/stats/Cargo.toml", "[dependencies]\n"),
+        ])));
+        problems.sort();
+        problems
+    }
+
+    #[test]
+    fn arrows_that_equal_the_manifests_pass() {
+        let both = format!("{ENGINE}[dependencies]\nstats = {{ workspace = true }}\n");
+        assert_eq!(check_tree(DRAWN, &both), [""; 0]);
+    }
+
+    #[test]
+    fn an_edge_that_is_not_drawn_is_a_problem() {
+        let problems = check_tree("```\nengine → stats\nwire → nothing\nstats → nothing\n```", ENGINE);
+        assert!(problems[1].starts_with("uses `wire`"), "{problems:?}");
+    }
+
+    #[test]
+    fn an_arrow_without_an_edge_is_a_problem() {
+        let problems = check_tree(DRAWN, ENGINE);
+        assert!(problems[0].starts_with("draws engine → stats"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_crate_without_a_line_and_a_line_without_a_crate_are_problems() {
+        let problems = check_tree("```\nengine → wire\nwire → nothing\nlab → wire\n```", ENGINE);
+        assert_eq!(
+            problems,
+            ["draws arrows from `lab`, which is no crate", "no line of arrows for `stats`: add `stats → …`"]
+        );
+    }
+
+    #[test]
+    fn the_test_kit_is_no_part_of_a_product() {
+        let tree = Tree::of(&[
+            ("ARCHITECTURE.md", "```\nengine → testkit\ntestkit → nothing\n```"),
+            ("crates/engine/Cargo.toml", "[dependencies]\ntestkit.workspace = true\n"),
+            ("crates/testkit/Cargo.toml", ""),
+        ]);
+        assert_eq!(texts(&check(&tree)), ["`testkit` may only be a dev-dependency"]);
+    }
+}

@@ -1,0 +1,113 @@
+//! The rules of the house that the compiler does not know, each as a function from the repository's files
+//! to problems. The lists of permitted exceptions stand here, each with its reason; there are no others.
+
+mod arrows;
+mod commands;
+mod heads;
+mod links;
+mod map;
+mod sizes;
+mod source;
+mod tree;
+mod words;
+
+use std::path::Path;
+use std::process::Command;
+
+use sizes::Exceptions;
+use tree::{Problem, Tree};
+use words::{Ban, Scope};
+
+/// What may be longer than the sizes allow.
+const LONGER: Exceptions<'_> = Exceptions { files: &[], functions: &[] };
+
+/// Words that may stand only in the files named with them.
+const BANS: &[Ban<'_>] = &[
+    Ban {
+        words: &["todo!", "unimplemented!"],
+        scope: Scope::Everywhere,
+        allowed: &[],
+        why: "finish it, or leave it out and refuse it by name",
+    },
+    Ban {
+        words: &["#[ignore"],
+        scope: Scope::Everywhere,
+        allowed: &[],
+        why: "a test runs or does not exist",
+    },
+    Ban {
+        words: &["Instant::now", "clock_gettime", ".elapsed()"],
+        scope: Scope::Production,
+        allowed: &[("crates/workload/src/init.rs", "seconds per step of loading")],
+        why: "the engine's clock module reads the clock; take `now` as an argument",
+    },
+    Ban {
+        words: &["SystemTime::now"],
+        scope: Scope::Production,
+        allowed: &[],
+        why: "one module of results reads the calendar; take the time as an argument",
+    },
+    Ban {
+        words: &["println!", "print!", "eprintln!", "eprint!", "dbg!", "stdout()", "stderr()"],
+        scope: Scope::Libraries,
+        allowed: &[],
+        why: "libraries return data; cli owns the terminal",
+    },
+    Ban {
+        words: &["process::exit", "process::abort"],
+        scope: Scope::Libraries,
+        allowed: &[],
+        why: "libraries return errors; cli owns the exit status",
+    },
+];
+
+/// A rule's name and what it checks.
+type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
+
+const RULES: [Rule; 8] = [
+    ("dependency arrows", arrows::check),
+    ("sizes", |tree| sizes::check(tree, &LONGER)),
+    ("heads of files", heads::check),
+    ("code map", map::code_map),
+    ("names", map::names),
+    ("words", |tree| words::check(tree, BANS)),
+    ("links", links::check),
+    ("commands in documents", |tree| commands::check(tree, &crate::CHORES, &mut help_of_program)),
+];
+
+/// Checks every rule against the repository at `root`. Returns one line for each problem.
+pub fn check(root: &Path) -> Result<Vec<String>, String> {
+    let tree = Tree::read(root).map_err(|error| format!("could not read {}: {error}", root.display()))?;
+    let mut lines = Vec::new();
+    for (rule, check) in RULES {
+        for Problem { path, line, text } in check(&tree) {
+            let place = if line == 0 { path } else { format!("{path}:{line}") };
+            lines.push(format!("{place}: {text} ({rule})"));
+        }
+    }
+    Ok(lines)
+}
+
+/// How many rules there are.
+pub fn rules() -> usize {
+    RULES.len()
+}
+
+/// What the program says when asked for help about a command; nothing if it has no such command.
+fn help_of_program(words: &[&str]) -> Option<String> {
+    let mut command = Command::new(crate::cargo());
+    command.args(["run", "--quiet", "--package", "pgmeter-cli", "--bin", "pgmeter", "--"]);
+    let output = command.args(words).arg("--help").output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod testing {
+    //! Shorthand for the rules' tests.
+    use super::tree::Problem;
+
+    /// What the problems say.
+    pub fn texts(problems: &[Problem]) -> Vec<String> {
+        problems.iter().map(|problem| problem.text.clone()).collect()
+    }
+}
