@@ -1,1 +1,29 @@
 //! The load generator: clients on workers; owns threads, polling, pacing and the clock.
+//!
+//! [`run`] takes a [`Plan`] and returns an [`Outcome`]; it prints nothing and decides nothing about
+//! what is shown. A [`worker`](Worker) drives many clients through one [`Driver`]; the driver is the
+//! rim that owns sockets and the clock, so the same worker runs over epoll and, in tests, in virtual
+//! time against a fake server ([`run_on`]).
+
+mod arrivals;
+mod client;
+mod clock;
+mod driver;
+mod error;
+mod load;
+mod measurement;
+mod merging;
+mod net;
+mod outcome;
+mod plan;
+mod run;
+mod statements;
+mod timeline;
+mod timers;
+mod worker;
+
+pub use driver::{Driver, Event, Receive};
+pub use error::EngineError;
+pub use outcome::{AbortedClient, End, Outcome, Progress};
+pub use plan::{Limit, Plan, Protocol, ScriptPlan};
+pub use run::{run, run_on};

@@ -1,0 +1,124 @@
+//! When transactions are scheduled to start: as soon as a client is free, or on a fixed plan.
+//!
+//! Under a rate the arrivals are a Poisson stream drawn from the seed alone. They are fixed before the
+//! server is looked at, so a slow server cannot thin them out (no coordinated omission): an arrival
+//! that finds no free client waits, and its response time counts from its scheduled start.
+
+use script::Random;
+use stats::Timestamp;
+use std::time::Duration;
+
+/// One worker's stream of scheduled starts.
+#[derive(Debug)]
+pub(crate) enum Arrivals {
+    /// Closed loop: the next transaction is scheduled when its client becomes free.
+    Closed,
+    /// Open loop.
+    Open(Poisson),
+}
+
+/// A Poisson stream: exponential gaps with the given mean, in whole microseconds as pgbench draws
+/// them (reference, section 14).
+#[derive(Debug)]
+pub(crate) struct Poisson {
+    random: Random,
+    mean_gap_us: f64,
+    last: Timestamp,
+    /// Given back, in order.
+    returned: Vec<Timestamp>,
+}
+
+impl Arrivals {
+    /// The stream of one of `workers` workers that together make `rate_per_s`, beginning at `start`.
+    pub(crate) fn new(rate_per_s: Option<f64>, workers: usize, random: Random, start: Timestamp) -> Self {
+        match rate_per_s {
+            None => Self::Closed,
+            Some(rate) => {
+                let mean_gap_us = MICROS_PER_SECOND / rate * workers as f64;
+                Self::Open(Poisson { random, mean_gap_us, last: start, returned: Vec::new() })
+            }
+        }
+    }
+
+    /// The scheduled start of the next transaction, which may be in the past or in the future.
+    pub(crate) fn next(&mut self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Closed => now,
+            Self::Open(stream) => stream.next(),
+        }
+    }
+
+    /// Gives back the start that [`Arrivals::next`] returned last, because nobody will take it.
+    pub(crate) fn put_back(&mut self, scheduled: Timestamp) {
+        if let Self::Open(stream) = self {
+            stream.returned.push(scheduled);
+        }
+    }
+
+    /// The scheduled starts before `end` that nobody has taken; they are used up.
+    pub(crate) fn drain_before(&mut self, end: Timestamp) -> Vec<Timestamp> {
+        let Self::Open(stream) = self else { return Vec::new() };
+        let mut missed = std::mem::take(&mut stream.returned);
+        loop {
+            let scheduled = stream.next();
+            if scheduled >= end {
+                return missed;
+            }
+            missed.push(scheduled);
+        }
+    }
+}
+
+const MICROS_PER_SECOND: f64 = 1e6;
+
+impl Poisson {
+    fn next(&mut self) -> Timestamp {
+        let gap = Duration::from_micros(self.random.poisson_delay_us(self.mean_gap_us));
+        self.last = self.last + gap;
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: u64) -> Timestamp {
+        Timestamp::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_closed_loop_schedules_when_asked() {
+        let mut arrivals = Arrivals::new(None, 1, Random::from_seed(1), Timestamp::ZERO);
+        let now = Timestamp::from_nanos(77);
+        assert_eq!(arrivals.next(now), now);
+        assert_eq!(arrivals.drain_before(now), []);
+    }
+
+    #[test]
+    fn an_open_loop_does_not_look_at_now() {
+        let stream = || Arrivals::new(Some(1000.0), 2, Random::from_seed(1), Timestamp::from_nanos(5));
+        let (mut early, mut late) = (stream(), stream());
+        for k in 0..1000 {
+            assert_eq!(early.next(Timestamp::ZERO), late.next(seconds(k)));
+        }
+    }
+
+    #[test]
+    fn an_open_loop_keeps_its_rate() {
+        let mut arrivals = Arrivals::new(Some(500.0), 1, Random::from_seed(42), Timestamp::ZERO);
+        let count = arrivals.drain_before(seconds(100)).len() as f64;
+        let expected = 50_000.0_f64;
+        assert!((count - expected).abs() < 5.0 * expected.sqrt(), "{count} arrivals, {expected} expected");
+    }
+
+    #[test]
+    fn a_start_that_is_put_back_is_drained_with_the_others() {
+        let mut arrivals = Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO);
+        let all =
+            Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO).drain_before(seconds(1));
+        let first = arrivals.next(Timestamp::ZERO);
+        arrivals.put_back(first);
+        assert_eq!(arrivals.drain_before(seconds(1)), all);
+    }
+}

@@ -1,0 +1,36 @@
+//! The only module of the engine that reads a clock: monotonic time and the process's CPU time.
+//!
+//! Everything else is handed `now`. One clock is made per run and copied to each worker, so that
+//! their timestamps have the same zero.
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use stats::Timestamp;
+
+/// A monotonic clock whose zero is the moment it was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    epoch: Instant,
+}
+
+impl Clock {
+    /// A clock that starts at zero now.
+    pub(crate) fn start() -> Self {
+        Self { epoch: Instant::now() }
+    }
+
+    /// Time since the clock was made.
+    pub(crate) fn now(&self) -> Timestamp {
+        let nanos = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Timestamp::from_nanos(nanos)
+    }
+}
+
+/// CPU time, user and system, of all threads of this process since it began.
+pub(crate) fn process_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanos)
+}

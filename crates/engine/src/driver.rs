@@ -1,0 +1,61 @@
+//! The rim between a worker and the world: sockets, waiting, and the clock.
+//!
+//! A driver moves bytes and tells the time; it knows nothing of transactions. `net` is the real one;
+//! the tests have one in virtual time.
+
+use std::io;
+use std::time::Duration;
+
+use connect::Address;
+use stats::Timestamp;
+
+/// Something that happened to a connection while waiting. Connections are numbered by the worker,
+/// from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The transport is connected; nothing has been sent yet.
+    Connected(usize),
+    /// There may be bytes to [`Driver::receive`], or the connection was closed or broken.
+    Readable(usize),
+}
+
+/// What [`Driver::receive`] found.
+#[derive(Debug)]
+pub enum Receive<'a> {
+    /// Some bytes; ask again, there may be more.
+    Bytes(&'a [u8]),
+    /// Nothing more for now.
+    Empty,
+    /// The peer closed the connection, or it broke for the given reason.
+    Closed(Option<io::Error>),
+}
+
+/// Sockets and a clock, for one worker.
+pub trait Driver {
+    /// Reads the clock.
+    fn now(&mut self) -> Timestamp;
+
+    /// CPU time used by this process so far; zero where time is virtual.
+    fn cpu_time(&mut self) -> Duration;
+
+    /// Begins to connect; an [`Event`] follows. `WouldBlock` means: too busy, try again a little later.
+    fn connect(&mut self, connection: usize, address: &Address) -> io::Result<()>;
+
+    /// Sends all of `bytes` and leaves it empty; what the socket does not take at once is kept and
+    /// sent while waiting. An error means that the connection is lost.
+    fn send(&mut self, connection: usize, bytes: &mut Vec<u8>) -> io::Result<()>;
+
+    /// Takes what has arrived. Must be asked until it says [`Receive::Empty`] or [`Receive::Closed`]
+    /// after each [`Event::Readable`].
+    fn receive(&mut self, connection: usize) -> Receive<'_>;
+
+    /// Forgets the connection and closes its socket.
+    fn close(&mut self, connection: usize);
+
+    /// Waits until something happens or `deadline` is reached, and returns the time at which it woke.
+    /// A deadline in the past looks for events without waiting.
+    fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp>;
+
+    /// The events of the last wait, one by one.
+    fn next_event(&mut self) -> Option<Event>;
+}

@@ -1,0 +1,53 @@
+//! Why a run could not be started or carried on. What befell single clients is part of the outcome.
+
+use std::io;
+
+use connect::Address;
+use thiserror::Error;
+use wire::StartupError;
+
+/// A run that gave no outcome.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// The plan contradicts itself.
+    #[error("{0}")]
+    Plan(String),
+    /// The operating system refused something the engine cannot do without.
+    #[error("the load generator cannot {what}: {error}")]
+    System {
+        /// What was asked of the system, as a verb phrase.
+        what: &'static str,
+        /// Its answer.
+        error: io::Error,
+    },
+    /// A client did not get in before the run.
+    #[error("could not create connection for client {client} to {address}: {reason}")]
+    Connect {
+        /// Which client, from 0.
+        client: usize,
+        /// Where to.
+        address: Address,
+        /// Why not.
+        reason: ConnectReason,
+    },
+    /// The user asked to stop while the clients were still connecting.
+    #[error("interrupted while the clients were connecting; nothing was measured")]
+    InterruptedBeforeStart,
+}
+
+/// Why a client did not get in.
+#[derive(Debug, Error)]
+pub enum ConnectReason {
+    /// The transport failed.
+    #[error("{0}")]
+    Transport(io::Error),
+    /// The server closed the connection during start-up.
+    #[error("the server closed the connection during start-up; its log says why")]
+    Closed,
+    /// It took longer than allowed.
+    #[error("no answer within {} s", .0.as_secs_f64())]
+    TimedOut(std::time::Duration),
+    /// The server refused, or spoke something else.
+    #[error("{0}")]
+    Startup(StartupError),
+}

@@ -1,0 +1,113 @@
+//! What all workers read during a run: the plan, and what follows from it before anything is connected.
+//!
+//! Every random stream of the run is seeded here, from the plan's seed, in pgbench's order (reference,
+//! section 20): the clients' streams, `:default_seed`, then three streams for each worker.
+
+use script::{Random, Slot, Symbols, Value, Variables};
+
+use crate::client::Client;
+use crate::plan::Plan;
+use crate::statements::Statements;
+
+/// The load, ready to be put on the server.
+#[derive(Debug)]
+pub(crate) struct Load<'p> {
+    pub(crate) plan: &'p Plan,
+    /// The scripts' variables, the user's and the automatic ones.
+    pub(crate) symbols: Symbols,
+    pub(crate) statements: Statements,
+    pub(crate) default_seed: i64,
+    pub(crate) workers: Vec<Share>,
+    client_seeds: Vec<u64>,
+    automatic: Automatic,
+}
+
+/// One worker's part.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    /// Its clients' numbers: contiguous blocks, the first workers get the extra ones.
+    pub(crate) clients: std::ops::Range<usize>,
+    /// Draws which script is next.
+    pub(crate) chooser: Random,
+    /// Draws the gaps between scheduled starts.
+    pub(crate) throttle: Random,
+}
+
+#[derive(Debug)]
+struct Automatic {
+    scale: Slot,
+    client_id: Slot,
+    default_seed: Slot,
+    random_seed: Slot,
+}
+
+impl<'p> Load<'p> {
+    pub(crate) fn of(plan: &'p Plan) -> Self {
+        let mut symbols = plan.symbols.clone();
+        let automatic = Automatic {
+            scale: symbols.intern("scale"),
+            client_id: symbols.intern("client_id"),
+            default_seed: symbols.intern("default_seed"),
+            random_seed: symbols.intern("random_seed"),
+        };
+        for (name, _) in &plan.variables {
+            symbols.intern(name);
+        }
+        let mut base = Random::from_seed(plan.seed);
+        let client_seeds = (0..plan.clients).map(|_| base.next_u64()).collect();
+        let defined = plan.variables.iter().any(|(name, _)| name == "default_seed");
+        let default_seed = if defined { 0 } else { base.next_u64().cast_signed() };
+        let workers = deal(plan.clients, plan.workers)
+            .map(|clients| {
+                let [chooser, throttle, _sample] = [(); 3].map(|()| Random::from_seed(base.next_u64()));
+                Share { clients, chooser, throttle }
+            })
+            .collect();
+        let statements = Statements::of(&plan.scripts);
+        Self { plan, symbols, statements, default_seed, workers, client_seeds, automatic }
+    }
+
+    /// A client as it is before its first transaction.
+    pub(crate) fn client(&self, number: usize) -> Client {
+        let mut variables = Variables::new(&self.symbols);
+        let automatic = [
+            (self.automatic.scale, self.plan.scale),
+            (self.automatic.client_id, i64::try_from(number).unwrap_or(i64::MAX)),
+            (self.automatic.default_seed, self.default_seed),
+            (self.automatic.random_seed, self.plan.seed.cast_signed()),
+        ];
+        for (slot, value) in automatic {
+            variables.set(slot, Value::Int(value));
+        }
+        for (name, text) in &self.plan.variables {
+            if let Some(slot) = self.symbols.lookup(name) {
+                variables.set_text(slot, text);
+            }
+        }
+        Client::new(number, variables, Random::from_seed(self.client_seeds[number]), self)
+    }
+}
+
+/// Deals clients to workers: each gets the remaining clients divided by the remaining workers, rounded
+/// up. Workers without a client are not made.
+fn deal(clients: usize, workers: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let workers = workers.min(clients);
+    let mut next = 0;
+    (0..workers).map(move |worker| {
+        let count = (clients - next).div_ceil(workers - worker);
+        next += count;
+        next - count..next
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_dealt_in_blocks_and_the_first_workers_get_the_extra_ones() {
+        assert_eq!(deal(7, 3).collect::<Vec<_>>(), [0..3, 3..5, 5..7]);
+        assert_eq!(deal(2, 8).collect::<Vec<_>>(), [0..1, 1..2]);
+        assert_eq!(deal(6, 1).collect::<Vec<_>>(), [0..6]);
+    }
+}

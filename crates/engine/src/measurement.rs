@@ -1,0 +1,84 @@
+//! One worker's samples on the run's timeline: what is recorded, in which interval, and what is cut.
+//!
+//! A transaction belongs to the measured window if it was *scheduled* in it; it is counted in the
+//! interval in which it *finished*. Those scheduled during the warm-up are shown while the warm-up
+//! lasts and never measured.
+
+use stats::{Interval, Recorder, Sample, Timestamp};
+
+use crate::plan::Plan;
+use crate::timeline::Timeline;
+
+/// Takes over a finished interval, and may give back an old one to be used again.
+pub(crate) trait IntervalSink {
+    /// `warmup` tells that the interval is not measured.
+    fn take(&mut self, interval: Interval, warmup: bool) -> Option<Interval>;
+}
+
+/// See the module.
+pub(crate) struct Measurement {
+    recorder: Recorder,
+    scripts: usize,
+    timeline: Timeline,
+    /// Begin of the interval that is being recorded.
+    begin: Timestamp,
+    spare: Option<Interval>,
+    warmup_transactions: u64,
+}
+
+impl Measurement {
+    pub(crate) fn new(plan: &Plan, timeline: Timeline) -> Self {
+        let scripts = plan.scripts.len();
+        let recorder = Recorder::new(scripts, plan.latency_limit);
+        Self { recorder, scripts, timeline, begin: timeline.start, spare: None, warmup_transactions: 0 }
+    }
+
+    /// When the current interval ends.
+    pub(crate) fn interval_end(&self) -> Timestamp {
+        self.timeline.interval_end(self.begin)
+    }
+
+    /// Hands over the intervals that have ended by `now`; must be called before samples finished at
+    /// `now` are recorded. True when the measured window has begun.
+    pub(crate) fn pass(&mut self, now: Timestamp, sink: &mut dyn IntervalSink) -> bool {
+        let was_measuring = self.is_measuring();
+        while now >= self.interval_end() {
+            self.hand_over(self.interval_end(), sink);
+        }
+        !was_measuring && self.is_measuring()
+    }
+
+    /// Hands over what is left of the current interval.
+    pub(crate) fn close(&mut self, now: Timestamp, sink: &mut dyn IntervalSink) {
+        self.hand_over(now.max(self.begin), sink);
+    }
+
+    /// Takes a sample in; false if it belongs to the warm-up.
+    pub(crate) fn record(&mut self, sample: &Sample) -> bool {
+        let measured = sample.scheduled >= self.timeline.measure;
+        if !measured {
+            self.warmup_transactions += 1;
+        }
+        if measured || !self.is_measuring() {
+            self.recorder.record(sample);
+        }
+        measured
+    }
+
+    /// Transactions that were run but not measured.
+    pub(crate) fn warmup_transactions(&self) -> u64 {
+        self.warmup_transactions
+    }
+
+    fn is_measuring(&self) -> bool {
+        self.begin >= self.timeline.measure
+    }
+
+    fn hand_over(&mut self, end: Timestamp, sink: &mut dyn IntervalSink) {
+        let warmup = !self.is_measuring();
+        let spare = self.spare.take().unwrap_or_else(|| Interval::new(self.scripts));
+        let interval = self.recorder.hand_over(self.begin, end, spare);
+        self.begin = end;
+        self.spare = sink.take(interval, warmup);
+    }
+}

@@ -1,0 +1,127 @@
+//! Merges what the workers hand over into one stream of seconds, in order, for the observer, and into
+//! the statistics of the whole run. Keeps no interval longer than until the last worker has sent its
+//! part, so a long run needs no more memory than a short one.
+
+use std::collections::BTreeMap;
+
+use stats::{Interval, Summary, Timestamp};
+use std::time::Duration;
+
+use crate::outcome::Progress;
+
+/// See the module.
+pub(crate) struct Merging<'a> {
+    observer: &'a mut dyn FnMut(&Progress<'_>),
+    /// When the first transaction started.
+    start: Timestamp,
+    /// Intervals that some worker has not reached yet, by their begin; true: warm-up.
+    open: BTreeMap<Timestamp, (Interval, bool)>,
+    /// For each worker, everything that begins earlier has been handed over.
+    reached: Vec<Timestamp>,
+    measured: Interval,
+}
+
+impl<'a> Merging<'a> {
+    pub(crate) fn new(
+        workers: usize,
+        scripts: usize,
+        start: Timestamp,
+        observer: &'a mut dyn FnMut(&Progress<'_>),
+    ) -> Self {
+        let measured = Interval::new(scripts);
+        Self { observer, start, open: BTreeMap::new(), reached: vec![start; workers], measured }
+    }
+
+    /// Takes a worker's interval in and gives it back for further use.
+    pub(crate) fn take(&mut self, worker: usize, interval: Interval, warmup: bool) -> Option<Interval> {
+        let (begin, end) = (interval.start, interval.end);
+        let spare = match self.open.get_mut(&begin) {
+            Some((merged, _)) => {
+                merged.merge(&interval);
+                Some(interval)
+            }
+            None => {
+                self.open.insert(begin, (interval, warmup));
+                None
+            }
+        };
+        self.reached[worker] = end;
+        self.report();
+        spare
+    }
+
+    /// The worker will hand over nothing more.
+    pub(crate) fn close(&mut self, worker: usize) {
+        self.reached[worker] = Timestamp::from_nanos(u64::MAX);
+        self.report();
+    }
+
+    /// The statistics of the measured window.
+    pub(crate) fn summary(self, duration: Duration) -> Summary {
+        assert!(self.open.is_empty(), "every worker has been closed");
+        Summary::of([&self.measured], duration)
+    }
+
+    /// Shows the observer what all workers have passed.
+    fn report(&mut self) {
+        let passed = self.reached.iter().min().copied().unwrap_or(Timestamp::ZERO);
+        while let Some(entry) = self.open.first_entry() {
+            if *entry.key() >= passed {
+                return;
+            }
+            let (interval, warmup) = entry.remove();
+            if interval.start == interval.end && interval.total().counts.scheduled == 0 {
+                continue;
+            }
+            if !warmup {
+                self.measured.merge(&interval);
+            }
+            let elapsed = interval.end.since(self.start);
+            (self.observer)(&Progress { interval: &interval, warmup, elapsed });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stats::{Ending, Recorder, Sample};
+
+    use super::*;
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::from_nanos(ms * 1_000_000)
+    }
+
+    fn interval(begin_ms: u64, end_ms: u64, transactions: u64) -> Interval {
+        let mut recorder = Recorder::new(1, None);
+        for _ in 0..transactions {
+            let (scheduled, finished) = (at(begin_ms), at(begin_ms + 1));
+            let ending = Ending::Succeeded;
+            recorder.record(&Sample { script: 0, scheduled, started: scheduled, finished, tries: 1, ending });
+        }
+        recorder.hand_over(at(begin_ms), at(end_ms), Interval::new(1))
+    }
+
+    #[test]
+    fn a_second_is_shown_once_all_workers_have_passed_it() {
+        let mut seen = Vec::new();
+        let mut observer = |progress: &Progress<'_>| {
+            seen.push((
+                progress.elapsed.as_millis(),
+                progress.warmup,
+                progress.interval.total().counts.succeeded,
+            ));
+        };
+        let mut merging = Merging::new(2, 1, at(0), &mut observer);
+        merging.take(0, interval(0, 1000, 5), true);
+        merging.take(0, interval(1000, 2000, 6), false);
+        merging.take(1, interval(0, 1000, 7), true);
+        merging.take(1, interval(1000, 1800, 8), false);
+        merging.close(0);
+        merging.take(1, interval(1800, 1800, 0), false);
+        merging.close(1);
+        let summary = merging.summary(Duration::from_secs(1));
+        assert_eq!(seen, [(1000, true, 12), (2000, false, 14)]);
+        assert_eq!(summary.total.counts.succeeded, 14);
+    }
+}

@@ -1,0 +1,97 @@
+//! Waking up on time: the poll's own timeout counts whole milliseconds, a paced load needs
+//! microseconds. On Linux a timer file descriptor rings for the last stretch; elsewhere the poll's
+//! timeout, rounded up, has to do.
+
+use std::io;
+use std::time::Duration;
+
+use mio::{Registry, Token};
+use stats::Timestamp;
+
+/// Waits longer than this begin with the poll's timeout, which then ends a little early.
+const FINE_BELOW: Duration = Duration::from_millis(3);
+/// How early: one millisecond of rounding up, and one for luck.
+const EARLY: Duration = Duration::from_millis(2);
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::Alarm;
+#[cfg(not(target_os = "linux"))]
+pub(super) use portable::Alarm;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::os::fd::{AsRawFd, OwnedFd};
+
+    use mio::Interest;
+    use mio::unix::SourceFd;
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+
+    use super::{Duration, EARLY, FINE_BELOW, Registry, Timestamp, Token, io};
+
+    /// A timer that wakes the poll.
+    pub(in crate::net) struct Alarm {
+        timer: OwnedFd,
+        armed_for: Option<Timestamp>,
+    }
+
+    impl Alarm {
+        /// A silent alarm, registered with the poll.
+        pub(in crate::net) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            registry.register(&mut SourceFd(&timer.as_raw_fd()), token, Interest::READABLE)?;
+            Ok(Self { timer, armed_for: None })
+        }
+
+        /// Arranges to be woken at `deadline`, or a little before it when that is far away, and
+        /// returns the timeout for the poll.
+        pub(in crate::net) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
+            let wait = deadline.since(now);
+            if wait.is_zero() {
+                return Ok(Duration::ZERO);
+            }
+            if wait >= FINE_BELOW {
+                return Ok(wait - EARLY);
+            }
+            if self.armed_for != Some(deadline) {
+                let it_value = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
+                let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+                let once = Itimerspec { it_interval, it_value };
+                timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
+                self.armed_for = Some(deadline);
+            }
+            Ok(wait + EARLY)
+        }
+
+        /// The timer fired. It need not be read: setting it again makes the next edge.
+        pub(in crate::net) fn rang(&mut self) {
+            self.armed_for = None;
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod portable {
+    use super::{Duration, Registry, Timestamp, Token, io};
+
+    /// Only the poll's own timeout.
+    pub(in crate::net) struct Alarm;
+
+    impl Alarm {
+        /// Nothing to prepare.
+        pub(in crate::net) fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        /// The timeout for the poll.
+        pub(in crate::net) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
+            Ok(deadline.since(now))
+        }
+
+        /// Never happens here.
+        pub(in crate::net) fn rang(&mut self) {}
+    }
+}

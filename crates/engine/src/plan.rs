@@ -1,0 +1,99 @@
+//! The plan: all that the engine needs to know before it starts, as plain data.
+//!
+//! It is made by whoever reads the command line or an experiment file, and is never changed by a run.
+
+use std::time::Duration;
+
+use connect::Address;
+use script::{Program, Symbols};
+use wire::StartupParameters;
+
+use crate::EngineError;
+
+/// How SQL commands travel (PostgreSQL manual, "Frontend/Backend Protocol", message flow).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// One Query message with the variables' values in its text.
+    Simple,
+    /// Parse, Bind, Describe, Execute, Sync for each execution; variables are parameters.
+    Extended,
+    /// As extended, but each command is parsed once per connection.
+    Prepared,
+}
+
+/// When a run ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Each client stops after so many measured transactions, whatever became of them.
+    TransactionsPerClient(u64),
+    /// No transaction starts later than this after the warm-up; those under way are finished.
+    Duration(Duration),
+}
+
+/// One script of the mix.
+#[derive(Debug)]
+pub struct ScriptPlan {
+    /// The parsed script; its slots belong to [`Plan::symbols`].
+    pub program: Program,
+    /// Its share of the mix is `weight ÷ sum of weights`; 0 means never chosen.
+    pub weight: u32,
+}
+
+/// All that the engine needs.
+#[derive(Debug)]
+pub struct Plan {
+    /// The server's address.
+    pub address: Address,
+    /// How each client introduces itself.
+    pub startup: StartupParameters,
+    /// How long a client may take to connect and authenticate.
+    pub connect_timeout: Duration,
+    /// The mix, at least one script with a weight above 0.
+    pub scripts: Vec<ScriptPlan>,
+    /// The variables of all scripts.
+    pub symbols: Symbols,
+    /// Variables defined by the user (`-D`), as text; they win over the automatic ones.
+    pub variables: Vec<(String, String)>,
+    /// The automatic variable `:scale`.
+    pub scale: i64,
+    /// Simulated users, each with its own connection; at least 1.
+    pub clients: usize,
+    /// Threads; at least 1; more than clients are not started.
+    pub workers: usize,
+    /// How SQL commands travel.
+    pub protocol: Protocol,
+    /// When the run ends by itself.
+    pub limit: Limit,
+    /// Transactions scheduled earlier than this after the start are run but not measured.
+    pub warmup: Duration,
+    /// Open loop: arrivals per second over all workers, a Poisson stream. `None`: closed loop.
+    pub rate_per_s: Option<f64>,
+    /// Successes whose response time is above this are counted as late.
+    pub latency_limit: Option<Duration>,
+    /// Every random draw of the run comes from this number.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Checks what cannot be said in the types, before any thread or socket exists.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        let refuse = |reason: &str| Err(EngineError::Plan(reason.to_owned()));
+        if self.clients == 0 || self.workers == 0 {
+            return refuse("a run needs at least one client and one worker");
+        }
+        if self.scripts.is_empty() || self.total_weight() == 0 {
+            return refuse("total script weight must not be zero");
+        }
+        if let Some(rate) = self.rate_per_s
+            && (!rate.is_finite() || rate <= 0.0)
+        {
+            return refuse("the rate must be a positive number of transactions per second");
+        }
+        Ok(())
+    }
+
+    /// Sum of the scripts' weights.
+    pub(crate) fn total_weight(&self) -> u64 {
+        self.scripts.iter().map(|script| u64::from(script.weight)).sum()
+    }
+}

@@ -1,0 +1,222 @@
+//! A whole run: starts the workers, lets them begin together, collects what they hand over.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use stats::{Interval, Timestamp};
+
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::error::EngineError;
+use crate::load::{Load, Share};
+use crate::measurement::IntervalSink;
+use crate::merging::Merging;
+use crate::net::NetDriver;
+use crate::outcome::{End, Outcome, Progress};
+use crate::plan::Plan;
+use crate::timeline::Timeline;
+use crate::worker::{Worker, WorkerOutcome};
+
+/// What a worker tells the coordinator.
+enum Notice {
+    Connected,
+    Interval(Interval, bool),
+    Done(Result<WorkerOutcome, EngineError>),
+}
+
+/// The coordinator's line to one worker.
+struct Line {
+    start: Sender<Timeline>,
+    spares: Sender<Interval>,
+}
+
+/// Runs the plan over real sockets. `observer` is told about each second; setting `stop` ends the run
+/// soon, with what was measured so far.
+///
+/// # Errors
+/// When the plan is unusable, a client cannot connect, or the system refuses a resource.
+pub fn run(
+    plan: &Plan,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Outcome, EngineError> {
+    plan.check()?;
+    let load = Load::of(plan);
+    let clock = Clock::start();
+    let (notices, inbox) = channel();
+    thread::scope(|scope| {
+        let mut lines = Vec::new();
+        for (number, share) in load.workers.iter().enumerate() {
+            let driver = NetDriver::new(clock, share.clients.len())
+                .map_err(|error| EngineError::System { what: "make a poll for its sockets", error })?;
+            let (start, started) = channel();
+            let (spares, returned) = channel();
+            lines.push(Line { start, spares });
+            let mut desk = Desk { number, notices: notices.clone(), returned };
+            let load = &load;
+            thread::Builder::new()
+                .name(format!("worker-{number}"))
+                .spawn_scoped(scope, move || {
+                    let result = work(load, share, driver, &started, &mut desk, stop);
+                    desk.tell(Notice::Done(result));
+                })
+                .map_err(|error| EngineError::System { what: "start a thread", error })?;
+        }
+        drop(notices);
+        coordinate(&load, clock, &inbox, lines, observer)
+    })
+}
+
+/// Runs the plan with a single worker on a driver of the caller's, in this thread.
+///
+/// # Errors
+/// As [`run`]; also when the plan asks for more than one worker.
+pub fn run_on<D: Driver>(
+    plan: &Plan,
+    driver: D,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Outcome, EngineError> {
+    plan.check()?;
+    if plan.workers != 1 {
+        return Err(EngineError::Plan("one driver serves one worker".to_owned()));
+    }
+    let load = Load::of(plan);
+    let mut worker = Worker::new(&load, &load.workers[0], driver);
+    let begun = worker.now();
+    worker.connect(stop)?;
+    let timeline = Timeline::new(plan, worker.now());
+    let mut merging = Merging::new(1, plan.scripts.len(), timeline.start, observer);
+    let outcome = worker.run(timeline, stop, &mut merging)?;
+    merging.close(0);
+    conclude(&load, timeline, timeline.start.since(begun), vec![outcome], merging)
+}
+
+/// A worker's side of the channels.
+struct Desk {
+    number: usize,
+    notices: Sender<(usize, Notice)>,
+    returned: Receiver<Interval>,
+}
+
+impl Desk {
+    fn tell(&self, notice: Notice) {
+        // The coordinator is gone only after an error of its own, which it reports.
+        let _ = self.notices.send((self.number, notice));
+    }
+}
+
+impl IntervalSink for Desk {
+    fn take(&mut self, interval: Interval, warmup: bool) -> Option<Interval> {
+        self.tell(Notice::Interval(interval, warmup));
+        self.returned.try_recv().ok()
+    }
+}
+
+impl IntervalSink for Merging<'_> {
+    fn take(&mut self, interval: Interval, warmup: bool) -> Option<Interval> {
+        Merging::take(self, 0, interval, warmup)
+    }
+}
+
+/// One worker's life.
+fn work(
+    load: &Load<'_>,
+    share: &Share,
+    driver: NetDriver,
+    started: &Receiver<Timeline>,
+    desk: &mut Desk,
+    stop: &AtomicBool,
+) -> Result<WorkerOutcome, EngineError> {
+    let mut worker = Worker::new(load, share, driver);
+    worker.connect(stop)?;
+    desk.tell(Notice::Connected);
+    // The coordinator hangs up when another worker could not connect.
+    let timeline = started.recv().map_err(|_| EngineError::InterruptedBeforeStart)?;
+    worker.run(timeline, stop, desk)
+}
+
+/// Waits until all are connected, starts them, and merges what they send.
+fn coordinate(
+    load: &Load<'_>,
+    clock: Clock,
+    inbox: &Receiver<(usize, Notice)>,
+    lines: Vec<Line>,
+    observer: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Outcome, EngineError> {
+    for _ in &lines {
+        match inbox.recv() {
+            Ok((_, Notice::Connected)) => {}
+            Ok((_, Notice::Done(Err(error)))) => return Err(error),
+            _ => unreachable!("a worker first connects or fails"),
+        }
+    }
+    let timeline = Timeline::new(load.plan, clock.now());
+    for line in &lines {
+        // A worker that is gone has said why, and is heard below.
+        let _ = line.start.send(timeline);
+    }
+    let mut merging = Merging::new(lines.len(), load.plan.scripts.len(), timeline.start, observer);
+    let mut outcomes = Vec::new();
+    while let Ok((worker, notice)) = inbox.recv() {
+        match notice {
+            Notice::Interval(interval, warmup) => {
+                if let Some(spare) = merging.take(worker, interval, warmup) {
+                    let _ = lines[worker].spares.send(spare);
+                }
+            }
+            Notice::Done(result) => {
+                outcomes.push(result?);
+                merging.close(worker);
+            }
+            Notice::Connected => unreachable!("a worker connects once"),
+        }
+    }
+    conclude(load, timeline, timeline.start.since(Timestamp::ZERO), outcomes, merging)
+}
+
+/// Puts the workers' outcomes together.
+fn conclude(
+    load: &Load<'_>,
+    timeline: Timeline,
+    connect_time: Duration,
+    outcomes: Vec<WorkerOutcome>,
+    merging: Merging<'_>,
+) -> Result<Outcome, EngineError> {
+    let plan = load.plan;
+    let interrupted = outcomes.iter().any(|outcome| outcome.interrupted);
+    let finished = outcomes.iter().map(|outcome| outcome.finished).max().unwrap_or(timeline.start);
+    let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
+    let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
+    let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
+    for key in outcomes.iter().flat_map(|outcome| &outcome.to_cancel) {
+        // A server that is gone has nothing left to cancel.
+        let _ = connect::cancel(&plan.address, key);
+    }
+    let mut aborted: Vec<_> = outcomes.into_iter().flat_map(|outcome| outcome.aborted).collect();
+    aborted.sort_by_key(|aborted| aborted.client);
+    let end = if interrupted {
+        End::Interrupted
+    } else if aborted.len() == plan.clients {
+        End::AllClientsAborted
+    } else {
+        End::Complete
+    };
+    // Under a rate the last transaction may be over before the window is.
+    let measured_until = match timeline.end {
+        Some(planned) if end == End::Complete => planned.max(finished),
+        _ => finished,
+    };
+    Ok(Outcome {
+        end,
+        summary: merging.summary(measured_until.since(timeline.measure)),
+        connect_time,
+        warmup_transactions,
+        client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
+        aborted,
+        workers: load.workers.len(),
+        default_seed: load.default_seed,
+    })
+}

@@ -1,0 +1,60 @@
+//! The parts of a run on the clock: start, warm-up, measured window, end; and its one-second grid.
+
+use std::time::Duration;
+
+use stats::Timestamp;
+
+use crate::plan::{Limit, Plan};
+
+/// Length of an interval of the record.
+pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
+
+/// When the phases of a run begin; the same for all workers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeline {
+    /// First transactions start.
+    pub(crate) start: Timestamp,
+    /// Transactions scheduled from here on are measured.
+    pub(crate) measure: Timestamp,
+    /// No transaction starts later; `None`: the limit is a number of transactions.
+    pub(crate) end: Option<Timestamp>,
+}
+
+impl Timeline {
+    pub(crate) fn new(plan: &Plan, start: Timestamp) -> Self {
+        let measure = start + plan.warmup;
+        let end = match plan.limit {
+            Limit::Duration(duration) => Some(measure + duration),
+            Limit::TransactionsPerClient(_) => None,
+        };
+        Self { start, measure, end }
+    }
+
+    /// True when nothing may start at `at` any more.
+    pub(crate) fn is_over(&self, at: Timestamp) -> bool {
+        self.end.is_some_and(|end| at >= end)
+    }
+
+    /// The end of the interval that begins at `begin`: a second later, but never across the end of
+    /// the warm-up.
+    pub(crate) fn interval_end(&self, begin: Timestamp) -> Timestamp {
+        let end = begin + INTERVAL;
+        if begin < self.measure && end > self.measure { self.measure } else { end }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_a_second_long_and_stop_at_the_end_of_the_warm_up() {
+        let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
+        let timeline = Timeline { start: at(0), measure: at(1500), end: Some(at(4000)) };
+        assert_eq!(timeline.interval_end(at(0)), at(1000));
+        assert_eq!(timeline.interval_end(at(1000)), at(1500));
+        assert_eq!(timeline.interval_end(at(1500)), at(2500));
+        assert!(!timeline.is_over(at(3999)));
+        assert!(timeline.is_over(at(4000)));
+    }
+}
