@@ -1,4 +1,5 @@
-//! What `cargo test` printed, as numbers and as the text of what failed. Runs nothing.
+//! What `cargo test` printed, as numbers and as the text of what failed.
+//! Runs nothing and judges nothing; `ci` does both.
 
 /// The tests of all test programs together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

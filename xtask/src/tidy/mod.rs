@@ -48,6 +48,18 @@ const BANS: &[Ban<'_>] = &[
         why: "one module of results reads the calendar; take the time as an argument",
     },
     Ban {
+        words: &["std::net", "std::fs", "std::thread", "std::env", "std::process", "std::os"],
+        scope: Scope::Crates(&["script", "wire", "stats"]),
+        allowed: &[],
+        why: "this crate is pure: the caller opens, and hands over bytes and values",
+    },
+    Ban {
+        words: &["Mutex", "RwLock", "Condvar"],
+        scope: Scope::Crates(&["engine"]),
+        allowed: &[],
+        why: "workers share nothing mutable while a run goes on; hand data over instead",
+    },
+    Ban {
         words: &["println!", "print!", "eprintln!", "eprint!", "dbg!", "stdout()", "stderr()"],
         scope: Scope::Libraries,
         allowed: &[],

@@ -24,6 +24,8 @@ pub enum Scope {
     Production,
     /// What is not test code, in the crates that are libraries.
     Libraries,
+    /// What is not test code, in these crates.
+    Crates(&'static [&'static str]),
 }
 
 /// The crate that owns the terminal and the exit status.
@@ -35,7 +37,8 @@ impl Scope {
         match (self, file.crate_name()) {
             (Scope::Everywhere, _) => &file.masked,
             (Scope::Libraries, Some(BINARY)) | (_, None) => "",
-            (Scope::Production | Scope::Libraries, Some(_)) => &file.production,
+            (Scope::Crates(names), Some(name)) if !names.contains(&name) => "",
+            _ => &file.production,
         }
     }
 }
@@ -117,6 +120,20 @@ mod tests {
             check_file("crates/report/src/a.rs", "#[cfg(test)]\nmod tests { fn f() { println!(); } }").len(),
             0
         );
+    }
+
+    #[test]
+    fn a_pure_crate_that_opens_something_is_a_problem() {
+        for module in ["net", "fs", "thread", "env", "process", "os"] {
+            let text = format!("use std::{module}::x;");
+            assert_eq!(check_file("crates/stats/src/a.rs", &text).len(), 1, "{module}");
+            assert_eq!(check_file("crates/server/src/a.rs", &text).len(), 0, "{module}");
+        }
+    }
+
+    #[test]
+    fn a_lock_in_the_engine_is_a_problem() {
+        assert_eq!(check_file("crates/engine/src/worker.rs", "use std::sync::Mutex;"), ["`Mutex`"]);
     }
 
     #[test]
