@@ -1,2 +1,87 @@
 //! Whether a record that comes from a file can be believed: every transaction has one ending, and the
 //! parts add up to the whole. Called when a record is read; the writer's side asserts the same in `stats`.
+//! Histograms are checked when they are decoded, which most readers never do.
+
+use crate::{Counts, EncodedDistribution, Failures, Interval, Record, Summary};
+
+/// `Err` says in a phrase which figures contradict each other.
+pub(crate) fn check(record: &Record) -> Result<(), String> {
+    let Record { plan, summary, intervals, .. } = record;
+    check_summary(summary, plan.scripts.len())?;
+    for (number, interval) in intervals.iter().enumerate() {
+        check_interval(interval, plan.scripts.len()).map_err(|what| format!("interval {number}: {what}"))?;
+    }
+    if !intervals.is_empty() {
+        let all = sum(intervals.iter().map(|interval| &interval.counts));
+        require(all == Some(summary.counts), "the intervals have other transactions than the summary")?;
+    }
+    Ok(())
+}
+
+fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
+    let Summary { duration_s, tps, counts, response_us, service_us, scripts, .. } = summary;
+    check_counts(counts)?;
+    require(*duration_s >= 0.0 && *tps >= 0.0, "a negative duration or rate")?;
+    let measured = counts.succeeded > 0;
+    let latencies = response_us.is_some() == measured && service_us.is_some() == measured;
+    require(latencies, "latencies without transactions, or transactions without latencies")?;
+    if scripts.is_empty() {
+        return require(counts.scheduled == 0, "transactions of no script");
+    }
+    require(scripts.len() == script_count, "the summary is of other scripts than the plan")?;
+    for script in scripts {
+        check_counts(&script.counts).map_err(|what| format!("script {}: {what}", script.name))?;
+    }
+    let all = sum(scripts.iter().map(|script| &script.counts));
+    require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+fn check_interval(interval: &Interval, script_count: usize) -> Result<(), String> {
+    let Interval { start_s, end_s, counts, scripts } = interval;
+    require(0.0 <= *start_s && start_s <= end_s, "it ends before it begins")?;
+    require(scripts.len() == script_count, "it is of other scripts than the plan")?;
+    for script in scripts {
+        check_counts(&script.counts)?;
+        let same = |distribution: &EncodedDistribution| distribution.count == script.counts.succeeded;
+        require(same(&script.response) && same(&script.service), "succeeded transactions without a latency")?;
+    }
+    let all = sum(scripts.iter().map(|script| &script.counts));
+    require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+fn check_counts(counts: &Counts) -> Result<(), String> {
+    let Counts {
+        scheduled,
+        succeeded,
+        failed,
+        skipped,
+        unfinished,
+        late: _,
+        retried: _,
+        retries: _,
+        failures,
+    } = *counts;
+    let Failures { serialization, deadlock, other } = failures;
+    let Some(exact) = counts.to_stats() else {
+        return Err(format!(
+            "{failed} transactions failed, but by kind {serialization} serialization, {deadlock} deadlock, {other} other"
+        ));
+    };
+    let endings = [succeeded, failed, skipped, unfinished];
+    if endings.iter().map(|&ending| u128::from(ending)).sum::<u128>() != u128::from(scheduled) {
+        return Err(format!(
+            "{scheduled} transactions were scheduled, but {succeeded} succeeded, {failed} failed, \
+             {skipped} were skipped, {unfinished} unfinished"
+        ));
+    }
+    require(exact.is_balanced(), "more transactions were late or retried than there were")
+}
+
+/// `None` if the sum is beyond all counting.
+fn sum<'a>(mut counts: impl Iterator<Item = &'a Counts>) -> Option<Counts> {
+    counts.try_fold(Counts::default(), |sum, counts| sum.checked_add(counts))
+}
+
+fn require(condition: bool, what: &str) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(what.to_owned()) }
+}

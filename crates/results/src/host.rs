@@ -75,3 +75,40 @@ fn os_name(os_release: &str) -> Option<String> {
     let name = value(os_release, "PRETTY_NAME", '=').or_else(|| value(os_release, "NAME", '='))?;
     Some(name.trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_has_a_name_and_a_kernel() {
+        let host = Host::detect();
+        assert!(!host.hostname.is_empty());
+        assert_eq!(host.kernel.split(' ').count(), 3);
+    }
+
+    #[test]
+    fn processors_are_counted_and_named() {
+        let cpuinfo =
+            "processor\t: 0\nmodel name\t: AMD  EPYC 9654\n\nprocessor\t: 1\nmodel name\t: AMD  EPYC 9654\n";
+        assert_eq!(cpu_count(cpuinfo), Some(2));
+        assert_eq!(cpu_model(cpuinfo).as_deref(), Some("AMD EPYC 9654"));
+        let arm = "processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\n";
+        assert_eq!((cpu_count(arm), cpu_model(arm)), (Some(1), None));
+        assert_eq!((cpu_count(""), cpu_model("")), (None, None));
+    }
+
+    #[test]
+    fn memory_is_given_in_bytes() {
+        assert_eq!(memory_bytes("MemFree: 1 kB\nMemTotal:       24576 kB\n"), Some(24_576 * 1024));
+        assert_eq!(memory_bytes("MemTotal: many\n"), None);
+    }
+
+    #[test]
+    fn the_distribution_is_named_as_it_calls_itself() {
+        let os_release = "NAME=\"Debian GNU/Linux\"\nPRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n";
+        assert_eq!(os_name(os_release).as_deref(), Some("Debian GNU/Linux 13 (trixie)"));
+        assert_eq!(os_name("NAME=Arch\n").as_deref(), Some("Arch"));
+        assert_eq!(os_name(""), None);
+    }
+}

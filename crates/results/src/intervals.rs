@@ -70,7 +70,7 @@ impl Interval {
     /// The interval as it was, to merge or to ask for other quantiles.
     ///
     /// # Errors
-    /// If a histogram is damaged or does not belong to its counts.
+    /// If the counts do not add up, or a histogram is damaged or does not belong to them.
     pub fn to_stats(&self) -> Result<stats::Interval, DecodeError> {
         Ok(stats::Interval {
             start: timestamp(self.start_s),
@@ -91,8 +91,11 @@ impl IntervalScript {
     }
 
     fn to_stats(&self) -> Result<ScriptStats, DecodeError> {
-        let counts = self.counts.to_stats();
+        let counts = self.counts.to_stats().filter(stats::Counts::is_balanced).ok_or(DecodeError::Corrupt)?;
         let (response, service) = (self.response.decode()?, self.service.decode()?);
+        if response.count() != counts.succeeded || service.count() != counts.succeeded {
+            return Err(DecodeError::Disagreement);
+        }
         Ok(ScriptStats { counts, response, service })
     }
 }
@@ -134,7 +137,6 @@ impl EncodedDistribution {
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
 /// Exact to the nanosecond for the first 104 days of a run, where f64 holds all integers.
-#[allow(clippy::cast_precision_loss)]
 fn seconds(time: Timestamp) -> f64 {
     time.as_nanos() as f64 / NANOSECONDS_PER_SECOND
 }

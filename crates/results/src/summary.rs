@@ -116,7 +116,6 @@ impl Summary {
 }
 
 /// Over all that ran, whatever the ending: a failed transaction costs the client as much as another.
-#[allow(clippy::cast_precision_loss)]
 fn cpu_us_per_transaction(cpu: Duration, counts: &stats::Counts) -> Option<f64> {
     let ran = counts.scheduled - counts.skipped;
     (ran > 0).then(|| round_to_ns(cpu.as_secs_f64() * MICROSECONDS_PER_SECOND / ran as f64))
@@ -149,19 +148,44 @@ impl Counts {
         }
     }
 
-    /// The counts as `stats` has them.
-    pub fn to_stats(&self) -> stats::Counts {
-        let Counts { scheduled, succeeded, failed: _, skipped, unfinished, late, retried, retries, failures } =
+    /// The counts as `stats` has them; `None` if the kinds of failure are not as many as the failures.
+    pub fn to_stats(&self) -> Option<stats::Counts> {
+        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, failures } =
             *self;
         let Failures { serialization, deadlock, other } = failures;
+        if serialization.checked_add(deadlock)?.checked_add(other)? != failed {
+            return None;
+        }
         let failed = stats::FailureCounts { serialization, deadlock, other };
-        stats::Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries }
+        Some(stats::Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries })
+    }
+
+    /// The sum of both; `None` if it is more than can be counted, which only a damaged file can hold.
+    pub(crate) fn checked_add(&self, more: &Counts) -> Option<Counts> {
+        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, failures } =
+            *more;
+        let Failures { serialization, deadlock, other } = failures;
+        Some(Counts {
+            scheduled: self.scheduled.checked_add(scheduled)?,
+            succeeded: self.succeeded.checked_add(succeeded)?,
+            failed: self.failed.checked_add(failed)?,
+            skipped: self.skipped.checked_add(skipped)?,
+            unfinished: self.unfinished.checked_add(unfinished)?,
+            late: self.late.checked_add(late)?,
+            retried: self.retried.checked_add(retried)?,
+            retries: self.retries.checked_add(retries)?,
+            failures: Failures {
+                serialization: self.failures.serialization.checked_add(serialization)?,
+                deadlock: self.failures.deadlock.checked_add(deadlock)?,
+                other: self.failures.other.checked_add(other)?,
+            },
+        })
     }
 }
 
 impl Latency {
     /// The figures of a distribution; `None` if it is empty.
-    #[allow(clippy::cast_precision_loss)] // 2⁵³ ns are 104 days
+    // 2⁵³ ns are 104 days.
     pub fn of(distribution: &stats::Distribution) -> Option<Latency> {
         let exact_us = |ns: u64| ns as f64 / NANOSECONDS_PER_MICROSECOND;
         let quantile_us = |q: f64| distribution.quantile_ns(q).map(exact_us);

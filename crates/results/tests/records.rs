@@ -1,0 +1,298 @@
+//! Records as users and other programs meet them: their names, their way to the disk and back, what is
+//! refused and how it is said, and that no password is in them.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use pgmeter_results::{
+    BuildFingerprint, Connection, Environment, Host, Interval, Limit, Measured, Plan, Protocol, Record,
+    ResultsError, SafeText, Script, ServerFacts, Status, UtcTime,
+};
+use stats::{Ending, Failure, Recorder, Sample, Summary, Timestamp};
+
+const PASSWORD: &str = "hunter2";
+
+fn script(name: &str) -> Script {
+    Script { name: name.to_owned(), text: "SELECT 1;\n".to_owned(), weight: 1 }
+}
+
+fn plan() -> Plan {
+    Plan {
+        scripts: vec![script("tpcb-like"), script("select-only")],
+        clients: 8,
+        workers: 2,
+        protocol: Protocol::Prepared,
+        limit: Limit::Duration(10.0),
+        warmup_s: 2.0,
+        rate_tps: Some(1500.0),
+        latency_limit_us: None,
+        seed: u64::MAX,
+        connection: Connection {
+            host: "/tmp/pgmeter".into(),
+            port: 5432,
+            user: "postgres".into(),
+            database: "postgres".into(),
+        },
+        variables: [("scale".to_owned(), "10".to_owned())].into(),
+    }
+}
+
+fn environment() -> Environment {
+    let settings = [("fsync", "off"), ("shared_buffers", "1GB")];
+    Environment {
+        host: Host {
+            hostname: "bench1".to_owned(),
+            os: Some("Debian GNU/Linux 13 (trixie)".to_owned()),
+            kernel: "Linux 6.12.0 x86_64".to_owned(),
+            cpu_model: Some("AMD EPYC 9654".to_owned()),
+            cpu_count: Some(192),
+            cpu_available: Some(4),
+            memory_bytes: Some(1 << 34),
+        },
+        server: Some(ServerFacts {
+            version: "18.1".to_owned(),
+            server_version_num: 180_001,
+            non_default_settings: settings
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into_iter()
+                .collect(),
+            build: BuildFingerprint {
+                configure: Some("--with-icu".to_owned()),
+                cflags: Some("-O2".to_owned()),
+                version: "PostgreSQL 18.1 on x86_64-pc-linux-gnu".to_owned(),
+            },
+        }),
+    }
+}
+
+/// Two seconds of two scripts, with every ending in them.
+fn intervals() -> Vec<stats::Interval> {
+    let mut recorder = Recorder::new(2, Some(Duration::from_millis(4)));
+    let mut second = |number: u64| {
+        let begin = Timestamp::from_nanos(number * 1_000_000_000);
+        for transaction in 0..100u64 {
+            let scheduled = begin + Duration::from_micros(transaction * 10);
+            let started = scheduled + Duration::from_micros(transaction % 7);
+            let finished = started + Duration::from_micros(1_000 + 37 * transaction);
+            let ending = match transaction {
+                97 => Ending::Failed(Failure::Serialization),
+                98 => Ending::Skipped,
+                99 => Ending::Unfinished,
+                _ => Ending::Succeeded,
+            };
+            let script = usize::from(transaction % 3 == 0);
+            recorder.record(&Sample { script, scheduled, started, finished, tries: 1, ending });
+        }
+        recorder.hand_over(begin, begin + Duration::from_secs(1), stats::Interval::new(2))
+    };
+    vec![second(0), second(1)]
+}
+
+fn record() -> Record {
+    let intervals = intervals();
+    let summary = Summary::of(&intervals, Duration::from_secs(2));
+    let measured = Measured {
+        summary: &summary,
+        intervals: &intervals,
+        client_cpu: Some(Duration::from_micros(600)),
+        connection_time: Some(Duration::from_millis(12)),
+    };
+    let started_at = UtcTime::from_unix_millis(1_795_262_581_250);
+    let mut record = Record::new(started_at, Status::Complete, plan(), environment(), &measured);
+    record.warnings.push("fsync is off".into());
+    record
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).expect("the directory is there");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// What [`Record::from_json`] says to the record's JSON after `from` became `to` in it.
+fn refusal(from: &str, to: &str) -> String {
+    let json = record().to_json();
+    assert!(json.contains(from), "there is no {from} in the record");
+    let changed = json.replacen(from, to, 1);
+    Record::from_json(changed.as_bytes(), Path::new("r.json")).expect_err("it must be refused").to_string()
+}
+
+#[test]
+fn the_names_in_the_document_are_those_that_others_parse() {
+    let mut record = record();
+    record.intervals.truncate(1);
+    for script in &mut record.intervals[0].scripts {
+        script.response.histogram = "HISTEw…".to_owned();
+        script.service.histogram = "HISTEw…".to_owned();
+    }
+    insta::assert_snapshot!(record.to_json());
+}
+
+#[test]
+fn the_three_endings_of_a_run_are_told_apart() {
+    let json = |status: &Status| serde_json::to_string(status).expect("it can be written");
+    assert_eq!(json(&Status::Complete), r#""complete""#);
+    assert_eq!(json(&Status::Interrupted), r#""interrupted""#);
+    let failed = Status::Failed { reason: "the server went away".into() };
+    assert_eq!(json(&failed), r#"{"failed":{"reason":"the server went away"}}"#);
+}
+
+#[test]
+fn a_record_comes_back_from_the_disk_as_it_was() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let missing = dir.path().join("missing/pgmeter-results");
+    let path = record().write_into(&missing).expect("it can be written");
+    assert_eq!(path, missing.join("2026-11-21T120301Z-tpcb-like+select-only.json"));
+    assert_eq!(Record::read(&path).expect("it can be read"), record());
+    assert_eq!(names_in(&missing).len(), 1, "no draft is left");
+}
+
+#[test]
+fn intervals_that_were_stored_add_up_to_the_summary_again() {
+    let record =
+        Record::from_json(record().to_json().as_bytes(), Path::new("r.json")).expect("it can be read");
+    let stored: Vec<stats::Interval> =
+        record.intervals.iter().map(|interval| interval.to_stats().expect("it is whole")).collect();
+    assert_eq!(stored, intervals());
+    let summary = Summary::of(&stored, Duration::from_secs(2));
+    let cpu = Some(Duration::from_micros(600));
+    assert_eq!(pgmeter_results::Summary::of(&summary, &record.plan.scripts, cpu), record.summary);
+}
+
+#[test]
+fn records_written_at_the_same_moment_do_not_collide() {
+    const WRITERS: usize = 4;
+    const RECORDS: usize = 5;
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let write_some =
+        || (0..RECORDS).map(|_| record().write_into(dir.path()).expect("it can be written")).collect();
+    let mut paths: Vec<_> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(write_some)).collect();
+        writers.into_iter().flat_map(|writer| -> Vec<_> { writer.join().expect("no panic") }).collect()
+    });
+    paths.sort();
+    paths.dedup();
+    assert_eq!(paths.len(), WRITERS * RECORDS);
+    assert_eq!(names_in(dir.path()).len(), WRITERS * RECORDS);
+    paths.iter().for_each(|path| assert_eq!(Record::read(path).expect("it is whole"), record()));
+}
+
+#[test]
+fn no_password_reaches_the_document_wherever_it_was_typed() {
+    let conninfo = format!("host=db user=me password={PASSWORD} dbname=d");
+    let uri = format!("postgresql://me:{PASSWORD}@db/d");
+    let mut record = record();
+    record.plan.connection = Connection {
+        host: uri.as_str().into(),
+        port: 5432,
+        user: format!("me password='{PASSWORD}'").into(),
+        database: conninfo.as_str().into(),
+    };
+    record.status = Status::Failed { reason: format!("ALTER ROLE me PASSWORD '{PASSWORD}' failed").into() };
+    record.warnings = vec![format!("could not connect to {uri}").into()];
+    let settings = [
+        ("primary_conninfo", conninfo.clone()),
+        ("archive_command", format!("push --key {PASSWORD} %p")),
+        ("ssl_passphrase_command", format!("echo {PASSWORD}")),
+    ];
+    let server = record.environment.server.as_mut().expect("the sample has a server");
+    server.non_default_settings =
+        settings.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+    let json = record.to_json();
+    assert!(!json.contains(PASSWORD), "{json}");
+    assert!(json.contains("host=db user=me password=*** dbname=d"));
+    let read = Record::from_json(json.as_bytes(), Path::new("r.json")).expect("it can be read");
+    assert_eq!(read, record);
+}
+
+#[test]
+fn a_file_that_someone_else_put_a_password_into_is_masked_when_read() {
+    let json = record().to_json().replace("fsync is off", &format!("password={PASSWORD}"));
+    let read = Record::from_json(json.as_bytes(), Path::new("r.json")).expect("it can be read");
+    assert_eq!(read.warnings, [SafeText::from("password=***")]);
+}
+
+#[test]
+fn a_document_that_is_no_record_is_refused_with_the_place() {
+    let refused =
+        |json: &str| Record::from_json(json.as_bytes(), Path::new("r.json")).unwrap_err().to_string();
+    insta::assert_snapshot!(refused("tps = 5"), @"r.json is not a readable record: expected ident at line 1 column 2; name a file that pgmeter wrote, unchanged");
+    insta::assert_snapshot!(refused("{}"), @"r.json is not a readable record: missing field `schema_version` at line 1 column 2; name a file that pgmeter wrote, unchanged");
+    insta::assert_snapshot!(refused(r#"{"schema_version": 0}"#), @"r.json is not a readable record: no pgmeter ever wrote schema 0; name a file that pgmeter wrote, unchanged");
+    insta::assert_snapshot!(refused(r#"{"schema_version": 1}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
+    let whole = record().to_json();
+    let half = &whole[..whole.len() / 2];
+    assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
+    insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 5 column 42; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 28 column 34; name a file that pgmeter wrote, unchanged"#);
+}
+
+#[test]
+fn a_record_of_a_newer_schema_says_which_pgmeter_to_use() {
+    insta::assert_snapshot!(refusal("\"schema_version\": 1", "\"schema_version\": 2"), @"r.json has record schema 2, and this pgmeter reads schemas up to 1; read it with the pgmeter that wrote it, or a newer one");
+    insta::assert_snapshot!(refusal("\"schema_version\": 1", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 1; read it with the pgmeter that wrote it, or a newer one");
+}
+
+#[test]
+fn a_record_in_which_a_transaction_was_lost_is_refused() {
+    insta::assert_snapshot!(refusal("\"scheduled\": 200", "\"scheduled\": 201"), @"r.json does not add up: 201 transactions were scheduled, but 194 succeeded, 2 failed, 2 were skipped, 2 unfinished; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"serialization\": 2", "\"serialization\": 18446744073709551615"), @"r.json does not add up: 2 transactions failed, but by kind 18446744073709551615 serialization, 0 deadlock, 0 other; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"late\": 32", "\"late\": 195"), @"r.json does not add up: more transactions were late or retried than there were; it was changed or damaged after it was written, use another copy");
+    let one_less = r#""scheduled": 67,
+          "succeeded": 65"#;
+    let script = r#""scheduled": 68,
+          "succeeded": 66"#;
+    insta::assert_snapshot!(refusal(script, one_less), @"r.json does not add up: the scripts have other transactions than the whole; it was changed or damaged after it was written, use another copy");
+}
+
+#[test]
+fn intervals_that_are_not_those_of_the_summary_are_refused() {
+    let changed = |change: &dyn Fn(&mut Vec<Interval>)| {
+        let mut record = record();
+        change(&mut record.intervals);
+        let json = record.to_json();
+        Record::from_json(json.as_bytes(), Path::new("r.json")).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(changed(&|intervals| intervals.truncate(1)), @"r.json does not add up: the intervals have other transactions than the summary; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(changed(&|intervals| intervals[1].end_s = 0.5), @"r.json does not add up: interval 1: it ends before it begins; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(changed(&|intervals| intervals[1].scripts[0].response.count = 3), @"r.json does not add up: interval 1: succeeded transactions without a latency; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(changed(&|intervals| intervals[1].scripts.truncate(1)), @"r.json does not add up: interval 1: it is of other scripts than the plan; it was changed or damaged after it was written, use another copy");
+}
+
+#[test]
+fn a_damaged_histogram_is_an_error_when_it_is_asked_for() {
+    let mut record = record();
+    record.intervals[0].scripts[0].service.histogram = "not base64!".to_owned();
+    let read =
+        Record::from_json(record.to_json().as_bytes(), Path::new("r.json")).expect("its counts add up");
+    assert!(read.intervals[0].to_stats().is_err());
+    assert!(read.intervals[1].to_stats().is_ok());
+}
+
+#[test]
+fn a_path_that_cannot_be_written_or_read_says_why_and_what_next() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let file = dir.path().join("file");
+    fs::write(&file, "in the way").expect("it can be written");
+    let shown = |error: ResultsError| error.to_string().replace(&dir.path().display().to_string(), "DIR");
+    insta::assert_snapshot!(shown(record().write_into(&file).unwrap_err()), @"cannot write a record into DIR/file: something that is not a directory is in the way; choose another directory");
+    insta::assert_snapshot!(shown(record().write_into(&file.join("below")).unwrap_err()), @"cannot write a record into DIR/file/below: something that is not a directory is in the way; choose another directory");
+    insta::assert_snapshot!(shown(Record::read(&dir.path().join("none.json")).unwrap_err()), @"cannot read the record DIR/none.json: there is no such file; check the path");
+    insta::assert_snapshot!(shown(Record::read(dir.path()).unwrap_err()), @"cannot read the record DIR: it is a directory; name a file in it");
+    assert_eq!(names_in(dir.path()), ["file"]);
+}
+
+#[test]
+fn each_obstacle_to_writing_has_its_own_advice() {
+    let said = |kind: std::io::ErrorKind| {
+        ResultsError::Write { directory: "pgmeter-results".into(), source: kind.into() }.to_string()
+    };
+    insta::assert_snapshot!(said(std::io::ErrorKind::StorageFull), @"cannot write a record into pgmeter-results: no space is left there; nothing half-written was kept; free some or choose another directory");
+    insta::assert_snapshot!(said(std::io::ErrorKind::ReadOnlyFilesystem), @"cannot write a record into pgmeter-results: its file system is read-only; choose another directory");
+    insta::assert_snapshot!(said(std::io::ErrorKind::PermissionDenied), @"cannot write a record into pgmeter-results: permission denied; choose another directory, or ask its owner for permission to write");
+    insta::assert_snapshot!(said(std::io::ErrorKind::TimedOut), @"cannot write a record into pgmeter-results: timed out; choose another directory");
+}
