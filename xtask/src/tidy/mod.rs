@@ -108,7 +108,7 @@ pub fn rules() -> usize {
 /// What the program says when asked for help about a command; nothing if it has no such command.
 fn help_of_program(words: &[&str]) -> Option<String> {
     let mut command = Command::new(crate::cargo());
-    command.args(["run", "--quiet", "--package", "pgmeter-cli", "--bin", "pgmeter", "--"]);
+    command.args(["run", "--quiet", "--package", "pgmeter", "--"]);
     let output = command.args(words).arg("--help").output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
