@@ -29,8 +29,9 @@ pub struct IntervalScript {
     pub counts: Counts,
     /// Response times of the succeeded ones.
     pub response: EncodedDistribution,
-    /// Service times of the succeeded ones.
-    pub service: EncodedDistribution,
+    /// Service times of the succeeded ones; `null` if they are the response times, as without a rate,
+    /// which halves the record.
+    pub service: Option<EncodedDistribution>,
 }
 
 /// A distribution that loses nothing by being stored: exact sums beside its histogram.
@@ -86,13 +87,15 @@ impl IntervalScript {
         IntervalScript {
             counts: Counts::of(counts),
             response: EncodedDistribution::of(response),
-            service: EncodedDistribution::of(service),
+            service: (service != response).then(|| EncodedDistribution::of(service)),
         }
     }
 
     fn to_stats(&self) -> Result<ScriptStats, DecodeError> {
         let counts = self.counts.to_stats().filter(stats::Counts::is_balanced).ok_or(DecodeError::Corrupt)?;
-        let (response, service) = (self.response.decode()?, self.service.decode()?);
+        let response = self.response.decode()?;
+        let service =
+            self.service.as_ref().map_or_else(|| Ok(response.clone()), EncodedDistribution::decode)?;
         if response.count() != counts.succeeded || service.count() != counts.succeeded {
             return Err(DecodeError::Disagreement);
         }

@@ -127,7 +127,7 @@ fn the_names_in_the_document_are_those_that_others_parse() {
     record.intervals.truncate(1);
     for script in &mut record.intervals[0].scripts {
         script.response.histogram = "HISTEw…".to_owned();
-        script.service.histogram = "HISTEw…".to_owned();
+        script.service.iter_mut().for_each(|service| service.histogram = "HISTEw…".to_owned());
     }
     insta::assert_snapshot!(record.to_json());
 }
@@ -161,6 +161,19 @@ fn intervals_that_were_stored_add_up_to_the_summary_again() {
     let summary = Summary::of(&stored, Duration::from_secs(2));
     let cpu = Some(Duration::from_micros(600));
     assert_eq!(pgmeter_results::Summary::of(&summary, &record.plan.scripts, cpu), record.summary);
+}
+
+#[test]
+fn service_times_are_left_out_where_they_are_the_response_times_and_come_back() {
+    let mut recorder = Recorder::new(1, None);
+    let (begun, finished) = (Timestamp::ZERO, Timestamp::from_nanos(1_234_567));
+    let sample =
+        Sample { script: 0, scheduled: begun, started: begun, finished, tries: 1, ending: Ending::Succeeded };
+    recorder.record(&sample);
+    let interval = recorder.hand_over(begun, finished, stats::Interval::new(1));
+    let stored = Interval::of(&interval);
+    assert_eq!(stored.scripts[0].service, None);
+    assert_eq!(stored.to_stats(), Ok(interval));
 }
 
 #[test]
@@ -266,7 +279,7 @@ fn intervals_that_are_not_those_of_the_summary_are_refused() {
 #[test]
 fn a_damaged_histogram_is_an_error_when_it_is_asked_for() {
     let mut record = record();
-    record.intervals[0].scripts[0].service.histogram = "not base64!".to_owned();
+    record.intervals[0].scripts[0].response.histogram = "not base64!".to_owned();
     let read =
         Record::from_json(record.to_json().as_bytes(), Path::new("r.json")).expect("its counts add up");
     assert!(read.intervals[0].to_stats().is_err());
