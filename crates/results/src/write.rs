@@ -70,12 +70,14 @@ fn script_names(scripts: &[Script]) -> String {
 #[derive(Debug)]
 struct Draft {
     path: PathBuf,
+    /// Once published, the name is free, and may already be another writer's draft.
+    published: bool,
 }
 
 impl Draft {
     fn create(dir: &Path, stem: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Draft> {
         let (path, mut file) = Draft::open(dir, stem)?;
-        let draft = Draft { path };
+        let draft = Draft { path, published: false };
         write(&mut file)?;
         file.sync_all()?;
         Ok(draft)
@@ -95,7 +97,7 @@ impl Draft {
     /// Gives the draft the first of `stem.json`, `stem-2.json`, … that `rename` finds free; `None` if
     /// all are taken.
     fn publish(
-        self,
+        mut self,
         dir: &Path,
         stem: &str,
         rename: fn(&Path, &Path) -> io::Result<()>,
@@ -104,7 +106,10 @@ impl Draft {
             let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
             let path = dir.join(format!("{stem}{suffix}.json"));
             match rename(&self.path, &path) {
-                Ok(()) => return Ok(Some(path)),
+                Ok(()) => {
+                    self.published = true;
+                    return Ok(Some(path));
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -115,8 +120,10 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Published, it is not there any more. If it cannot be removed, there is nobody left to tell.
-        let _ = fs::remove_file(&self.path);
+        if !self.published {
+            // If it cannot be removed either, the first error is the one to tell.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
