@@ -1,43 +1,295 @@
-//! What can be wrong with a script: while it is read (`ParseError`) and while it runs (`EvaluationError`).
+//! What can be wrong with a script: while it is read (`ParseError`, with the source line and a caret) and while it
+//! runs (`EvaluationError`). The sentences are pgbench's wherever pgbench has one, because people search for them.
+//! Nothing is printed here; the command line puts its own name in front.
 
 use std::fmt;
 
-/// Why a script could not be read. `Display` is the whole message with source line and caret.
+use thiserror::Error;
+
+use crate::expression::NESTING_MAX;
+use crate::sql::PARAMETERS_MAX;
+
+/// Why a script could not be read. `Display` is the whole message: `file:line: what in command "name"`, then the
+/// command's text and a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The name given to `parse`.
     pub file: Box<str>,
     /// Line of the file, from 1, on which the command begins.
     pub line: u32,
-    /// Column in bytes from 1, counted from the command's first byte, if the error has one.
-    pub column: Option<u32>,
-    message: String,
+    /// Byte, from 1, counted from the command's first byte, if the error has a place.
+    pub column: Option<usize>,
+    /// What is wrong.
+    pub kind: ParseErrorKind,
+    /// The meta command's name as typed, where the message mentions it.
+    pub command: Option<Box<str>>,
+    /// The command's text, without the last newline.
+    pub source: Box<str>,
+}
+
+/// What is wrong with a script's text.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseErrorKind {
+    /// A backslash and a word that is no meta command.
+    #[error("invalid command")]
+    InvalidCommand,
+    /// A meta command of the language that cannot be run yet.
+    #[error("\\{name} is not supported yet; remove it, or run this script with pgbench")]
+    NotSupportedYet {
+        /// Its name in the manual.
+        name: &'static str,
+    },
+    /// Fewer words than the meta command needs.
+    #[error("missing argument")]
+    MissingArgument,
+    /// More words than the meta command takes.
+    #[error("too many arguments")]
+    TooManyArguments,
+    /// A variable that nothing could refer to.
+    #[error("invalid variable name: \"{name}\"")]
+    InvalidVariableName {
+        /// As typed.
+        name: Box<str>,
+    },
+    /// `\sleep` of something else than an integer or a variable.
+    #[error("invalid sleep time, must be an integer ({text})")]
+    InvalidSleepTime {
+        /// As typed.
+        text: Box<str>,
+    },
+    /// `\sleep` in unknown units.
+    #[error("unrecognized time unit, must be us, ms or s ({text})")]
+    UnknownTimeUnit {
+        /// As typed.
+        text: Box<str>,
+    },
+    /// A character that no token begins with.
+    #[error("unexpected character ({character})")]
+    UnexpectedCharacter {
+        /// The character.
+        character: char,
+    },
+    /// A token where another is needed.
+    #[error("syntax error")]
+    Syntax,
+    /// An integer above 2^63 − 1.
+    #[error("bigint constant overflow ({text})")]
+    IntegerOverflow {
+        /// As typed.
+        text: Box<str>,
+    },
+    /// A number that binary64 cannot hold.
+    #[error("double constant overflow ({text})")]
+    DoubleOverflow {
+        /// As typed.
+        text: Box<str>,
+    },
+    /// A word that is no function.
+    #[error("unexpected function name ({name})")]
+    UnknownFunction {
+        /// As typed.
+        name: Box<str>,
+    },
+    /// A call with more or fewer arguments than the function takes.
+    #[error("unexpected number of arguments ({name})")]
+    ArgumentCount {
+        /// The function.
+        name: &'static str,
+    },
+    /// A call of `least` or `greatest` without any.
+    #[error("at least one argument expected ({name})")]
+    ArgumentMissing {
+        /// The function.
+        name: &'static str,
+    },
+    /// An expression too deep to evaluate in bounded memory.
+    #[error("expression is nested more than {NESTING_MAX} levels deep; split it over several \\set commands")]
+    TooDeep,
+    /// A NUL, which no message to the server can carry.
+    #[error("the script contains a NUL byte, which cannot be sent; is it really a text file?")]
+    NulByte,
+    /// A script without any command.
+    #[error("empty command list for script \"{file}\"")]
+    EmptyScript {
+        /// The script.
+        file: Box<str>,
+    },
+    /// More parameters than the extended and prepared protocols may carry.
+    #[error("statement has too many arguments (maximum is {PARAMETERS_MAX})")]
+    TooManyParameters,
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.message)
+        let Self { file, line, column, kind, command, source } = self;
+        if let ParseErrorKind::EmptyScript { .. } = kind {
+            return kind.fmt(f);
+        }
+        write!(f, "{file}:{line}: {kind}")?;
+        if let Some(command) = command {
+            write!(f, " in command \"{command}\"")?;
+        }
+        let Some(column) = column else {
+            return if source.is_empty() { Ok(()) } else { write!(f, "\n{source}") };
+        };
+        let offset = column - 1;
+        let mut start = 0;
+        for text in source.split('\n') {
+            write!(f, "\n{}", text.strip_suffix('\r').unwrap_or(text))?;
+            let end = start + text.len();
+            if (start..=end).contains(&offset) {
+                write_caret(f, text, offset - start)?;
+            }
+            start = end + 1;
+        }
+        Ok(())
     }
+}
+
+/// The caret below byte `offset` of `text`: one blank per character, tabs kept, so that the two lines align.
+fn write_caret(f: &mut fmt::Formatter<'_>, text: &str, offset: usize) -> fmt::Result {
+    f.write_str("\n")?;
+    for (_, character) in
+        text.char_indices().take_while(|(at, character)| at + character.len_utf8() <= offset)
+    {
+        f.write_str(if character == '\t' { "\t" } else { " " })?;
+    }
+    f.write_str("^ error found here")
 }
 
 impl std::error::Error for ParseError {}
 
+/// What is wrong and where, counted from the start of a meta command; its reader adds the rest of a [`ParseError`].
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: ParseErrorKind,
+    /// The byte to point at, if there is one.
+    pub(crate) offset: Option<usize>,
+}
+
 /// Why a meta command failed at run time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
 pub enum EvaluationError {
     /// A variable that nothing has set.
+    #[error("undefined variable \"{name}\"")]
     UndefinedVariable {
-        /// Its name without the colon.
+        /// Without the colon.
         name: Box<str>,
+    },
+    /// A variable set to an empty text (pgbench fails here without a word).
+    #[error("variable \"{name}\" is empty, and an empty text has no value")]
+    EmptyVariable {
+        /// Without the colon.
+        name: Box<str>,
+    },
+    /// A variable whose text is no value of any type.
+    #[error("malformed variable \"{name}\" value: \"{value}\"")]
+    MalformedVariable {
+        /// Without the colon.
+        name: Box<str>,
+        /// Its text.
+        value: Box<str>,
+    },
+    /// A text that looks like an integer but has no digits.
+    #[error("invalid input syntax for type bigint: \"{text}\"")]
+    NotAnInteger {
+        /// The variable's text.
+        text: Box<str>,
+    },
+    /// A text that looks like an integer but does not fit.
+    #[error("value \"{text}\" is out of range for type bigint")]
+    IntegerOutOfRange {
+        /// The variable's text.
+        text: Box<str>,
+    },
+    /// A value of the wrong type.
+    #[error("cannot coerce {from} to {to}")]
+    CannotCoerce {
+        /// The type it has.
+        from: &'static str,
+        /// The type that is needed.
+        to: &'static str,
+    },
+    /// A double that no integer is near to.
+    #[error("double to int overflow for {}", FixedPoint(*value))]
+    DoubleToIntOverflow {
+        /// The double.
+        value: f64,
+    },
+    /// An integer operation whose result does not fit.
+    #[error("bigint {operation} out of range")]
+    IntegerOverflow {
+        /// add, sub, mul or div.
+        operation: &'static str,
+    },
+    /// `/` or `%` by zero.
+    #[error("division by zero")]
+    DivisionByZero,
+    /// A call with more arguments than a function can take.
+    #[error("too many function arguments, maximum is {maximum}")]
+    TooManyFunctionArguments {
+        /// The most it can take.
+        maximum: usize,
+    },
+    /// A random number from a range whose end lies before its start.
+    #[error("empty range given to random")]
+    EmptyRange,
+    /// A random number from a range of 2^63 − 1 values or more.
+    #[error("random range is too large")]
+    RangeTooLarge,
+    /// See the sentence.
+    #[error("gaussian parameter must be at least {} (not {})", FixedPoint(*minimum), FixedPoint(*parameter))]
+    GaussianParameter {
+        /// Least allowed.
+        minimum: f64,
+        /// The one given.
+        parameter: f64,
+    },
+    /// See the sentence.
+    #[error("exponential parameter must be greater than zero (not {})", FixedPoint(*parameter))]
+    ExponentialParameter {
+        /// The one given.
+        parameter: f64,
+    },
+    /// See the sentence.
+    #[error("zipfian parameter must be in range [{minimum}, {maximum}] (not {})", FixedPoint(*parameter))]
+    ZipfianParameter {
+        /// Least allowed.
+        minimum: f64,
+        /// Greatest allowed.
+        maximum: f64,
+        /// The one given.
+        parameter: f64,
+    },
+    /// `permute` over nothing.
+    #[error("permute size parameter must be greater than zero")]
+    PermuteSize,
+    /// `\sleep` for a variable that nothing has set.
+    #[error("sleep: undefined variable \"{name}\"")]
+    SleepUndefined {
+        /// Without the colon.
+        name: Box<str>,
+    },
+    /// `\sleep` for a variable that is no number.
+    #[error("sleep: invalid sleep time \"{value}\" for variable \"{name}\"")]
+    SleepTime {
+        /// Without the colon.
+        name: Box<str>,
+        /// Its text.
+        value: Box<str>,
     },
 }
 
-impl fmt::Display for EvaluationError {
+/// A double in C's `%f`, with PostgreSQL's words for what is not a number.
+struct FixedPoint(f64);
+
+impl fmt::Display for FixedPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UndefinedVariable { name } => write!(f, "undefined variable \"{name}\""),
+        match self.0 {
+            value if value.is_nan() => f.write_str("NaN"),
+            f64::INFINITY => f.write_str("Infinity"),
+            f64::NEG_INFINITY => f.write_str("-Infinity"),
+            value => write!(f, "{value:.6}"),
         }
     }
 }
-
-impl std::error::Error for EvaluationError {}

@@ -5,23 +5,32 @@
 //! of [`Command`]s. At run time `Set::expression` is evaluated in a [`Scope`], and `Sql` is written to the wire
 //! with the values of a client's [`Variables`].
 
-mod error;
+mod program;
+mod scan;
+mod sql;
+
+mod meta;
+mod sleep;
+
 mod expression;
 mod hash;
 mod permute;
-mod program;
 mod random;
-mod sql;
+
+mod number;
 mod symbols;
 mod value;
 mod variables;
 
-pub use error::{EvaluationError, ParseError};
+mod error;
+
+pub use error::{EvaluationError, ParseError, ParseErrorKind};
 pub use expression::{Expression, Scope};
 pub use hash::{hash_fnv1a, hash_murmur2};
 pub use permute::permute;
-pub use program::{Command, CommandKind, Program, Set, Sleep, parse};
+pub use program::{Command, CommandKind, Program, Set, parse};
 pub use random::Random;
+pub use sleep::Sleep;
 pub use sql::{PARAMETERS_MAX, Sql};
 pub use symbols::{Slot, Symbols};
 pub use value::Value;

@@ -1,30 +1,185 @@
-//! One SQL command and its variables.
+//! One SQL command: its text, and where the variables stand in it. Simple queries get the values in place, the
+//! extended and prepared protocols get `$1`, `$2`, … and send the values apart. Made by `program`; the engine writes
+//! it into its send buffers, which allocates nothing here.
 
-use crate::symbols::Slot;
+use std::ops::Range;
+
+use crate::symbols::{Slot, Symbols, is_name_byte, is_name_start};
 use crate::variables::Variables;
 
-/// Most parameters of one command in the extended and prepared protocols.
+/// Most parameters of one command in the extended and prepared protocols (pgbench's limit, which scripts know).
 pub const PARAMETERS_MAX: usize = 255;
 
 /// An SQL command.
 #[derive(Debug)]
-pub struct Sql {}
+pub struct Sql {
+    text: Box<str>,
+    /// Only if it differs from `text`.
+    numbered: Option<Box<str>>,
+    /// Where each `:name` stands in `text`, colon included; in order.
+    places: Box<[Range<usize>]>,
+    /// The variable of each place.
+    parameters: Box<[Slot]>,
+}
 
 impl Sql {
+    /// Finds the variables of `text`: `:name` wherever it stands, in strings and comments as well. A run of colons
+    /// and a colon in front of a digit are plain text.
+    pub(crate) fn new(text: String, symbols: &mut Symbols) -> Self {
+        let mut places = Vec::new();
+        let mut parameters = Vec::new();
+        let mut numbered = String::new();
+        let mut copied = 0;
+        for place in Places::of(&text) {
+            parameters.push(symbols.intern(&text[place.start + 1..place.end]));
+            numbered.push_str(&text[copied..place.start]);
+            numbered.push('$');
+            numbered.push_str(&parameters.len().to_string());
+            copied = place.end;
+            places.push(place);
+        }
+        let numbered = (!places.is_empty()).then(|| (numbered + &text[copied..]).into());
+        Self { text: text.into(), numbered, places: places.into(), parameters: parameters.into() }
+    }
+
     /// The text as written in the script, `:name`s included.
     pub fn text_as_written(&self) -> &str {
-        todo!()
+        &self.text
     }
+
     /// The variable of `$1`, `$2`, … in order, one per occurrence.
     pub fn parameters(&self) -> &[Slot] {
-        todo!()
+        &self.parameters
     }
+
     /// The text with `$1`, `$2`, … for its variables.
     pub fn numbered_text(&self) -> &str {
-        todo!()
+        self.numbered.as_deref().unwrap_or(&self.text)
     }
+
     /// Appends the text with the variables' values; undefined ones stay as written.
-    pub fn write_simple(&self, _variables: &Variables, _out: &mut Vec<u8>) {
-        todo!()
+    pub fn write_simple(&self, variables: &Variables, out: &mut Vec<u8>) {
+        let text = self.text.as_bytes();
+        let mut copied = 0;
+        for (place, &slot) in self.places.iter().zip(&self.parameters) {
+            out.extend_from_slice(&text[copied..place.start]);
+            if !variables.write_text(slot, out) {
+                out.extend_from_slice(&text[place.clone()]);
+            }
+            copied = place.end;
+        }
+        out.extend_from_slice(&text[copied..]);
+    }
+}
+
+/// Iterator over the `:name`s of a text.
+struct Places<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Places<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { bytes: text.as_bytes(), position: 0 }
+    }
+}
+
+impl Iterator for Places<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        loop {
+            let rest = &self.bytes[self.position..];
+            let colon = self.position + rest.iter().position(|&byte| byte == b':')?;
+            let colons = self.bytes[colon..].iter().take_while(|&&byte| byte == b':').count();
+            let name = colon + colons;
+            self.position = name;
+            if colons == 1 && self.bytes.get(name).is_some_and(|&byte| is_name_start(byte)) {
+                self.position += self.bytes[name..].iter().take_while(|&&byte| is_name_byte(byte)).count();
+                return Some(colon..self.position);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+    use proptest::prelude::*;
+
+    fn numbered(text: &str) -> (String, Vec<String>) {
+        let mut symbols = Symbols::new();
+        let sql = Sql::new(text.into(), &mut symbols);
+        assert_eq!(sql.text_as_written(), text);
+        let names = sql.parameters().iter().map(|&slot| symbols.name(slot).to_owned()).collect();
+        (sql.numbered_text().to_owned(), names)
+    }
+
+    fn check(text: &str, expected: &str, names: &[&str]) {
+        let (numbered, found) = numbered(text);
+        assert_eq!((numbered.as_str(), found), (expected, names.iter().map(ToString::to_string).collect()));
+    }
+
+    #[test]
+    fn every_occurrence_has_its_own_number() {
+        check("select :a, :b, :a;", "select $1, $2, $3;", &["a", "b", "a"]);
+        check("select :a:b", "select $1$2", &["a", "b"]);
+        check("select ':été_1' -- :c", "select '$1' -- $2", &["été_1", "c"]);
+    }
+
+    #[test]
+    fn casts_and_colons_before_digits_are_plain_text() {
+        for text in
+            ["select 1::int", "select :::a", "select a[1:2]", "select '12:30'", "select :", "select :-a", ""]
+        {
+            check(text, text, &[]);
+        }
+        check("select :a::int, ::b:c", "select $1::int, ::b$2", &["a", "c"]);
+    }
+
+    #[test]
+    fn simple_queries_carry_the_values_and_leave_unknown_names() {
+        let mut symbols = Symbols::new();
+        let sql = Sql::new("select :a, ':b', :c, :d, :e, :f".into(), &mut symbols);
+        let mut variables = Variables::new(&symbols);
+        let mut set = |name: &str, value| variables.set(symbols.intern(name), value);
+        set("a", Value::Int(-5));
+        set("b", Value::Boolean(true));
+        set("c", Value::Null);
+        set("d", Value::Double(0.5));
+        variables.set_text(symbols.intern("e"), "x'y");
+        let mut out = b"> ".to_vec();
+        sql.write_simple(&variables, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "> select -5, 'true', NULL, 0.5, x'y, :f");
+    }
+
+    proptest! {
+        #[test]
+        fn without_values_the_text_stays_as_written(text in "[:a1é ]{0,30}|\\PC*") {
+            let mut symbols = Symbols::new();
+            let sql = Sql::new(text.clone(), &mut symbols);
+            let mut out = Vec::new();
+            sql.write_simple(&Variables::new(&symbols), &mut out);
+            prop_assert_eq!(out, text.as_bytes());
+        }
+
+        #[test]
+        fn both_forms_agree_when_each_value_is_its_number(text in "[:a1é ]{0,30}") {
+            let mut symbols = Symbols::new();
+            let sql = Sql::new(text, &mut symbols);
+            // The same name may stand for several numbers, so only texts without repeats can be compared.
+            let mut slots = sql.parameters().to_vec();
+            slots.sort_unstable();
+            slots.dedup();
+            prop_assume!(slots.len() == sql.parameters().len());
+            let mut variables = Variables::new(&symbols);
+            for (index, &slot) in sql.parameters().iter().enumerate() {
+                variables.set_text(slot, format!("${}", index + 1));
+            }
+            let mut out = Vec::new();
+            sql.write_simple(&variables, &mut out);
+            prop_assert_eq!(out, sql.numbered_text().as_bytes());
+        }
     }
 }

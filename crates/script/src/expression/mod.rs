@@ -1,10 +1,23 @@
-//! Expressions: compiled once, evaluated many times.
+//! Expressions: compiled once when the script is read, evaluated many times while it runs. The parser writes code
+//! for a small stack machine directly, so there is no tree to walk or to drop, and an evaluation needs no memory but
+//! a stack whose size is known beforehand.
+
+mod arithmetic;
+mod evaluate;
+mod functions;
+mod lexer;
+mod parser;
 
 use crate::error::EvaluationError;
 use crate::random::Random;
 use crate::symbols::Symbols;
 use crate::value::Value;
 use crate::variables::Variables;
+
+pub(crate) use parser::parse;
+
+/// Deepest nesting of parentheses, calls, CASEs and prefix operators: the parser calls itself once per level.
+pub(crate) const NESTING_MAX: usize = 500;
 
 /// What an evaluation may read and change. Build it with [`Scope::new`].
 pub struct Scope<'a> {
@@ -27,11 +40,18 @@ impl<'a> Scope<'a> {
 
 /// A compiled expression.
 #[derive(Debug)]
-pub struct Expression {}
+pub struct Expression {
+    code: Box<[evaluate::Op]>,
+    /// Most values on the stack at once.
+    depth: usize,
+}
 
 impl Expression {
     /// The value. Does not allocate unless it fails.
-    pub fn evaluate(&self, _scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
-        todo!()
+    pub fn evaluate(&self, scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
+        evaluate::evaluate(&self.code, self.depth, scope)
     }
 }
+
+#[cfg(test)]
+mod tests;

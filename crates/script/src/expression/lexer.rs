@@ -1,0 +1,230 @@
+//! Cuts an expression into tokens. It reads one token at a time and only when asked, because the place of an error
+//! is the last token read. Called by the expression parser alone.
+
+use crate::error::ParseErrorKind;
+use crate::number::{is_c_space, parse_double};
+use crate::symbols::{is_name_byte, is_name_start};
+
+/// One token.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) enum Token<'a> {
+    /// Digits that fit 63 bits.
+    Int(i64),
+    /// 9223372036854775808, which only a minus makes an integer.
+    LowestMagnitude,
+    Double(f64),
+    /// Without the colon.
+    Variable(&'a str),
+    /// A word that is no keyword.
+    Word(&'a str),
+    Keyword(Keyword),
+    /// An operator, a parenthesis or a comma.
+    Symbol(&'static str),
+    End,
+}
+
+/// The reserved words.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Keyword {
+    And,
+    Or,
+    Not,
+    Is,
+    IsNull,
+    NotNull,
+    Case,
+    When,
+    Then,
+    Else,
+    End,
+    True,
+    False,
+    Null,
+}
+
+const KEYWORDS: [(&str, Keyword); 14] = [
+    ("and", Keyword::And),
+    ("or", Keyword::Or),
+    ("not", Keyword::Not),
+    ("is", Keyword::Is),
+    ("isnull", Keyword::IsNull),
+    ("notnull", Keyword::NotNull),
+    ("case", Keyword::Case),
+    ("when", Keyword::When),
+    ("then", Keyword::Then),
+    ("else", Keyword::Else),
+    ("end", Keyword::End),
+    ("true", Keyword::True),
+    ("false", Keyword::False),
+    ("null", Keyword::Null),
+];
+
+/// Longer ones first, so that the first match is the longest.
+const SYMBOLS: [&str; 21] = [
+    "<>", "!=", "<=", ">=", "<<", ">>", "<", ">", "=", "+", "-", "*", "/", "%", "|", "&", "#", "~", "(", ")",
+    ",",
+];
+
+/// The magnitude of the lowest integer, written as it must be.
+const LOWEST_MAGNITUDE: &str = "9223372036854775808";
+
+/// A meta command's text and how far it was read.
+#[derive(Debug)]
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    position: usize,
+    /// Whether a newline follows the text; the end is then one further.
+    newline: bool,
+}
+
+impl<'a> Lexer<'a> {
+    /// Reads `text` from byte `from`.
+    pub(super) fn new(text: &'a str, from: usize, newline: bool) -> Self {
+        Self { text, position: from, newline }
+    }
+
+    /// The last byte of the token read last: where messages point.
+    pub(super) fn last_byte(&self) -> usize {
+        self.position.saturating_sub(1)
+    }
+
+    /// The next token. An error leaves the position behind what is wrong.
+    pub(super) fn next(&mut self) -> Result<Token<'a>, ParseErrorKind> {
+        self.skip_space();
+        let text = self.text;
+        let rest = &text[self.position..];
+        let bytes = rest.as_bytes();
+        match bytes {
+            [] => {
+                self.position += usize::from(self.newline);
+                self.newline = false;
+                Ok(Token::End)
+            }
+            [b'0'..=b'9', ..] | [b'.', b'0'..=b'9', ..] => self.number(),
+            [b':', byte, ..] if is_name_byte(*byte) => {
+                let length = 1 + name_length(&bytes[1..]);
+                self.position += length;
+                Ok(Token::Variable(&rest[1..length]))
+            }
+            [byte, ..] if is_name_start(*byte) => {
+                let word = &rest[..name_length(bytes)];
+                self.position += word.len();
+                let keyword = KEYWORDS.iter().find(|(spelling, _)| word.eq_ignore_ascii_case(spelling));
+                Ok(keyword.map_or(Token::Word(word), |&(_, keyword)| Token::Keyword(keyword)))
+            }
+            [byte, ..] => {
+                if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+                    self.position += symbol.len();
+                    return Ok(Token::Symbol(symbol));
+                }
+                self.position += 1;
+                Err(ParseErrorKind::UnexpectedCharacter { character: char::from(*byte) })
+            }
+        }
+    }
+
+    /// White space, and backslashes at the end of a line.
+    fn skip_space(&mut self) {
+        loop {
+            let rest = &self.text[self.position..];
+            let continuation = if rest.starts_with("\\\n") {
+                2
+            } else if rest.starts_with("\\\r\n") {
+                3
+            } else if rest.starts_with(is_c_space) {
+                1
+            } else {
+                return;
+            };
+            self.position += continuation;
+        }
+    }
+
+    fn number(&mut self) -> Result<Token<'a>, ParseErrorKind> {
+        let rest = &self.text[self.position..];
+        let bytes = rest.as_bytes();
+        let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let whole = digits(0);
+        let mut length = whole;
+        if bytes.get(length) == Some(&b'.') {
+            length += 1 + digits(length + 1);
+        }
+        if let Some(b'e' | b'E') = bytes.get(length) {
+            let sign = usize::from(matches!(bytes.get(length + 1), Some(b'+' | b'-')));
+            let exponent = bytes.get(length + 1 + sign..).map_or(0, |_| digits(length + 1 + sign));
+            if exponent > 0 {
+                length += 1 + sign + exponent;
+            }
+        }
+        let number = &rest[..length];
+        self.position += length;
+        if length > whole {
+            let overflow = || ParseErrorKind::DoubleOverflow { text: number.into() };
+            return parse_double(number).map(Token::Double).ok_or_else(overflow);
+        }
+        if number == LOWEST_MAGNITUDE {
+            return Ok(Token::LowestMagnitude);
+        }
+        number.parse().map(Token::Int).map_err(|_| ParseErrorKind::IntegerOverflow { text: number.into() })
+    }
+}
+
+fn name_length(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|&&byte| is_name_byte(byte)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens(text: &str) -> Vec<Token<'_>> {
+        let mut lexer = Lexer::new(text, 0, true);
+        let mut found = Vec::new();
+        loop {
+            match lexer.next() {
+                Ok(Token::End) => return found,
+                Ok(token) => found.push(token),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_integers_or_doubles() {
+        assert_eq!(tokens("0 007 9223372036854775807"), [Token::Int(0), Token::Int(7), Token::Int(i64::MAX)]);
+        assert_eq!(tokens("9223372036854775808"), [Token::LowestMagnitude]);
+        let doubles = [1.0, 1.5, 0.5, 1000.0, 0.015, 10.0].map(Token::Double);
+        assert_eq!(tokens("1. 1.5 .5 1e3 1.5E-2 1.e+1"), doubles);
+        assert_eq!(
+            tokens("1e 1.5.5"),
+            [Token::Int(1), Token::Word("e"), Token::Double(1.5), Token::Double(0.5)]
+        );
+    }
+
+    #[test]
+    fn words_are_keywords_in_any_case_or_names() {
+        assert_eq!(tokens("Is ISNULL"), [Token::Keyword(Keyword::Is), Token::Keyword(Keyword::IsNull)]);
+        assert_eq!(tokens("abs é_1"), [Token::Word("abs"), Token::Word("é_1")]);
+        assert_eq!(tokens(":a :1a :é"), [Token::Variable("a"), Token::Variable("1a"), Token::Variable("é")]);
+    }
+
+    #[test]
+    fn the_longest_operator_wins() {
+        assert_eq!(tokens("<<<=<>"), [Token::Symbol("<<"), Token::Symbol("<="), Token::Symbol("<>")]);
+        assert_eq!(tokens("==-"), [Token::Symbol("="), Token::Symbol("="), Token::Symbol("-")]);
+    }
+
+    #[test]
+    fn lines_go_on_behind_a_backslash() {
+        assert_eq!(tokens("1 \\\n + \\\r\n2"), [Token::Int(1), Token::Symbol("+"), Token::Int(2)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_to_its_end(text in "\\PC*|[0-9a-eE.:<>!=+ \\\\-]*") {
+            let mut lexer = Lexer::new(&text, 0, false);
+            while !matches!(lexer.next(), Ok(Token::End)) {}
+        }
+    }
+}

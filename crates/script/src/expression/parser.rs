@@ -1,0 +1,380 @@
+//! Reads an expression and writes its code in one pass, by operator precedence. Operands are written in the order
+//! in which they are evaluated, so `a > b`, which is `b < a`, changes places with what it has written. Constants are
+//! folded where nothing is drawn and nothing can fail. Called for `\set`; knows nothing of meta commands.
+
+use crate::error::{Fault, ParseErrorKind};
+use crate::symbols::Symbols;
+use crate::value::Value;
+
+use super::evaluate::{Binary, Op, STACK_MAX, depth};
+use super::functions::{ARGUMENTS_MAX, Arity, Function, find};
+use super::lexer::{Keyword, Lexer, Token};
+use super::{Expression, NESTING_MAX};
+
+/// The variable that seeds hashes and permutations when no seed is written.
+const DEFAULT_SEED: &str = "default_seed";
+
+/// Parses all of `text` behind byte `from`; `newline` says whether a newline follows the text.
+pub(crate) fn parse(
+    text: &str,
+    from: usize,
+    newline: bool,
+    symbols: &mut Symbols,
+) -> Result<Expression, Fault> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text, from, newline),
+        peeked: None,
+        code: Vec::new(),
+        nesting: 0,
+        symbols,
+    };
+    parser
+        .expression(Level::Or)
+        .and_then(|()| parser.expect(Token::End))
+        .map_err(|kind| parser.fault(kind))?;
+    let depth = depth(&parser.code);
+    if depth > STACK_MAX {
+        return Err(parser.fault(ParseErrorKind::TooDeep));
+    }
+    Ok(Expression { code: parser.code.into(), depth })
+}
+
+/// How tightly an operator binds, loosest first.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Or,
+    And,
+    Not,
+    Is,
+    Comparison,
+    Bits,
+    Sum,
+    Product,
+    Unary,
+}
+
+impl Level {
+    /// The level that a right operand must have.
+    fn tighter(self) -> Self {
+        match self {
+            Self::Or => Self::And,
+            Self::And => Self::Not,
+            Self::Not => Self::Is,
+            Self::Is => Self::Comparison,
+            Self::Comparison => Self::Bits,
+            Self::Bits => Self::Sum,
+            Self::Sum => Self::Product,
+            Self::Product | Self::Unary => Self::Unary,
+        }
+    }
+}
+
+/// What an operator behind an operand does.
+#[derive(Copy, Clone, Debug)]
+enum Infix {
+    Binary(Binary),
+    /// The operands change places, and are evaluated in that order.
+    Swapped(Binary),
+    And,
+    Or,
+    Is,
+    IsNull,
+    NotNull,
+}
+
+const SYMBOLS: [(&str, Level, Infix); 17] = [
+    ("<", Level::Comparison, Infix::Binary(Binary::Less)),
+    (">", Level::Comparison, Infix::Swapped(Binary::Less)),
+    ("<=", Level::Comparison, Infix::Binary(Binary::LessOrEqual)),
+    (">=", Level::Comparison, Infix::Swapped(Binary::LessOrEqual)),
+    ("=", Level::Comparison, Infix::Binary(Binary::Equal)),
+    ("<>", Level::Comparison, Infix::Binary(Binary::Unequal)),
+    ("!=", Level::Comparison, Infix::Binary(Binary::Unequal)),
+    ("|", Level::Bits, Infix::Binary(Binary::BitOr)),
+    ("#", Level::Bits, Infix::Binary(Binary::BitXor)),
+    ("&", Level::Bits, Infix::Binary(Binary::BitAnd)),
+    ("<<", Level::Bits, Infix::Binary(Binary::ShiftLeft)),
+    (">>", Level::Bits, Infix::Binary(Binary::ShiftRight)),
+    ("+", Level::Sum, Infix::Binary(Binary::Add)),
+    ("-", Level::Sum, Infix::Binary(Binary::Subtract)),
+    ("*", Level::Product, Infix::Binary(Binary::Multiply)),
+    ("/", Level::Product, Infix::Binary(Binary::Divide)),
+    ("%", Level::Product, Infix::Binary(Binary::Remainder)),
+];
+
+const KEYWORDS: [(Keyword, Level, Infix); 5] = [
+    (Keyword::Or, Level::Or, Infix::Or),
+    (Keyword::And, Level::And, Infix::And),
+    (Keyword::Is, Level::Is, Infix::Is),
+    (Keyword::IsNull, Level::Is, Infix::IsNull),
+    (Keyword::NotNull, Level::Is, Infix::NotNull),
+];
+
+fn infix(token: Token<'_>) -> Option<(Level, Infix)> {
+    match token {
+        Token::Symbol(symbol) => {
+            SYMBOLS.iter().find(|(spelling, ..)| *spelling == symbol).map(|&(_, level, infix)| (level, infix))
+        }
+        Token::Keyword(keyword) => {
+            KEYWORDS.iter().find(|(word, ..)| *word == keyword).map(|&(_, level, infix)| (level, infix))
+        }
+        _ => None,
+    }
+}
+
+type Parsed = Result<(), ParseErrorKind>;
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// The token read ahead. It is read as late as possible, because messages point at the last token read.
+    peeked: Option<Token<'a>>,
+    code: Vec<Op>,
+    nesting: usize,
+    symbols: &'a mut Symbols,
+}
+
+impl<'a> Parser<'a> {
+    fn fault(&self, kind: ParseErrorKind) -> Fault {
+        Fault { kind, offset: Some(self.lexer.last_byte()) }
+    }
+
+    fn peek(&mut self) -> Result<Token<'a>, ParseErrorKind> {
+        match self.peeked {
+            Some(token) => Ok(token),
+            None => Ok(*self.peeked.insert(self.lexer.next()?)),
+        }
+    }
+
+    fn advance(&mut self) -> Result<Token<'a>, ParseErrorKind> {
+        match self.peeked.take() {
+            Some(token) => Ok(token),
+            None => self.lexer.next(),
+        }
+    }
+
+    fn accept(&mut self, token: Token<'_>) -> Result<bool, ParseErrorKind> {
+        let found = self.peek()? == token;
+        if found {
+            self.peeked = None;
+        }
+        Ok(found)
+    }
+
+    fn expect(&mut self, token: Token<'_>) -> Parsed {
+        if self.accept(token)? { Ok(()) } else { Err(ParseErrorKind::Syntax) }
+    }
+
+    /// An operand and the operators behind it that bind at least as tightly as `loosest`.
+    fn expression(&mut self, loosest: Level) -> Parsed {
+        let start = self.code.len();
+        self.nesting += 1;
+        if self.nesting > NESTING_MAX {
+            return Err(ParseErrorKind::TooDeep);
+        }
+        self.operand()?;
+        let mut after_comparison = false;
+        while let Some((level, infix)) = infix(self.peek()?).filter(|&(level, _)| level >= loosest) {
+            if after_comparison && level == Level::Comparison {
+                return Err(ParseErrorKind::Syntax);
+            }
+            self.peeked = None;
+            self.infix(infix, level, start)?;
+            after_comparison = level == Level::Comparison;
+        }
+        self.nesting -= 1;
+        Ok(())
+    }
+
+    /// The rest of an operation whose left operand is the code from `start`.
+    fn infix(&mut self, infix: Infix, level: Level, start: usize) -> Parsed {
+        let middle = self.code.len();
+        match infix {
+            Infix::Binary(binary) => {
+                self.expression(level.tighter())?;
+                self.binary(binary, start, middle);
+            }
+            Infix::Swapped(binary) => {
+                self.expression(level.tighter())?;
+                // Jumps are relative and stay inside their operand, so both may move.
+                let right_length = self.code.len() - middle;
+                self.code[start..].rotate_right(right_length);
+                self.binary(binary, start, start + right_length);
+            }
+            Infix::And | Infix::Or => {
+                self.code.push(Op::Jump { skip: 0 });
+                self.expression(level.tighter())?;
+                self.code.push(Op::RequireBoolean);
+                let skip = self.distance(middle)?;
+                self.code[middle] = if let Infix::And = infix { Op::And { skip } } else { Op::Or { skip } };
+            }
+            Infix::Is => {
+                let negated = self.accept(Token::Keyword(Keyword::Not))?;
+                let wanted = match self.advance()? {
+                    Token::Keyword(Keyword::Null) => Value::Null,
+                    Token::Keyword(Keyword::True) => Value::Boolean(true),
+                    Token::Keyword(Keyword::False) => Value::Boolean(false),
+                    _ => return Err(ParseErrorKind::Syntax),
+                };
+                self.is(wanted, negated);
+            }
+            Infix::IsNull => self.is(Value::Null, false),
+            Infix::NotNull => self.is(Value::Null, true),
+        }
+        Ok(())
+    }
+
+    fn is(&mut self, wanted: Value, negated: bool) {
+        self.code.push(Op::Is(wanted));
+        if negated {
+            self.code.push(Op::Not);
+        }
+    }
+
+    /// An operation on the code from `left` and the code from `right`, done now if both are constants and it
+    /// succeeds.
+    fn binary(&mut self, binary: Binary, left: usize, right: usize) {
+        if let ([Op::Push(first)], [Op::Push(second)]) = (&self.code[left..right], &self.code[right..])
+            && let Ok(value) = binary.apply(*first, *second)
+        {
+            self.code.truncate(left);
+            self.code.push(Op::Push(value));
+        } else {
+            self.code.push(Op::Binary(binary));
+        }
+    }
+
+    /// The distance of a jump at `from` to the end of the code.
+    fn distance(&self, from: usize) -> Result<u32, ParseErrorKind> {
+        u32::try_from(self.code.len() - from - 1).map_err(|_| ParseErrorKind::TooDeep)
+    }
+
+    /// A constant, a variable, a call, a CASE, something in parentheses, or a prefix operator with its operand.
+    fn operand(&mut self) -> Parsed {
+        match self.advance()? {
+            Token::Int(value) => self.constant(Value::Int(value)),
+            Token::Double(value) => self.constant(Value::Double(value)),
+            Token::Keyword(Keyword::Null) => self.constant(Value::Null),
+            Token::Keyword(Keyword::True) => self.constant(Value::Boolean(true)),
+            Token::Keyword(Keyword::False) => self.constant(Value::Boolean(false)),
+            Token::Variable(name) => {
+                let slot = self.symbols.intern(name);
+                self.code.push(Op::Load(slot));
+                Ok(())
+            }
+            Token::Symbol("(") => {
+                self.expression(Level::Or)?;
+                self.expect(Token::Symbol(")"))
+            }
+            Token::Symbol("+") => self.expression(Level::Unary),
+            Token::Symbol("-") if self.peek()? == Token::LowestMagnitude => {
+                self.peeked = None;
+                self.constant(Value::Int(i64::MIN))
+            }
+            // −x is 0 − x, which makes −0.0 a positive zero; ~x is −1 # x and binds as loosely as #.
+            Token::Symbol("-") => self.prefix(Value::Int(0), Binary::Subtract, Level::Unary),
+            Token::Symbol("~") => self.prefix(Value::Int(-1), Binary::BitXor, Level::Bits.tighter()),
+            Token::Keyword(Keyword::Not) => {
+                self.expression(Level::Not)?;
+                self.code.push(Op::Not);
+                Ok(())
+            }
+            Token::Keyword(Keyword::Case) => self.case(),
+            Token::Word(name) => match find(name) {
+                Some(function) => self.call(function),
+                None => Err(ParseErrorKind::UnknownFunction { name: name.into() }),
+            },
+            Token::LowestMagnitude | Token::Symbol(_) | Token::Keyword(_) | Token::End => {
+                Err(ParseErrorKind::Syntax)
+            }
+        }
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "it ends the arms of `operand`")]
+    fn constant(&mut self, value: Value) -> Parsed {
+        self.code.push(Op::Push(value));
+        Ok(())
+    }
+
+    /// A prefix operator as a binary one with `left` in front.
+    fn prefix(&mut self, left: Value, binary: Binary, level: Level) -> Parsed {
+        let start = self.code.len();
+        self.code.push(Op::Push(left));
+        self.expression(level)?;
+        self.binary(binary, start, start + 1);
+        Ok(())
+    }
+
+    /// What follows CASE: WHEN condition THEN value, once or more; ELSE value, NULL if missing; END.
+    fn case(&mut self) -> Parsed {
+        self.expect(Token::Keyword(Keyword::When))?;
+        let mut to_the_end = Vec::new();
+        loop {
+            self.expression(Level::Or)?;
+            self.expect(Token::Keyword(Keyword::Then))?;
+            let condition = self.code.len();
+            self.code.push(Op::Jump { skip: 0 });
+            self.expression(Level::Or)?;
+            to_the_end.push(self.code.len());
+            self.code.push(Op::Jump { skip: 0 });
+            self.code[condition] = Op::JumpUnless { skip: self.distance(condition)? };
+            if !self.accept(Token::Keyword(Keyword::When))? {
+                break;
+            }
+        }
+        if self.accept(Token::Keyword(Keyword::Else))? {
+            self.expression(Level::Or)?;
+        } else {
+            self.code.push(Op::Push(Value::Null));
+        }
+        self.expect(Token::Keyword(Keyword::End))?;
+        for jump in to_the_end {
+            self.code[jump] = Op::Jump { skip: self.distance(jump)? };
+        }
+        Ok(())
+    }
+
+    /// The arguments in parentheses behind a function's name.
+    fn call(&mut self, function: &'static Function) -> Parsed {
+        self.expect(Token::Symbol("("))?;
+        let mut written = 0;
+        if !self.accept(Token::Symbol(")"))? {
+            loop {
+                let start = self.code.len();
+                self.expression(Level::Or)?;
+                written += 1;
+                // What no call can take is read but never evaluated.
+                if written == ARGUMENTS_MAX + 1 {
+                    self.code.truncate(start);
+                    self.code.push(Op::TooManyArguments);
+                } else if written > ARGUMENTS_MAX {
+                    self.code.truncate(start);
+                }
+                if !self.accept(Token::Symbol(","))? {
+                    break;
+                }
+            }
+            self.expect(Token::Symbol(")"))?;
+        }
+        let arguments = self.check_arity(function, written)?;
+        self.code.push(Op::Call { function, arguments });
+        Ok(())
+    }
+
+    /// The number of arguments that the call finds on the stack, after a seed left out was added.
+    fn check_arity(&mut self, function: &'static Function, written: usize) -> Result<u8, ParseErrorKind> {
+        let name = function.name;
+        let on_stack = match function.arity {
+            Arity::Exactly(count) if written == count => written,
+            Arity::AtLeastOne if written > 0 => written.min(ARGUMENTS_MAX),
+            Arity::AtLeastOne => return Err(ParseErrorKind::ArgumentMissing { name }),
+            Arity::AndSeed(count) if written == count + 1 => written,
+            Arity::AndSeed(count) if written == count => {
+                let slot = self.symbols.intern(DEFAULT_SEED);
+                self.code.push(Op::Load(slot));
+                written + 1
+            }
+            Arity::Exactly(_) | Arity::AndSeed(_) => return Err(ParseErrorKind::ArgumentCount { name }),
+        };
+        Ok(u8::try_from(on_stack).expect("at most sixteen"))
+    }
+}

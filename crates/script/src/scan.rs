@@ -1,0 +1,442 @@
+//! Cuts a script into SQL commands the way psql's scanner does: it knows strings, quoted names, dollar quotes,
+//! nested comments, parentheses and the bodies of routines, so that a `;` or a backslash inside one of them ends
+//! nothing. It does not know SQL. Called by `program`, which reads the meta command behind a backslash itself.
+//! (PostgreSQL manual, 4.1 "Lexical Structure".) Every byte is looked at a bounded number of times.
+
+use crate::symbols::{is_name_byte, is_name_start};
+
+/// What ended a piece of SQL.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// `;`, which is part of the command.
+    Semicolon,
+    /// A backslash: a meta command begins here.
+    Backslash,
+    /// The end of the script.
+    End,
+}
+
+/// A piece of a script.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// The SQL, with `\;` and `\:` replaced; empty if there was only white space and `--` comments.
+    pub(crate) sql: String,
+    /// Where the SQL begins in the script.
+    pub(crate) start: usize,
+    /// The first byte behind it: after the semicolon, or at the backslash.
+    pub(crate) end: usize,
+    /// Why it ended there.
+    pub(crate) stop: Stop,
+}
+
+/// Reads the piece of `script` that begins at byte `from`.
+pub(crate) fn scan(script: &str, from: usize) -> Piece {
+    let mut scanner = Scanner {
+        bytes: script.as_bytes(),
+        position: skip_blank(script.as_bytes(), from),
+        parentheses: 0,
+        routine: Routine::default(),
+    };
+    let start = scanner.position;
+    let mut sql = String::new();
+    let mut copied = start;
+    loop {
+        let stop = scanner.run();
+        let here = scanner.position;
+        match stop {
+            Stop::Backslash if matches!(scanner.peek(1), Some(b';' | b':')) => {
+                // An escaped character: what stands before the backslash, then the character as plain text.
+                sql.push_str(&script[copied..here]);
+                copied = here + 1;
+                scanner.position = here + 2;
+                scanner.routine = Routine::default();
+            }
+            Stop::Semicolon | Stop::Backslash | Stop::End => {
+                let end = if stop == Stop::Semicolon { here + 1 } else { here };
+                sql.push_str(&script[copied..end]);
+                return Piece { sql, start, end, stop };
+            }
+        }
+    }
+}
+
+/// The first byte from `from` that is neither white space nor part of a `--` comment.
+fn skip_blank(bytes: &[u8], from: usize) -> usize {
+    let mut position = from;
+    loop {
+        match &bytes[position..] {
+            [byte, ..] if is_space(*byte) => position += 1,
+            [b'-', b'-', ..] => position = line_end(bytes, position),
+            _ => return position,
+        }
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\x0b' | b'\x0c' | b'\r')
+}
+
+fn line_end(bytes: &[u8], from: usize) -> usize {
+    bytes[from..].iter().position(|byte| matches!(byte, b'\n' | b'\r')).map_or(bytes.len(), |at| from + at)
+}
+
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    position: usize,
+    parentheses: usize,
+    routine: Routine,
+}
+
+impl Scanner<'_> {
+    /// Goes on to the byte that may end a command.
+    fn run(&mut self) -> Stop {
+        while let Some(byte) = self.peek(0) {
+            match byte {
+                b'\\' => return Stop::Backslash,
+                b';' if self.parentheses == 0 && self.routine.depth == 0 => return Stop::Semicolon,
+                b'(' => {
+                    self.parentheses += 1;
+                    self.position += 1;
+                }
+                b')' => {
+                    self.parentheses = self.parentheses.saturating_sub(1);
+                    self.position += 1;
+                }
+                b'\'' | b'"' => self.skip_quoted(byte),
+                b'-' if self.peek(1) == Some(b'-') => self.position = line_end(self.bytes, self.position),
+                b'/' if self.peek(1) == Some(b'*') => self.skip_block_comment(),
+                b'$' => self.skip_dollar(),
+                b':' => self.skip_colon(),
+                b'0'..=b'9' => self.skip_number(),
+                _ if is_name_start(byte) => self.skip_word(),
+                _ => self.position += 1,
+            }
+        }
+        Stop::End
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.position + ahead).copied()
+    }
+
+    fn skip_while(&mut self, belongs: impl Fn(u8) -> bool) {
+        while self.peek(0).is_some_and(&belongs) {
+            self.position += 1;
+        }
+    }
+
+    /// A string or quoted name in which only its own quote means anything. A doubled quote ends one and begins the
+    /// next, which comes to the same.
+    fn skip_quoted(&mut self, quote: u8) {
+        let inside = self.position + 1;
+        self.position = find(self.bytes, inside, quote).map_or(self.bytes.len(), |at| at + 1);
+    }
+
+    /// The rest of an escape string, from its first quote. It goes on over white space with a newline to a next
+    /// quote, where backslashes are still escapes.
+    fn skip_escape_string(&mut self) {
+        self.position += 1;
+        while let Some(byte) = self.peek(0) {
+            match byte {
+                b'\\' => self.position = (self.position + 2).min(self.bytes.len()),
+                b'\'' => {
+                    self.position += 1;
+                    match self.continuation() {
+                        Some(next) => self.position = next,
+                        None => return,
+                    }
+                }
+                _ => self.position += 1,
+            }
+        }
+    }
+
+    /// Where the string just closed goes on inside, if it does.
+    fn continuation(&self) -> Option<usize> {
+        let next = skip_blank(self.bytes, self.position);
+        let between = &self.bytes[self.position..next];
+        let continues = between.is_empty() || between.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+        (continues && self.bytes.get(next) == Some(&b'\'')).then_some(next + 1)
+    }
+
+    fn skip_block_comment(&mut self) {
+        let mut depth = 0_usize;
+        while self.position < self.bytes.len() {
+            match &self.bytes[self.position..] {
+                [b'/', b'*', ..] => {
+                    depth += 1;
+                    self.position += 2;
+                }
+                [b'*', b'/', ..] => {
+                    depth -= 1;
+                    self.position += 2;
+                    if depth == 0 {
+                        return;
+                    }
+                }
+                _ => self.position += 1,
+            }
+        }
+    }
+
+    /// `$tag$ … $tag$`, a parameter `$1`, or a lone dollar.
+    fn skip_dollar(&mut self) {
+        let opening = self.position;
+        let mut tag_end = opening + 1;
+        if self.bytes.get(tag_end).is_some_and(|&byte| is_name_start(byte)) {
+            tag_end += self.bytes[tag_end..].iter().take_while(|&&byte| is_name_byte(byte)).count();
+        }
+        if self.bytes.get(tag_end) != Some(&b'$') {
+            self.position += 1;
+            return self.skip_while(|byte| byte.is_ascii_digit());
+        }
+        let delimiter = &self.bytes[opening..=tag_end];
+        let mut from = tag_end + 1;
+        // No tag contains a dollar, so each byte is compared at most once.
+        while let Some(dollar) = find(self.bytes, from, b'$') {
+            if self.bytes[dollar..].starts_with(delimiter) {
+                self.position = dollar + delimiter.len();
+                return;
+            }
+            from = dollar + 1;
+        }
+        self.position = self.bytes.len();
+    }
+
+    /// `:name`, `::` or a colon. A name behind one colon is never the prefix of a string.
+    fn skip_colon(&mut self) {
+        self.position += 1;
+        if self.peek(0) == Some(b':') {
+            self.position += 1;
+        } else {
+            self.skip_while(is_name_byte);
+        }
+    }
+
+    /// Digits and the letters glued to them, which are never the prefix of a string.
+    fn skip_number(&mut self) {
+        self.skip_while(|byte| byte.is_ascii_digit());
+        if self.peek(0).is_some_and(is_name_start) {
+            self.skip_while(is_word_byte);
+        }
+    }
+
+    fn skip_word(&mut self) {
+        let start = self.position;
+        self.skip_while(is_word_byte);
+        let word = &self.bytes[start..self.position];
+        if word.eq_ignore_ascii_case(b"e") && self.peek(0) == Some(b'\'') {
+            return self.skip_escape_string();
+        }
+        self.routine.word(word, self.parentheses);
+    }
+}
+
+/// Whether an SQL identifier may contain this byte.
+fn is_word_byte(byte: u8) -> bool {
+    is_name_byte(byte) || byte == b'$'
+}
+
+fn find(bytes: &[u8], from: usize, wanted: u8) -> Option<usize> {
+    bytes[from..].iter().position(|&byte| byte == wanted).map(|at| from + at)
+}
+
+/// Tells whether the command is a CREATE [OR REPLACE] FUNCTION or PROCEDURE, and how deep inside BEGIN … END (or a
+/// CASE … END within) its body is.
+#[derive(Debug, Default)]
+struct Routine {
+    opening: Opening,
+    depth: usize,
+}
+
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+enum Opening {
+    #[default]
+    Nothing,
+    Create,
+    CreateOr,
+    CreateOrReplace,
+    Routine,
+    SomethingElse,
+}
+
+impl Routine {
+    fn word(&mut self, word: &[u8], parentheses: usize) {
+        let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
+        self.opening = match self.opening {
+            Opening::SomethingElse => return,
+            Opening::Nothing if is("create") => Opening::Create,
+            Opening::Create if is("or") => Opening::CreateOr,
+            Opening::CreateOr if is("replace") => Opening::CreateOrReplace,
+            Opening::Create | Opening::CreateOrReplace if is("function") || is("procedure") => {
+                Opening::Routine
+            }
+            Opening::Routine => Opening::Routine,
+            _ => Opening::SomethingElse,
+        };
+        if self.opening != Opening::Routine || parentheses > 0 {
+            return;
+        }
+        if is("begin") || (is("case") && self.depth > 0) {
+            self.depth += 1;
+        } else if is("end") {
+            self.depth = self.depth.saturating_sub(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The commands of a script without meta commands; a backslash is shown as a piece of its own.
+    fn pieces(script: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        loop {
+            let piece = scan(script, from);
+            from = piece.end;
+            if !piece.sql.is_empty() {
+                found.push(piece.sql);
+            }
+            match piece.stop {
+                Stop::End => return found,
+                Stop::Semicolon => {}
+                Stop::Backslash => {
+                    found.push("\\".into());
+                    from += 1;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_semicolon_ends_a_command_and_belongs_to_it() {
+        assert_eq!(pieces("select 1; select 2;\nselect 3"), ["select 1;", "select 2;", "select 3"]);
+        assert_eq!(pieces(";;"), [";", ";"]);
+    }
+
+    #[test]
+    fn blanks_and_line_comments_in_front_are_dropped_and_all_else_is_kept() {
+        assert_eq!(pieces("\n -- hi\n select 1 -- a\n \n;\n -- end"), ["select 1 -- a\n \n;"]);
+        assert_eq!(pieces("/* a */ select 1; -- b\n/* d */\n"), ["/* a */ select 1;", "/* d */\n"]);
+        assert_eq!(pieces(" \n\t-- only\r\n"), [""; 0]);
+    }
+
+    /// Each text is one command, all of it.
+    fn assert_whole(texts: &[&str]) {
+        for text in texts {
+            assert_eq!(pieces(text), [*text]);
+        }
+    }
+
+    #[test]
+    fn quotes_hide_semicolons_and_backslashes() {
+        assert_whole(&[
+            r"select 'a;\b'';c;';",
+            r#"select "a;\b"";c;";"#,
+            r"select e'a\';\\';",
+            r"select E'a\''';';",
+            "select U&'a;', u&\"b;\", b'0;', x'f;', n'g;';",
+            "select 'never closed; select 2;",
+            "select e'never closed\\",
+        ]);
+    }
+
+    #[test]
+    fn only_a_word_e_begins_an_escape_string() {
+        assert_eq!(pieces(r"select type'a\'; select 2;"), [r"select type'a\';", "select 2;"]);
+        assert_eq!(pieces(r"select :e'a\'; select 2;"), [r"select :e'a\';", "select 2;"]);
+        assert_eq!(pieces(r"select 1e'a\'; select 2;"), [r"select 1e'a\';", "select 2;"]);
+        assert_whole(&[r"select 1::e'a\';';"]);
+    }
+
+    #[test]
+    fn an_escape_string_goes_on_behind_a_newline() {
+        assert_whole(&["select e'a' -- b\n  '\\';';"]);
+        assert_eq!(pieces(r"select e'a' '\'; select 2;"), [r"select e'a' '\';", "select 2;"]);
+    }
+
+    #[test]
+    fn dollar_quotes_end_at_their_own_tag() {
+        assert_whole(&[
+            "do $$ begin; end; $$;",
+            "do $a$ $$ ; $b$ ; $a$;",
+            "do $a$ ; $a ; $ab$ ; $a$;",
+            "do $a$ ;;$$a$;",
+            "select $é1$;$é1$;",
+            "do $never$ closed; $never",
+        ]);
+        assert_eq!(
+            pieces("select a$b$; select $1; select $x;"),
+            ["select a$b$;", "select $1;", "select $x;"]
+        );
+        assert_eq!(pieces("select $1$; select $$;$$;"), ["select $1$;", "select $$;$$;"]);
+    }
+
+    #[test]
+    fn comments_nest() {
+        assert_whole(&[
+            "select /* ; /* ; */ ; '*/ 1;",
+            "select 1 /*/ ; */;",
+            "select /* never closed ; /* */;",
+        ]);
+        assert_whole(&["select 1 -- it's;\n;"]);
+        assert_whole(&["select 1 +-- it's;\n 2 */* it's; */ 3;"]);
+    }
+
+    #[test]
+    fn semicolons_in_parentheses_end_nothing() {
+        assert_whole(&["create rule r as on insert to t do (select 1; select (2); select 3);"]);
+        assert_eq!(pieces("select 1); select 2;"), ["select 1);", "select 2;"]);
+    }
+
+    #[test]
+    fn the_body_of_a_routine_is_one_command() {
+        assert_whole(&[
+            "create function f() returns int begin atomic select 1; select case when true then 1 end; end;",
+            "CREATE OR REPLACE PROCEDURE p() BEGIN ATOMIC BEGIN; END; SELECT 1; END;",
+        ]);
+        assert_eq!(pieces("begin; end;"), ["begin;", "end;"]);
+        assert_eq!(pieces("create table begin (a int); end;"), ["create table begin (a int);", "end;"]);
+        assert_eq!(
+            pieces("create function f(begin int) as 'x'; end;"),
+            ["create function f(begin int) as 'x';", "end;"]
+        );
+        assert_eq!(pieces("create or function begin; end;"), ["create or function begin;", "end;"]);
+    }
+
+    #[test]
+    fn an_escaped_semicolon_or_colon_stays_inside() {
+        assert_eq!(pieces(r"select 1\; select 2; \;"), ["select 1; select 2;", ";"]);
+        assert_eq!(pieces(r"select 1\:\:int;"), ["select 1::int;"]);
+        assert_eq!(pieces(r"select 1 \set"), ["select 1 ", "\\", "set"]);
+    }
+
+    proptest! {
+        #[test]
+        fn commands_are_cut_out_without_loss(
+            script in "([a-eE ;'\"$()\\n/*:-]|begin|end|create function |\\$a\\$){0,40}"
+        ) {
+            let mut from = 0;
+            loop {
+                let piece = scan(&script, from);
+                let skipped = script[from..piece.start].trim();
+                prop_assert!(skipped.is_empty() || skipped.starts_with("--"));
+                prop_assert_eq!(&piece.sql, &script[piece.start..piece.end]);
+                if piece.stop == Stop::End {
+                    prop_assert_eq!(piece.end, script.len());
+                    break;
+                }
+                prop_assert!(piece.end > from);
+                from = piece.end;
+            }
+        }
+
+        #[test]
+        fn any_text_is_cut_to_its_end(script in "\\PC*|[a-z\\\\;:é']*") {
+            pieces(&script);
+        }
+    }
+}
