@@ -21,13 +21,13 @@ pub enum Address {
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::Unix(path) => write!(formatter, "socket {}", path.display()),
+            Address::Unix(path) => write!(formatter, "socket \"{}\"", path.display()),
             Address::Tcp { host, address } => {
                 let ip = address.ip().to_string();
                 if *host == ip {
-                    write!(formatter, "host {host}, port {}", address.port())
+                    write!(formatter, "host \"{host}\", port {}", address.port())
                 } else {
-                    write!(formatter, "host {host} ({ip}), port {}", address.port())
+                    write!(formatter, "host \"{host}\" ({ip}), port {}", address.port())
                 }
             }
         }

@@ -2,12 +2,16 @@
 //! Handed in, so that resolving a target is a function of its arguments; read in one place, `of_process`.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::ffi::OsString;
 use std::fmt;
+use std::fs;
 use std::path::PathBuf;
 
+use crate::error::ConnectError;
+
 /// The surroundings that connection defaults come from. Debug shows names of variables, not their values.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// `PGHOST` and so on.
     pub variables: BTreeMap<String, OsString>,
@@ -20,7 +24,60 @@ pub struct Environment {
 impl Environment {
     /// The surroundings of this process.
     pub fn of_process() -> Environment {
-        Environment::default()
+        let variables = env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .filter(|(name, _)| name.starts_with("PG"))
+            .collect();
+        let account = Account::of_process();
+        let home = env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let named = |variable| env::var(variable).ok().filter(|name| !name.is_empty());
+        Environment {
+            variables,
+            home: home.or_else(|| account.as_ref().map(|account| account.home.clone())),
+            // Accounts of a directory service are not in the file; the login's own variables then know the name.
+            os_user: account
+                .map(|account| account.name)
+                .or_else(|| named("LOGNAME"))
+                .or_else(|| named("USER")),
+        }
+    }
+
+    /// The value of a variable, an empty one included. One that is not UTF-8 is an error that names it.
+    pub(crate) fn get(&self, variable: &str) -> Result<Option<&str>, ConnectError> {
+        let Some(value) = self.variables.get(variable) else { return Ok(None) };
+        let text = value.to_str().ok_or_else(|| {
+            ConnectError::Settings(format!("the environment variable {variable} is not valid UTF-8"))
+        })?;
+        Ok(Some(text))
+    }
+
+    /// As [`Environment::get`], but an empty value counts as none.
+    pub(crate) fn get_given(&self, variable: &str) -> Result<Option<&str>, ConnectError> {
+        Ok(self.get(variable)?.filter(|value| !value.is_empty()))
+    }
+}
+
+/// A line of the file of accounts.
+struct Account {
+    name: String,
+    home: PathBuf,
+}
+
+impl Account {
+    /// Read by hand: the C library's way is not safe in a statically linked program.
+    fn of_process() -> Option<Account> {
+        let content = fs::read("/etc/passwd").ok()?;
+        let user_id = rustix::process::geteuid().as_raw();
+        Account::find(&String::from_utf8_lossy(&content), user_id)
+    }
+
+    fn find(content: &str, user_id: u32) -> Option<Account> {
+        content.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(':').collect();
+            let &[name, _, id, _, _, home, ..] = fields.as_slice() else { return None };
+            let is_wanted = id.parse() == Ok(user_id) && !name.is_empty();
+            is_wanted.then(|| Account { name: name.to_owned(), home: PathBuf::from(home) })
+        })
     }
 }
 
@@ -32,5 +89,31 @@ impl fmt::Debug for Environment {
             .field("home", &self.home)
             .field("os_user", &self.os_user)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_is_found_by_its_number() {
+        let content = "root:x:0:0:root:/root:/bin/sh\nbroken\nalice:x:1000:1000::/home/alice:/bin/sh\n";
+        let account = Account::find(content, 1000).unwrap();
+        assert_eq!((account.name.as_str(), account.home), ("alice", PathBuf::from("/home/alice")));
+        assert!(Account::find(content, 1001).is_none());
+    }
+
+    #[test]
+    fn debug_shows_no_value_of_a_variable() {
+        let mut environment = Environment::default();
+        environment.variables.insert("PGPASSWORD".to_owned(), "secret".into());
+        let shown = format!("{environment:?}");
+        assert!(shown.contains("PGPASSWORD") && !shown.contains("secret"), "{shown}");
+    }
+
+    #[test]
+    fn this_process_has_surroundings() {
+        assert!(Environment::of_process().variables.keys().all(|name| name.starts_with("PG")));
     }
 }

@@ -1,12 +1,15 @@
 //! What can go wrong on the way into a server and in a control session. Each message says what was tried, why
 //! it failed and what to do next; none holds a password.
 
-use std::io;
+use std::fmt::Write;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::time::Duration;
 
 use wire::{ProtocolError, ServerError, SqlState, StartupError};
 
-use crate::{Address, Target};
+use crate::address::Address;
+use crate::target::Target;
 
 /// Why one attempt to connect failed; together with a target and an address it makes a [`ConnectError`].
 #[derive(Debug)]
@@ -26,7 +29,7 @@ pub enum Cause {
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The connection string or a setting cannot be used.
+    /// The connection string, a flag or a variable cannot be used.
     #[error("{0}")]
     Settings(String),
     /// No connection came about.
@@ -42,16 +45,41 @@ pub enum ConnectError {
     /// The server answered a statement with an error.
     #[error("{0}")]
     Server(Box<ServerError>),
-    /// The connection broke in the middle.
+    /// The connection broke in the middle, or was given up. The session is of no more use.
     #[error("{0}")]
     Lost(String),
+    /// A statement did something else than it was called for; the session goes on.
+    #[error("{0}")]
+    WrongStatement(&'static str),
 }
 
 impl ConnectError {
     /// The one sentence for a connection that did not come about.
     pub fn failed(target: &Target, address: &Address, cause: Cause) -> ConnectError {
-        let _ = (target, address);
-        ConnectError::Lost(format!("{cause:?}"))
+        ConnectError::of_attempts(target, vec![Attempt::new(target, address, cause)])
+    }
+
+    /// The sentence for all the places that were tried in vain.
+    pub(crate) fn of_attempts(target: &Target, attempts: Vec<Attempt>) -> ConnectError {
+        let who = format!("as user \"{}\" to database \"{}\"", target.user, target.database);
+        let mut sentence = match attempts.as_slice() {
+            [] => format!("cannot connect {who}: the names of the hosts lead to no address"),
+            [Attempt { place, why, .. }] => format!("cannot connect to {place} {who}: {why}"),
+            several => {
+                let reasons: Vec<_> =
+                    several.iter().map(|attempt| format!("{}: {}", attempt.place, attempt.why)).collect();
+                format!("cannot connect {who}: {}", reasons.join("; "))
+            }
+        };
+        // The last attempt is the one that ended the search, and the server's word there is the newest.
+        let Some(last) = attempts.into_iter().last() else {
+            return ConnectError::Failed { sentence, server: None, needs_password: false };
+        };
+        if !last.next.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(sentence, ". {}", last.next);
+        }
+        ConnectError::Failed { sentence, server: last.server, needs_password: last.needs_password }
     }
 
     /// The server's own error, if there is one.
@@ -71,5 +99,160 @@ impl ConnectError {
     /// True if the server asks for a password and none is known: prompting may help.
     pub fn needs_password(&self) -> bool {
         matches!(self, ConnectError::Failed { needs_password: true, .. })
+    }
+}
+
+/// A place that was tried in vain: the parts of a sentence.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    place: String,
+    why: String,
+    next: String,
+    server: Option<Box<ServerError>>,
+    needs_password: bool,
+}
+
+const IS_A_SERVER_THERE: &str = "Is a server running there? \"pgmeter quickstart\" starts one of its own";
+const NOT_A_SERVER: &str = "Check host and port: something else listens there";
+const GIVE_A_PASSWORD: &str = "Set PGPASSWORD, or add a line to ~/.pgpass";
+
+impl Attempt {
+    pub(crate) fn new(target: &Target, address: &Address, cause: Cause) -> Attempt {
+        let mut attempt = Attempt::plain(address.to_string(), String::new(), String::new());
+        (attempt.why, attempt.next) = match cause {
+            Cause::Io(error) => why_of_system(&error),
+            Cause::Closed => (
+                "the server closed the connection before it was ready".to_owned(),
+                "The server's log says why".to_owned(),
+            ),
+            Cause::TimedOut(limit) => (
+                format!("no answer within {} s", limit.as_secs_f64()),
+                "Check host and port, or raise connect_timeout".to_owned(),
+            ),
+            Cause::Protocol(error) => why_of_protocol(error),
+            Cause::Startup(StartupError::Protocol(error)) => why_of_protocol(error),
+            Cause::Startup(StartupError::Server(error)) => {
+                let why = why_of_server(&error);
+                let next = advice(target, address, &error);
+                attempt.server = Some(error);
+                (why, next)
+            }
+            Cause::Startup(error @ StartupError::PasswordNeeded) => {
+                attempt.needs_password = true;
+                let next = match &target.password_file_unused {
+                    Some(reason) => format!("{GIVE_A_PASSWORD}: {reason}"),
+                    None => GIVE_A_PASSWORD.to_owned(),
+                };
+                (error.to_string(), next)
+            }
+            Cause::Startup(error) => (error.to_string(), advice_of_startup(&error).to_owned()),
+        };
+        attempt
+    }
+
+    pub(crate) fn name_not_found(name: &str, error: &io::Error) -> Attempt {
+        let why = format!("its address could not be found ({})", in_words(error));
+        Attempt::plain(format!("host \"{name}\""), why, "Check the name".to_owned())
+    }
+
+    pub(crate) fn socket_path_too_long(path: &Path) -> Attempt {
+        let why = "its path is longer than the 107 bytes that the system takes".to_owned();
+        let next = "Give the server a shorter unix_socket_directories".to_owned();
+        Attempt::plain(format!("socket \"{}\"", path.display()), why, next)
+    }
+
+    fn plain(place: String, why: String, next: String) -> Attempt {
+        Attempt { place, why, next, server: None, needs_password: false }
+    }
+
+    /// libpq's rule: once a server has answered, its refusal is final, unless it is only not up yet.
+    pub(crate) fn ends_the_search(&self) -> bool {
+        let is_refused =
+            self.server.as_ref().is_some_and(|error| error.sqlstate != SqlState::CANNOT_CONNECT_NOW);
+        is_refused || self.needs_password
+    }
+}
+
+fn why_of_system(error: &io::Error) -> (String, String) {
+    let next = match error.kind() {
+        ErrorKind::ConnectionRefused | ErrorKind::NotFound => IS_A_SERVER_THERE,
+        ErrorKind::PermissionDenied => "The socket's directory must let this user in",
+        ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            "Check host, port and what lies between"
+        }
+        _ => "The server's log may say more",
+    };
+    (in_words(error), next.to_owned())
+}
+
+/// The system's word without its number, in lower case so that it fits into a sentence.
+pub(crate) fn in_words(error: &io::Error) -> String {
+    let text = match error.kind() {
+        ErrorKind::NotFound => return "there is no such socket".to_owned(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            return "the connection was closed from the other side".to_owned();
+        }
+        _ => error.to_string(),
+    };
+    let text = text.split_once(" (os error").map_or(text.as_str(), |(text, _)| text);
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn why_of_protocol(error: ProtocolError) -> (String, String) {
+    match error {
+        ProtocolError::UnframedError => (error.to_string(), String::new()),
+        _ => (
+            format!("what answers there does not speak PostgreSQL's protocol ({error})"),
+            NOT_A_SERVER.to_owned(),
+        ),
+    }
+}
+
+/// The server's message and detail, on one line.
+fn why_of_server(error: &ServerError) -> String {
+    let mut why = error.message.clone();
+    if let Some(detail) = &error.detail {
+        let _ = write!(why, " ({})", detail.replace('\n', " "));
+    }
+    why
+}
+
+/// What to do about a server that refuses, by its code.
+fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
+    let Target { user, database, .. } = target;
+    match error.sqlstate {
+        SqlState::INVALID_PASSWORD if target.password.is_some() => {
+            "Check the password given by PGPASSWORD or the connection string".to_owned()
+        }
+        SqlState::INVALID_PASSWORD if target.host_of(address).password.is_some() => {
+            "The password came from the password file: check its line".to_owned()
+        }
+        SqlState::INVALID_PASSWORD => GIVE_A_PASSWORD.to_owned(),
+        SqlState::INVALID_CATALOG_NAME => {
+            format!("\"createdb {database}\" creates it; -d names another")
+        }
+        // pg_hba.conf is named in the messages of every language.
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("pg_hba.conf") => {
+            "A line there has to let this user in without TLS, which is not supported yet".to_owned()
+        }
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            format!("\"createuser {user}\" creates a role; -U names another")
+        }
+        SqlState::TOO_MANY_CONNECTIONS => {
+            "Use fewer clients, or raise max_connections on the server".to_owned()
+        }
+        SqlState::CANNOT_CONNECT_NOW => "Try again when it is up".to_owned(),
+        _ => error.hint.clone().unwrap_or_else(|| "The server's log may say more".to_owned()),
+    }
+}
+
+fn advice_of_startup(error: &StartupError) -> &'static str {
+    match error {
+        StartupError::UnsupportedAuthentication { .. } => {
+            "A line for scram-sha-256 in the server's pg_hba.conf lets this user in by password"
+        }
+        StartupError::Scram { .. } => "Check that this is the server that you mean",
+        _ => NOT_A_SERVER,
     }
 }

@@ -5,18 +5,20 @@
 //! The engine takes the target and the addresses, and talks by itself.
 
 mod address;
-mod copy;
+mod conninfo;
 mod environment;
 mod error;
+mod keywords;
+mod password_file;
 mod resolve;
 mod session;
 mod target;
+mod uri;
 
 pub use address::Address;
-pub use copy::CopyIn;
 pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use resolve::{Overrides, resolve};
-pub use session::{CancelKey, ResultSet, Row, Session, cancel};
-pub use target::{Host, HostName, Target};
+pub use session::{CancelKey, CopyIn, ResultSet, Row, Session, cancel};
+pub use target::{Host, HostName, KeepAlive, Target};
 pub use wire::{Password, ServerError, SqlState};

@@ -1,21 +1,55 @@
 //! From what the user said to where the connection goes: connection string, flags, environment, defaults.
 //! Pure but for reading the password file. Called by the command line and by the manager of embedded servers.
+//!
+//! The order of precedence is that of pgbench on libpq: a connection string's own words, then flags, then
+//! variables, then defaults.
 
-use crate::{ConnectError, Environment, Target};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use wire::Password;
+
+use crate::conninfo::{self, Pair};
+use crate::environment::Environment;
+use crate::error::ConnectError;
+use crate::keywords::{self, Keyword, Treatment};
+use crate::password_file::{Entry, PasswordFile};
+use crate::target::{Host, HostName, KeepAlive, Target, USUAL_DIRECTORIES};
+use crate::uri;
+
+const DEFAULT_PORT: u16 = 5432;
+const DEFAULT_APPLICATION_NAME: &str = "pgmeter";
 
 /// What flags say. As in libpq, a connection string's own words win over these.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// `-h`
+    /// `-h`, as text, since a list is allowed
     pub host: Option<String>,
     /// `-p`, as text, since a list is allowed
     pub port: Option<String>,
     /// `-U`
     pub user: Option<String>,
-    /// `-d`: a database, or a connection string, like the argument beside it
+    /// `-d`: a database; or a connection string, if no other is given
     pub dbname: Option<String>,
     /// The application name when neither string nor environment gives one; `pgmeter` if `None`.
     pub fallback_application_name: Option<String>,
+}
+
+/// `dbname` may be a connection string with a password, so only its presence is shown.
+impl fmt::Debug for Overrides {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Overrides")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("user", &self.user)
+            .field("dbname", &self.dbname.as_ref().map(|_| "…"))
+            .field("fallback_application_name", &self.fallback_application_name)
+            .finish()
+    }
 }
 
 /// Resolves a connection: a database name, a keyword/value string or a URI; `None` takes the defaults.
@@ -24,6 +58,368 @@ pub fn resolve(
     overrides: &Overrides,
     environment: &Environment,
 ) -> Result<Target, ConnectError> {
-    let _ = (connection, overrides, environment);
-    Err(ConnectError::Settings(String::new()))
+    let settings = Settings::gather(connection, overrides, environment)?;
+    settings.refuse_what_is_missing()?;
+    let user = match settings.given("user") {
+        Some(user) => user.to_owned(),
+        None => environment.os_user.clone().ok_or_else(|| no_name("user", "-U"))?,
+    };
+    let database = settings.given("dbname").unwrap_or(&user).to_owned();
+    let password = settings.given("password").map(Password::new);
+    let mut target = Target {
+        hosts: settings.hosts()?,
+        user,
+        database,
+        password,
+        application_name: settings.application_name(overrides),
+        options: settings.given("options").map(str::to_owned),
+        connect_timeout: settings.seconds("connect_timeout")?,
+        keep_alive: settings.keep_alive()?,
+        extra: settings.extra(environment)?,
+        password_file_unused: None,
+    };
+    if target.password.is_none() {
+        look_up_passwords(&mut target, &settings, environment);
+    }
+    Ok(target)
 }
+
+/// Where a value was said, for messages.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    ConnectionString,
+    Flag(&'static str),
+    Variable(&'static str),
+}
+
+impl Origin {
+    /// `sslmode=require`, `PGSSLMODE=require` or `-p 70000`, and where that stands.
+    fn show(self, name: &str, value: &str) -> String {
+        let value = if keywords::is_secret(name) { "…" } else { value };
+        match self {
+            Origin::ConnectionString => format!("{name}={value} in the connection string"),
+            Origin::Flag(flag) => format!("{flag} {value}"),
+            Origin::Variable(variable) => format!("{variable}={value} in the environment"),
+        }
+    }
+}
+
+/// The values of all keywords that someone has said, each from the place that wins.
+struct Settings {
+    values: BTreeMap<&'static str, (String, Origin)>,
+}
+
+impl Settings {
+    fn gather(
+        connection: Option<&str>,
+        overrides: &Overrides,
+        environment: &Environment,
+    ) -> Result<Settings, ConnectError> {
+        let mut settings = Settings { values: BTreeMap::new() };
+        let Overrides { host, port, user, dbname, fallback_application_name: _ } = overrides;
+        for (name, flag, value) in [("host", "-h", host), ("port", "-p", port), ("user", "-U", user)] {
+            // A flag with an empty value says nothing, as in libpq.
+            if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+                settings.values.insert(name, (value.to_owned(), Origin::Flag(flag)));
+            }
+        }
+        let (text, origin) = match (connection, dbname) {
+            (Some(text), _) => (text, Origin::ConnectionString),
+            (None, Some(text)) => (text.as_str(), Origin::Flag("-d")),
+            (None, None) => match environment.get_given("PGDATABASE")? {
+                Some(text) => (text, Origin::Variable("PGDATABASE")),
+                None => (default_database(environment)?, Origin::ConnectionString),
+            },
+        };
+        settings.add_text(text, origin)?;
+        if let (Some(_), Some(flag)) = (connection, dbname) {
+            settings.add_database_flag(flag)?;
+        }
+        settings.add_variables(environment)?;
+        settings.refuse_zero_bytes()?;
+        Ok(settings)
+    }
+
+    /// A connection string if it looks like one, else the name of a database.
+    fn add_text(&mut self, text: &str, origin: Origin) -> Result<(), ConnectError> {
+        let pairs = parse(text)?;
+        // Within a string of pairs it no longer matters where that was found.
+        for (keyword, value) in pairs.into_iter().flatten() {
+            self.values.insert(keyword.name, (value, Origin::ConnectionString));
+        }
+        if !looks_like_a_string(text) && !text.is_empty() {
+            self.values.insert("dbname", (text.to_owned(), origin));
+        }
+        Ok(())
+    }
+
+    /// `-d` beside a connection string adds the database that the string leaves out.
+    fn add_database_flag(&mut self, flag: &str) -> Result<(), ConnectError> {
+        if looks_like_a_string(flag) {
+            return Err(ConnectError::Settings(
+                "two connection strings are given, one by -d: leave one of them out".to_owned(),
+            ));
+        }
+        match self.given("dbname") {
+            Some(named) if named != flag => Err(ConnectError::Settings(format!(
+                "two databases are named, \"{named}\" and \"{flag}\" (-d): leave one of them out"
+            ))),
+            _ => {
+                self.values.insert("dbname", (flag.to_owned(), Origin::Flag("-d")));
+                Ok(())
+            }
+        }
+    }
+
+    /// What nobody has said so far is taken from the variables; an empty value said before stays.
+    fn add_variables(&mut self, environment: &Environment) -> Result<(), ConnectError> {
+        for &Keyword { name, variable, .. } in keywords::KEYWORDS {
+            let Some(variable) = variable else { continue };
+            if self.values.contains_key(name) {
+                continue;
+            }
+            if let Some(value) = environment.get(variable)? {
+                self.values.insert(name, (value.to_owned(), Origin::Variable(variable)));
+            }
+        }
+        Ok(())
+    }
+
+    /// A zero byte would end a value early inside the protocol's messages.
+    fn refuse_zero_bytes(&self) -> Result<(), ConnectError> {
+        match self.values.iter().find(|(_, (value, _))| value.contains('\0')) {
+            Some((name, _)) => Err(ConnectError::Settings(format!(
+                "the value of {name} holds a zero byte, which PostgreSQL cannot take"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The value of a keyword, unless it is empty.
+    fn given(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(|(value, _)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// How a value was said, and what is wrong with it.
+    fn wrong(&self, name: &str, what: &str) -> ConnectError {
+        let said = match self.values.get(name) {
+            Some((value, origin)) => origin.show(name, value),
+            None => name.to_owned(),
+        };
+        ConnectError::Settings(format!("{said}: {what}"))
+    }
+
+    fn refuse_what_is_missing(&self) -> Result<(), ConnectError> {
+        for keyword in keywords::KEYWORDS {
+            let Treatment::Only(values, reason) = keyword.treatment else { continue };
+            let refused = self.given(keyword.name).is_some_and(|value| !values.contains(&value));
+            if refused {
+                return Err(self.wrong(keyword.name, reason));
+            }
+        }
+        self.refuse_tls()
+    }
+
+    /// Asking for TLS must never end in a plain connection.
+    fn refuse_tls(&self) -> Result<(), ConnectError> {
+        const NO_TLS: &str = "TLS is not supported yet, and a plain connection is not what was asked for; where \
+             the network can be trusted, sslmode=prefer or sslmode=disable allows one";
+        match self.given("sslmode") {
+            Some("disable" | "allow" | "prefer") => Ok(()),
+            Some("require" | "verify-ca" | "verify-full") => Err(self.wrong("sslmode", NO_TLS)),
+            Some(_) => Err(self.wrong(
+                "sslmode",
+                "no such mode; there are disable, allow, prefer, require, verify-ca and verify-full",
+            )),
+            // libpq takes the system's certificates to mean sslmode=verify-full.
+            None if self.given("sslrootcert") == Some("system") => Err(self.wrong("sslrootcert", NO_TLS)),
+            None => Ok(()),
+        }
+    }
+
+    /// The elements of a comma-separated list; none if the value is not given.
+    fn list(&self, name: &str) -> Vec<&str> {
+        self.given(name).map(|value| value.split(',').map(str::trim).collect()).unwrap_or_default()
+    }
+
+    fn hosts(&self) -> Result<Vec<Host>, ConnectError> {
+        let (names, addresses, ports) = (self.list("host"), self.list("hostaddr"), self.list("port"));
+        let count = names.len().max(addresses.len()).max(1);
+        if !names.is_empty() && !addresses.is_empty() && names.len() != addresses.len() {
+            let what = format!("as many addresses as hosts are needed, {}", names.len());
+            return Err(self.wrong("hostaddr", &what));
+        }
+        if ports.len() > 1 && ports.len() != count {
+            return Err(self.wrong("port", &format!("one port, or as many as hosts are needed, {count}")));
+        }
+        (0..count)
+            .map(|index| {
+                let hostaddr = self.host_address(addresses.get(index).copied().unwrap_or_default())?;
+                let port = ports.get(index).or(ports.last()).copied().unwrap_or_default();
+                Ok(Host {
+                    name: self.host_name(names.get(index).copied().unwrap_or_default(), hostaddr)?,
+                    hostaddr,
+                    port: self.port(port)?,
+                    password: None,
+                })
+            })
+            .collect()
+    }
+
+    fn host_name(&self, name: &str, hostaddr: Option<IpAddr>) -> Result<HostName, ConnectError> {
+        match name.chars().next() {
+            None => Ok(hostaddr.map_or(HostName::Usual, |address| HostName::Network(address.to_string()))),
+            // An address beside it makes this a mere label, as in libpq.
+            Some('/') if hostaddr.is_none() => Ok(HostName::Directory(PathBuf::from(name))),
+            Some('@') => {
+                Err(self
+                    .wrong("host", "sockets in the abstract namespace are not supported; name a directory"))
+            }
+            Some(_) => Ok(HostName::Network(name.to_owned())),
+        }
+    }
+
+    fn host_address(&self, text: &str) -> Result<Option<IpAddr>, ConnectError> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let what = "this takes an IP address, not a name; a name goes into host";
+        text.parse().map(Some).map_err(|_| self.wrong("hostaddr", what))
+    }
+
+    fn port(&self, text: &str) -> Result<u16, ConnectError> {
+        if text.is_empty() {
+            return Ok(DEFAULT_PORT);
+        }
+        let port = text.parse().ok().filter(|port| *port > 0);
+        port.ok_or_else(|| self.wrong("port", "a port is a number from 1 to 65535"))
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i64>, ConnectError> {
+        self.given(name)
+            .map(|value| value.trim().parse().map_err(|_| self.wrong(name, "this takes a whole number")))
+            .transpose()
+    }
+
+    /// Zero and less mean no limit.
+    fn seconds(&self, name: &str) -> Result<Option<Duration>, ConnectError> {
+        let seconds = self.integer(name)?.and_then(|seconds| u64::try_from(seconds).ok());
+        Ok(seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs))
+    }
+
+    fn keep_alive(&self) -> Result<KeepAlive, ConnectError> {
+        let count = self.integer("keepalives_count")?.and_then(|count| u32::try_from(count).ok());
+        let user_timeout_ms = self.integer("tcp_user_timeout")?.and_then(|limit| u32::try_from(limit).ok());
+        Ok(KeepAlive {
+            is_on: self.integer("keepalives")? != Some(0),
+            idle: self.seconds("keepalives_idle")?,
+            interval: self.seconds("keepalives_interval")?,
+            count: count.filter(|count| *count > 0),
+            user_timeout_ms: user_timeout_ms.filter(|limit| *limit > 0),
+        })
+    }
+
+    /// An application name that is empty on purpose sends none.
+    fn application_name(&self, overrides: &Overrides) -> Option<String> {
+        let fallback =
+            || match (self.given("fallback_application_name"), &overrides.fallback_application_name) {
+                (Some(name), _) => name.to_owned(),
+                (None, Some(name)) => name.clone(),
+                (None, None) => DEFAULT_APPLICATION_NAME.to_owned(),
+            };
+        let name = self.values.get("application_name").map_or_else(fallback, |(name, _)| name.clone());
+        Some(name).filter(|name| !name.is_empty())
+    }
+
+    fn extra(&self, environment: &Environment) -> Result<Vec<(String, String)>, ConnectError> {
+        let mut extra = Vec::new();
+        if let Some(encoding) = self.given("client_encoding") {
+            // libpq asks the locale; what is sent from here is UTF-8 in any locale.
+            let encoding = if encoding == "auto" { "UTF8" } else { encoding };
+            extra.push(("client_encoding".to_owned(), encoding.to_owned()));
+        }
+        for (variable, setting) in keywords::SERVER_SETTINGS {
+            let value = environment.get_given(variable)?;
+            if let Some(value) = value.filter(|value| !value.eq_ignore_ascii_case("default")) {
+                extra.push(((*setting).to_owned(), value.to_owned()));
+            }
+        }
+        Ok(extra)
+    }
+}
+
+/// The pairs of a connection string; `None` for the plain name of a database.
+fn parse(text: &str) -> Result<Option<Vec<Pair>>, ConnectError> {
+    if let Some(rest) = uri::strip_scheme(text) {
+        return uri::parse(rest).map(Some);
+    }
+    if looks_like_a_string(text) {
+        return conninfo::parse(text).map(Some);
+    }
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    if scheme.is_some() || (text.contains('@') && text.contains(':')) {
+        // Nothing of it is shown: it may hold a password.
+        return Err(ConnectError::Settings(
+            "the connection looks like a URI, but does not begin with postgresql:// or postgres://"
+                .to_owned(),
+        ));
+    }
+    Ok(None)
+}
+
+/// libpq's test: what is neither a URI nor holds an equals sign is a database's name.
+fn looks_like_a_string(text: &str) -> bool {
+    uri::strip_scheme(text).is_some() || text.contains('=')
+}
+
+/// pgbench's rule, when nothing names a database: PGUSER, then the operating system's name; not `-U`.
+fn default_database(environment: &Environment) -> Result<&str, ConnectError> {
+    let name = environment.get_given("PGUSER")?.or(environment.os_user.as_deref());
+    name.ok_or_else(|| no_name("database", "-d"))
+}
+
+fn no_name(what: &str, flag: &str) -> ConnectError {
+    ConnectError::Settings(format!(
+        "no {what} is named, and the operating system has no name for this user: name one with {flag}"
+    ))
+}
+
+/// Looks each host up in the password file.
+fn look_up_passwords(target: &mut Target, settings: &Settings, environment: &Environment) {
+    let named = settings.given("passfile").map(PathBuf::from);
+    let usual = || environment.home.as_ref().map(|home| home.join(".pgpass"));
+    let is_named = named.is_some();
+    let Some(path) = named.or_else(usual) else { return };
+    let file = match PasswordFile::read(&path, is_named) {
+        Ok(file) => file,
+        Err(reason) => {
+            target.password_file_unused = Some(reason);
+            return;
+        }
+    };
+    for host in &mut target.hosts {
+        host.password = file.find(&Entry {
+            host: &name_in_password_file(&host.name),
+            port: host.port,
+            database: &target.database,
+            user: &target.user,
+        });
+    }
+}
+
+/// Sockets in the usual directories go by `localhost`, as in libpq.
+fn name_in_password_file(name: &HostName) -> String {
+    match name {
+        HostName::Usual => "localhost".to_owned(),
+        HostName::Directory(directory)
+            if USUAL_DIRECTORIES.iter().any(|usual| directory.as_os_str() == *usual) =>
+        {
+            "localhost".to_owned()
+        }
+        HostName::Directory(directory) => directory.to_string_lossy().into_owned(),
+        HostName::Network(name) => name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

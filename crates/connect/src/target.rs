@@ -2,13 +2,22 @@
 //! by the engine, which opens thousands of connections from one target. Shows itself without the password.
 
 use std::fmt;
-use std::net::IpAddr;
-use std::path::PathBuf;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::net::sockopt;
 use wire::{Password, StartupParameters};
 
-use crate::{Address, ConnectError};
+use crate::address::Address;
+use crate::error::{Attempt, ConnectError};
+
+/// Where servers put their sockets unless told otherwise: Debian's and Red Hat's place, then PostgreSQL's own.
+pub(crate) const USUAL_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+/// What fits into the kernel's `sockaddr_un`, its final zero byte not counted.
+const SOCKET_PATH_LENGTH_MAX: usize = 107;
 
 /// Where to connect and as whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +36,11 @@ pub struct Target {
     pub options: Option<String>,
     /// The limit for reaching and entering one address; `None` waits as long as the system does.
     pub connect_timeout: Option<Duration>,
+    /// How a silent TCP connection is found dead.
+    pub keep_alive: KeepAlive,
     /// Further start-up parameters, such as `client_encoding`.
     pub extra: Vec<(String, String)>,
-    /// Why a password file that exists was not used; for a message should a password be missing.
+    /// Why a password file that exists was not used: a clause for the message when a password is missing.
     pub password_file_unused: Option<String>,
 }
 
@@ -57,6 +68,27 @@ pub enum HostName {
     Network(String),
 }
 
+/// libpq's `keepalives…` and `tcp_user_timeout`; `None` leaves the system's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Whether the system asks a silent peer if it is alive.
+    pub is_on: bool,
+    /// The silence before the first question.
+    pub idle: Option<Duration>,
+    /// The time between questions.
+    pub interval: Option<Duration>,
+    /// The questions without an answer that end the connection.
+    pub count: Option<u32>,
+    /// How long sent data may stay unacknowledged, in milliseconds.
+    pub user_timeout_ms: Option<u32>,
+}
+
+impl Default for KeepAlive {
+    fn default() -> KeepAlive {
+        KeepAlive { is_on: true, idle: None, interval: None, count: None, user_timeout_ms: None }
+    }
+}
+
 impl Target {
     /// What a client says about itself to this host.
     pub fn startup_parameters(&self, host: &Host) -> StartupParameters {
@@ -70,28 +102,226 @@ impl Target {
         }
     }
 
-    /// The places to try, in order: names looked up, usual socket directories checked.
+    /// The places to try, in order: names looked up, usual socket directories checked. A host that cannot be
+    /// found is left out as long as there is another.
     pub fn addresses(&self) -> Result<Vec<Address>, ConnectError> {
-        Ok(Vec::new())
+        let (mut addresses, mut failures) = (Vec::new(), Vec::new());
+        for found in self.places() {
+            match found {
+                Ok(address) => addresses.push(address),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        if addresses.is_empty() { Err(ConnectError::of_attempts(self, failures)) } else { Ok(addresses) }
     }
 
-    /// The host that an address of [`Target::addresses`] belongs to.
+    /// As [`Target::addresses`], with what could not be found in its place.
+    pub(crate) fn places(&self) -> Vec<Result<Address, Attempt>> {
+        self.hosts.iter().flat_map(Host::places).collect()
+    }
+
+    /// The host that an address of [`Target::addresses`] belongs to; the first if it belongs to none.
     pub fn host_of(&self, address: &Address) -> &Host {
-        let _ = address;
-        &self.hosts[0]
+        self.hosts.iter().find(|host| host.has(address)).unwrap_or(&self.hosts[0])
     }
 
     /// The same target with nothing but this address: all clients go where the first session went, and no name
     /// is looked up again.
     pub fn single(&self, address: &Address) -> Target {
-        let _ = address;
-        self.clone()
+        let mut host = self.host_of(address).clone();
+        match address {
+            Address::Unix(path) => {
+                host.name = HostName::Directory(path.parent().unwrap_or(Path::new("/")).to_owned());
+                host.hostaddr = None;
+            }
+            Address::Tcp { host: name, address } => {
+                host.name = HostName::Network(name.clone());
+                host.hostaddr = Some(address.ip());
+                host.port = address.port();
+            }
+        }
+        Target { hosts: vec![host], ..self.clone() }
     }
+
+    /// Prepares a connected socket: no delay for small packets, and keep-alive as asked for. Of no effect on a
+    /// Unix socket.
+    pub fn prepare_socket(&self, address: &Address, socket: impl AsFd) -> io::Result<()> {
+        if matches!(address, Address::Unix(_)) {
+            return Ok(());
+        }
+        let KeepAlive { is_on, idle, interval, count, user_timeout_ms } = self.keep_alive;
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        sockopt::set_socket_keepalive(&socket, is_on)?;
+        if let Some(idle) = idle.filter(|_| is_on) {
+            sockopt::set_tcp_keepidle(&socket, idle)?;
+        }
+        if let Some(interval) = interval.filter(|_| is_on) {
+            sockopt::set_tcp_keepintvl(&socket, interval)?;
+        }
+        if let Some(count) = count.filter(|_| is_on) {
+            sockopt::set_tcp_keepcnt(&socket, count)?;
+        }
+        if let Some(limit) = user_timeout_ms {
+            sockopt::set_tcp_user_timeout(&socket, limit)?;
+        }
+        Ok(())
+    }
+}
+
+impl Host {
+    fn places(&self) -> Vec<Result<Address, Attempt>> {
+        match (&self.name, self.hostaddr) {
+            (HostName::Usual, _) => self.usual_sockets(),
+            (HostName::Directory(directory), _) => vec![socket(directory, self.port)],
+            (HostName::Network(name), Some(ip)) => {
+                vec![Ok(Address::Tcp { host: name.clone(), address: SocketAddr::new(ip, self.port) })]
+            }
+            (HostName::Network(name), None) => match (name.as_str(), self.port).to_socket_addrs() {
+                Ok(found) => found.map(|address| Ok(Address::Tcp { host: name.clone(), address })).collect(),
+                Err(error) => vec![Err(Attempt::name_not_found(name, &error))],
+            },
+        }
+    }
+
+    /// The usual sockets that exist; if none does, all of them, so that the failure names where was looked.
+    fn usual_sockets(&self) -> Vec<Result<Address, Attempt>> {
+        let all = || USUAL_DIRECTORIES.iter().map(|directory| socket(Path::new(directory), self.port));
+        let existing: Vec<_> =
+            all().filter(|place| matches!(place, Ok(Address::Unix(path)) if path.exists())).collect();
+        if existing.is_empty() { all().collect() } else { existing }
+    }
+
+    fn has(&self, address: &Address) -> bool {
+        match (&self.name, address) {
+            (HostName::Usual, Address::Unix(path)) => USUAL_DIRECTORIES
+                .iter()
+                .any(|directory| *path == socket_path(Path::new(directory), self.port)),
+            (HostName::Directory(directory), Address::Unix(path)) => {
+                *path == socket_path(directory, self.port)
+            }
+            (HostName::Network(name), Address::Tcp { host, address }) => {
+                name == host
+                    && self.port == address.port()
+                    && self.hostaddr.is_none_or(|hostaddr| hostaddr == address.ip())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The name that the server gives its socket.
+fn socket_path(directory: &Path, port: u16) -> PathBuf {
+    directory.join(format!(".s.PGSQL.{port}"))
+}
+
+fn socket(directory: &Path, port: u16) -> Result<Address, Attempt> {
+    let path = socket_path(directory, port);
+    let is_too_long = path.as_os_str().len() > SOCKET_PATH_LENGTH_MAX;
+    if is_too_long { Err(Attempt::socket_path_too_long(&path)) } else { Ok(Address::Unix(path)) }
 }
 
 /// As a connection string, without the password.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "user={} dbname={}", self.user, self.database)
+        let list = |value: fn(&Host) -> String| self.hosts.iter().map(value).collect::<Vec<_>>().join(",");
+        let host = list(|host| host.name.to_string());
+        let hostaddr = list(|host| host.hostaddr.map(|ip| ip.to_string()).unwrap_or_default());
+        let port = list(|host| host.port.to_string());
+        let pairs = [
+            ("host", &host),
+            ("hostaddr", &hostaddr),
+            ("port", &port),
+            ("user", &self.user),
+            ("dbname", &self.database),
+        ];
+        let mut separator = "";
+        for (name, value) in pairs {
+            if value.bytes().any(|byte| byte != b',') {
+                write!(formatter, "{separator}{name}={}", Quoted(value))?;
+                separator = " ";
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostName::Usual => Ok(()),
+            HostName::Directory(directory) => write!(formatter, "{}", directory.display()),
+            HostName::Network(name) => formatter.write_str(name),
+        }
+    }
+}
+
+/// A value of a connection string, in quotes where it needs them.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_plain = |character: char| !(character.is_whitespace() || matches!(character, '\'' | '\\'));
+        if self.0.chars().all(is_plain) {
+            return formatter.write_str(self.0);
+        }
+        write!(formatter, "'{}'", self.0.replace('\\', r"\\").replace('\'', r"\'"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Environment, Overrides, resolve};
+
+    fn target(text: &str) -> Target {
+        let environment = Environment { os_user: Some("alice".to_owned()), ..Environment::default() };
+        resolve(Some(text), &Overrides::default(), &environment).unwrap()
+    }
+
+    #[test]
+    fn addresses_follow_the_hosts_in_order() {
+        let target = target("host=/run/x,127.0.0.1,db hostaddr=,,::1 port=1,2,3");
+        let addresses = target.addresses().unwrap();
+        let shown: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            ["socket \"/run/x/.s.PGSQL.1\"", "host \"127.0.0.1\", port 2", "host \"db\" (::1), port 3"]
+        );
+        for (address, host) in addresses.iter().zip(&target.hosts) {
+            assert_eq!(target.host_of(address), host);
+        }
+    }
+
+    #[test]
+    fn a_host_that_cannot_be_found_is_left_out_if_there_is_another() {
+        assert_eq!(target("host=name.invalid,127.0.0.1").addresses().unwrap().len(), 1);
+        let sentence = target("host=name.invalid").addresses().unwrap_err().to_string();
+        assert!(sentence.contains("\"name.invalid\"") && sentence.contains("not be found"), "{sentence}");
+    }
+
+    #[test]
+    fn a_single_address_needs_no_look_up_and_leads_to_itself() {
+        for text in ["host=localhost port=7", "host=/run/x port=8", "port=9", "host=a hostaddr=127.0.0.1"] {
+            let target = target(text);
+            let address = target.addresses().unwrap().remove(0);
+            let single = target.single(&address);
+            assert_eq!(single.addresses().unwrap(), [address], "{text}");
+            assert_eq!(single.hosts.len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_socket_path_that_the_kernel_cannot_take_is_an_error_of_its_own() {
+        let sentence = target(&format!("host=/{}", "x".repeat(120))).addresses().unwrap_err().to_string();
+        assert!(sentence.contains("longer than the 107 bytes"), "{sentence}");
+    }
+
+    #[test]
+    fn a_target_shows_itself_as_a_connection_string_without_the_password() {
+        let check = |text: &str, expected: &str| assert_eq!(target(text).to_string(), expected);
+        check("host=h user=u password=secret", "host=h port=5432 user=u dbname=u");
+        check("host=h1,/d port=1,2 dbname=x", "host=h1,/d port=1,2 user=alice dbname=x");
+        check(r"dbname='it\'s a \\'", r"port=5432 user=alice dbname='it\'s a \\'");
+        check("host=h hostaddr=::1", "host=h hostaddr=::1 port=5432 user=alice dbname=alice");
     }
 }

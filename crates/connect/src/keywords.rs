@@ -1,0 +1,183 @@
+//! The words of a connection string, as data: name, environment variable, and what becomes of it here.
+//! Every keyword that libpq knows is in the table, so that nothing a user asks for is dropped in silence:
+//! it is used, it has no meaning without TLS, or it is refused by name. Read by `resolve` and the parsers.
+
+/// What becomes of a keyword's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Treatment {
+    /// Read by `resolve`.
+    Used,
+    /// A detail of TLS or GSSAPI; libpq, too, ignores it on a plain connection.
+    WithoutEffect,
+    /// These values (and the empty one) ask for nothing that is missing; others are refused with the reason.
+    Only(&'static [&'static str], &'static str),
+}
+
+/// One keyword.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keyword {
+    pub(crate) name: &'static str,
+    pub(crate) variable: Option<&'static str>,
+    pub(crate) treatment: Treatment,
+}
+
+const NO_TLS: &str = "TLS is not supported yet";
+const NOT_YET: &str = "it is not supported yet";
+const NO_GSSAPI: &str = "GSSAPI is not supported";
+
+const fn used(name: &'static str, variable: &'static str) -> Keyword {
+    Keyword { name, variable: Some(variable), treatment: Treatment::Used }
+}
+
+const fn used_without_variable(name: &'static str) -> Keyword {
+    Keyword { name, variable: None, treatment: Treatment::Used }
+}
+
+const fn without_effect(name: &'static str, variable: Option<&'static str>) -> Keyword {
+    Keyword { name, variable, treatment: Treatment::WithoutEffect }
+}
+
+const fn only(
+    name: &'static str,
+    variable: Option<&'static str>,
+    values: &'static [&'static str],
+    reason: &'static str,
+) -> Keyword {
+    Keyword { name, variable, treatment: Treatment::Only(values, reason) }
+}
+
+/// Manual, libpq, "Parameter Key Words" and "Environment Variables" (PostgreSQL 18).
+pub(crate) const KEYWORDS: &[Keyword] = &[
+    used("host", "PGHOST"),
+    used("hostaddr", "PGHOSTADDR"),
+    used("port", "PGPORT"),
+    used("dbname", "PGDATABASE"),
+    used("user", "PGUSER"),
+    used("password", "PGPASSWORD"),
+    used("passfile", "PGPASSFILE"),
+    used("connect_timeout", "PGCONNECT_TIMEOUT"),
+    used("client_encoding", "PGCLIENTENCODING"),
+    used("options", "PGOPTIONS"),
+    used("application_name", "PGAPPNAME"),
+    used("sslmode", "PGSSLMODE"),
+    used("sslrootcert", "PGSSLROOTCERT"),
+    used_without_variable("fallback_application_name"),
+    used_without_variable("keepalives"),
+    used_without_variable("keepalives_idle"),
+    used_without_variable("keepalives_interval"),
+    used_without_variable("keepalives_count"),
+    used_without_variable("tcp_user_timeout"),
+    only("service", Some("PGSERVICE"), &[], "service files are not supported yet; write its settings out"),
+    only("servicefile", None, &[], "service files are not supported yet; write the settings out"),
+    only("target_session_attrs", Some("PGTARGETSESSIONATTRS"), &["any"], NOT_YET),
+    only("load_balance_hosts", Some("PGLOADBALANCEHOSTS"), &["disable"], NOT_YET),
+    only("replication", None, &["off", "false", "no", "0"], "a replication connection carries no load"),
+    only("require_auth", Some("PGREQUIREAUTH"), &[], NOT_YET),
+    only("requirepeer", Some("PGREQUIREPEER"), &[], NOT_YET),
+    only("channel_binding", Some("PGCHANNELBINDING"), &["disable", "prefer"], NO_TLS),
+    only("min_protocol_version", Some("PGMINPROTOCOLVERSION"), &["3.0"], "only protocol 3.0 is spoken"),
+    only("max_protocol_version", Some("PGMAXPROTOCOLVERSION"), &["3.0", "3.2", "latest"], "no such version"),
+    only("sslnegotiation", Some("PGSSLNEGOTIATION"), &["postgres"], NO_TLS),
+    only("sslcertmode", Some("PGSSLCERTMODE"), &["disable", "allow"], NO_TLS),
+    only("gssencmode", Some("PGGSSENCMODE"), &["disable", "prefer"], NO_GSSAPI),
+    only("scram_client_key", None, &[], NOT_YET),
+    only("scram_server_key", None, &[], NOT_YET),
+    only("oauth_issuer", None, &[], "OAuth is not supported"),
+    only("oauth_client_id", None, &[], "OAuth is not supported"),
+    only("oauth_client_secret", None, &[], "OAuth is not supported"),
+    only("oauth_scope", None, &[], "OAuth is not supported"),
+    without_effect("sslcert", Some("PGSSLCERT")),
+    without_effect("sslkey", Some("PGSSLKEY")),
+    without_effect("sslpassword", None),
+    without_effect("sslcrl", Some("PGSSLCRL")),
+    without_effect("sslcrldir", Some("PGSSLCRLDIR")),
+    without_effect("sslsni", Some("PGSSLSNI")),
+    without_effect("sslcompression", Some("PGSSLCOMPRESSION")),
+    without_effect("sslkeylogfile", None),
+    without_effect("ssl_min_protocol_version", Some("PGSSLMINPROTOCOLVERSION")),
+    without_effect("ssl_max_protocol_version", Some("PGSSLMAXPROTOCOLVERSION")),
+    without_effect("krbsrvname", Some("PGKRBSRVNAME")),
+    without_effect("gsslib", Some("PGGSSLIB")),
+    without_effect("gssdelegation", Some("PGGSSDELEGATION")),
+];
+
+/// Settings of the server that libpq takes from the environment alone; the value `default` asks for nothing.
+pub(crate) const SERVER_SETTINGS: &[(&str, &str)] =
+    &[("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
+
+/// Keywords whose values are secret: what follows one in a string may be a piece of it that lacks quotes.
+const SECRET: &[&str] =
+    &["password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"];
+
+/// The keyword of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Keyword> {
+    KEYWORDS.iter().find(|keyword| keyword.name == name)
+}
+
+/// True for a keyword whose value no message may show.
+pub(crate) fn is_secret(name: &str) -> bool {
+    SECRET.contains(&name)
+}
+
+/// The keyword that was probably meant.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    const HABITS: &[(&str, &str)] = &[
+        ("database", "dbname"),
+        ("db", "dbname"),
+        ("username", "user"),
+        ("hostname", "host"),
+        ("pass", "password"),
+    ];
+    let name = name.to_ascii_lowercase();
+    if let Some((_, meant)) = HABITS.iter().find(|(habit, _)| *habit == name) {
+        return Some(meant);
+    }
+    let (distance, keyword) = KEYWORDS
+        .iter()
+        .map(|keyword| (distance(&name, keyword.name), keyword.name))
+        .min_by_key(|near| near.0)?;
+    (distance <= 1 + keyword.len() / 4).then_some(keyword)
+}
+
+/// Levenshtein's distance: the fewest letters to insert, delete or replace.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (above, from) in left.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
+        for (column, to) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_keyword_leads_to_the_one_that_was_meant() {
+        assert_eq!(nearest("hots"), Some("host"));
+        assert_eq!(nearest("passwd"), Some("password"));
+        assert_eq!(nearest("database"), Some("dbname"));
+        assert_eq!(nearest("Port"), Some("port"));
+        assert_eq!(nearest("ssl_mode"), Some("sslmode"));
+        assert_eq!(nearest("aplication_name"), Some("application_name"));
+        assert_eq!(nearest("shared_buffers"), None);
+    }
+
+    #[test]
+    fn no_keyword_and_no_variable_stands_twice_in_the_table() {
+        let mut names: Vec<_> = KEYWORDS.iter().map(|keyword| keyword.name).collect();
+        let mut variables: Vec<_> = KEYWORDS.iter().filter_map(|keyword| keyword.variable).collect();
+        for list in [&mut names, &mut variables] {
+            let count = list.len();
+            list.sort_unstable();
+            list.dedup();
+            assert_eq!(list.len(), count);
+        }
+    }
+}

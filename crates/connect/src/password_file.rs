@@ -1,0 +1,173 @@
+//! The password file, usually `~/.pgpass`: lines of `host:port:database:user:password`. Read by `resolve` only.
+//! A file that others may read is not used, and the reason is kept for the moment when a password is missed.
+//!
+//! Manual: libpq, "The Password File".
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use wire::Password;
+
+/// Far more than anyone writes by hand; a larger file is something else.
+const LENGTH_MAX: u64 = 16 * 1024 * 1024;
+
+/// The lines of a password file.
+#[derive(Default)]
+pub(crate) struct PasswordFile {
+    content: Vec<u8>,
+}
+
+/// What a connection is looked up by.
+pub(crate) struct Entry<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    pub(crate) database: &'a str,
+    pub(crate) user: &'a str,
+}
+
+impl PasswordFile {
+    /// Reads a file; the error is a clause that says why it was not used. One that must not exist may be missing.
+    pub(crate) fn read(path: &Path, is_named: bool) -> Result<PasswordFile, String> {
+        let shown = path.display();
+        let unreadable = |error: io::Error| format!("the password file {shown} cannot be read ({error})");
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {
+                return Ok(PasswordFile::default());
+            }
+            Err(error) => return Err(unreadable(error)),
+        };
+        // Checked before opening: opening a pipe would wait for its writer.
+        if !metadata.is_file() {
+            return Err(format!("the password file {shown} is not a plain file"));
+        }
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(format!(
+                "the password file {shown} was not used, since others may read it (mode {mode:04o}; \"chmod 600 \
+                 {shown}\" puts that right)"
+            ));
+        }
+        if metadata.len() > LENGTH_MAX {
+            return Err(format!("the password file {shown} was not used, since it is larger than 16 MiB"));
+        }
+        let mut content = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(LENGTH_MAX).read_to_end(&mut content))
+            .map_err(unreadable)?;
+        Ok(PasswordFile { content })
+    }
+
+    /// The password of the first line that fits; an empty one is none.
+    pub(crate) fn find(&self, entry: &Entry<'_>) -> Option<Password> {
+        let lines = self.content.split(|&byte| byte == b'\n');
+        lines
+            .filter(|line| !line.starts_with(b"#"))
+            .find_map(|line| password(line, entry))
+            .filter(|found| !found.is_empty())
+    }
+}
+
+/// The password of this line, if its four fields fit.
+fn password(line: &[u8], entry: &Entry<'_>) -> Option<Password> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let port = entry.port.to_string();
+    let rest = [entry.host, &port, entry.database, entry.user]
+        .iter()
+        .try_fold(line, |rest, wanted| fitting(rest, wanted))?;
+    let (password, _) = field(rest);
+    Some(Password::new(password))
+}
+
+/// What follows the first field, if that is `*` or the wanted text.
+fn fitting<'l>(line: &'l [u8], wanted: &str) -> Option<&'l [u8]> {
+    if let Some(rest) = line.strip_prefix(b"*:") {
+        return Some(rest);
+    }
+    let (value, rest) = field(line);
+    (value == wanted.as_bytes()).then_some(rest?)
+}
+
+/// The first field without its backslashes, and what follows its colon. A backslash takes the next byte as it is.
+fn field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
+    let mut value = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = line.get(at) {
+        match (byte, line.get(at + 1)) {
+            (b':', _) => return (value, Some(&line[at + 1..])),
+            (b'\\', Some(&escaped)) => {
+                value.push(escaped);
+                at += 1;
+            }
+            _ => value.push(byte),
+        }
+        at += 1;
+    }
+    (value, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(content: &str, host: &str, port: u16, database: &str, user: &str) -> Option<String> {
+        let file = PasswordFile { content: content.as_bytes().to_vec() };
+        let found = file.find(&Entry { host, port, database, user })?;
+        Some(String::from_utf8(found.as_bytes().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn the_first_line_that_fits_gives_the_password() {
+        let content = "# comment:*:*:*:no\n\
+            \n\
+            too:few:fields\n\
+            db1:5432:bench:alice:first\n\
+            db1:*:*:alice:second\r\n\
+            *:*:*:bob:with:colon\n\
+            *:*:*:carol:\n\
+            *:*:*:*:last";
+        let check = |host, port, database, user, expected: Option<&str>| {
+            assert_eq!(find(content, host, port, database, user).as_deref(), expected);
+        };
+        check("db1", 5432, "bench", "alice", Some("first"));
+        check("db1", 5433, "bench", "alice", Some("second"));
+        check("db2", 5432, "bench", "bob", Some("with"));
+        check("db2", 5432, "bench", "dave", Some("last"));
+        check("comment", 1, "x", "carol", None);
+    }
+
+    #[test]
+    fn colons_and_backslashes_are_escaped() {
+        assert_eq!(find(r"\:\:1:1:a\\b:u:p\:w\\d", "::1", 1, r"a\b", "u").as_deref(), Some(r"p:w\d"));
+        assert_eq!(find(r"h:1:d:u:p\", "h", 1, "d", "u").as_deref(), Some(r"p\"));
+        assert_eq!(find(r"\*:1:d:u:p", "h", 1, "d", "u"), None, "an escaped star is a star");
+        assert_eq!(find(r"\*:1:d:u:p", "*", 1, "d", "u").as_deref(), Some("p"));
+        assert_eq!(find("*x:1:d:u:p", "h", 1, "d", "u"), None, "a star stands alone");
+    }
+
+    #[test]
+    fn a_file_that_others_may_read_is_not_used() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pgpass");
+        fs::write(&path, "*:*:*:*:secret\n").unwrap();
+        for mode in [0o644, 0o640, 0o604, 0o620] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let reason = PasswordFile::read(&path, false).err().unwrap();
+            assert!(reason.contains(&format!("mode {mode:04o}")) && reason.contains("chmod 600"), "{reason}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let file = PasswordFile::read(&path, false).ok().unwrap();
+        assert!(file.find(&Entry { host: "h", port: 1, database: "d", user: "u" }).is_some());
+    }
+
+    #[test]
+    fn a_missing_file_matters_only_if_it_was_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("nowhere");
+        assert!(PasswordFile::read(&path, false).is_ok());
+        assert!(PasswordFile::read(&path, true).err().unwrap().contains("cannot be read"));
+        assert!(PasswordFile::read(directory.path(), true).err().unwrap().contains("not a plain file"));
+    }
+}

@@ -1,0 +1,350 @@
+//! A blocking connection for everything that is not the load: detecting, creating, checking, cancelling.
+//! One statement at a time, by the simple protocol, results as text. Speaks through `wire`, like the engine.
+
+mod copy;
+mod results;
+mod stream;
+
+use std::fmt;
+use std::time::Duration;
+
+use wire::{Decoder, Message, Progress, ServerError, Startup, frontend};
+
+use crate::address::Address;
+use crate::error::{Attempt, Cause, ConnectError, in_words};
+use crate::target::Target;
+use results::{Answer, Asides, Broken};
+use stream::{Patience, Stream};
+
+pub use copy::CopyIn;
+pub use results::{ResultSet, Row};
+
+/// Bytes read at a time.
+const INPUT_LENGTH: usize = 32 * 1024;
+/// The server takes no longer message.
+const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
+/// A cancel request that takes longer is given up: whoever cancels wants to go on.
+const CANCEL_LIMIT: Duration = Duration::from_secs(10);
+
+/// A session under control of one caller.
+pub struct Session {
+    stream: Stream,
+    address: Address,
+    decoder: Decoder,
+    input: Box<[u8]>,
+    out: Vec<u8>,
+    asides: Asides,
+    key: CancelKey,
+    patience: Patience,
+    /// Why the session is of no more use.
+    ended: Option<String>,
+}
+
+/// What a cancel request must show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CancelKey {
+    /// The server process.
+    pub process_id: u32,
+    /// The key as the server gave it.
+    pub secret_key: Vec<u8>,
+}
+
+impl Session {
+    /// Tries the target's addresses in order, with the limit `connect_timeout` for each.
+    pub fn connect(target: &Target) -> Result<Session, ConnectError> {
+        let mut attempts = Vec::new();
+        for place in target.places() {
+            let entered = place.and_then(|address| {
+                Session::enter(target, &address).map_err(|cause| Attempt::new(target, &address, cause))
+            });
+            match entered {
+                Ok(session) => return Ok(session),
+                Err(attempt) => attempts.push(attempt),
+            }
+            if attempts.last().is_some_and(Attempt::ends_the_search) {
+                break;
+            }
+        }
+        Err(ConnectError::of_attempts(target, attempts))
+    }
+
+    /// Connects to one address and logs in.
+    fn enter(target: &Target, address: &Address) -> Result<Session, Cause> {
+        let patience = Patience::of(target.connect_timeout);
+        let mut stream = Stream::connect(address, patience)?;
+        target.prepare_socket(address, &stream).map_err(Cause::Io)?;
+        let mut out = Vec::new();
+        let mut startup = Startup::new(&target.startup_parameters(target.host_of(address)), &mut out);
+        let mut asides = Asides::default();
+        let mut decoder = Decoder::new();
+        let mut input = vec![0; INPUT_LENGTH].into_boxed_slice();
+        loop {
+            let written = stream.write_all(&out, patience);
+            out.clear();
+            // A server that has closed may have said why before.
+            let length = match (stream.read(&mut input, patience), written) {
+                (Ok(0), _) => return Err(Cause::Closed),
+                (Ok(length), _) => length,
+                (Err(_), Err(cause)) | (Err(cause), Ok(())) => return Err(cause),
+            };
+            let mut progress = Ok(Progress::NeedMore);
+            let mut step = |message: Message<'_>| {
+                if asides.take(&message) {
+                    return;
+                }
+                if progress == Ok(Progress::NeedMore) {
+                    progress = startup.message(&message, &mut out);
+                }
+            };
+            let decoded = decoder.decode(&input[..length], &mut step);
+            // What was understood before the bytes went wrong counts: a refusal, for one.
+            match progress.map_err(Cause::Startup)? {
+                Progress::NeedMore => decoded.map_err(Cause::Protocol)?,
+                Progress::Ready(facts) => {
+                    let key = CancelKey { process_id: facts.process_id, secret_key: facts.secret_key };
+                    let patience = Patience::Endless;
+                    let address = address.clone();
+                    return Ok(Session {
+                        stream,
+                        address,
+                        decoder,
+                        input,
+                        out,
+                        asides,
+                        key,
+                        patience,
+                        ended: None,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Where the session went.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// A setting that the server reports, such as `server_version`.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.asides.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The server's version as libpq counts: 180000 for 18.0, 90624 for 9.6.24; 0 if the server did not say.
+    pub fn server_version_num(&self) -> u32 {
+        self.parameter("server_version").map_or(0, version_number)
+    }
+
+    /// Runs one or several statements, rows thrown away; returns the rows that the last one counts (0 if none).
+    pub fn execute(&mut self, sql: &str) -> Result<u64, ConnectError> {
+        self.run(sql, false).map(|answer| answer.rows)
+    }
+
+    /// Runs one or several statements; returns the rows of the last that returns rows.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, ConnectError> {
+        let sets = self.query_sets(sql)?;
+        let last = sets.into_iter().rev().find(|set| set.returns_rows);
+        Ok(last.map(|set| set.rows).unwrap_or_default())
+    }
+
+    /// Runs several statements; returns one result set for each.
+    pub fn query_sets(&mut self, sql: &str) -> Result<Vec<ResultSet>, ConnectError> {
+        self.run(sql, true).map(|answer| answer.sets)
+    }
+
+    /// Begins a `COPY … FROM STDIN`.
+    pub fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, ConnectError> {
+        let mut answer = self.ask(sql, false)?;
+        while !answer.wants_copy_data {
+            if answer.is_complete {
+                let not_copy = ConnectError::WrongStatement("the statement is not a COPY … FROM STDIN");
+                return Err(answer.error.map_or(not_copy, ConnectError::Server));
+            }
+            self.listen(&mut answer)?;
+        }
+        Ok(CopyIn::new(self, answer))
+    }
+
+    /// The notices and warnings since the last call, oldest first; no more than the first hundred.
+    pub fn take_notices(&mut self) -> Vec<ServerError> {
+        std::mem::take(&mut self.asides.notices)
+    }
+
+    /// What [`cancel`] needs to stop this session's statement from elsewhere.
+    pub fn cancel_key(&self) -> CancelKey {
+        self.key.clone()
+    }
+
+    /// The longest silence of the server while an answer is awaited; afterwards the session is of no more use.
+    pub fn set_read_timeout(&mut self, limit: Option<Duration>) -> Result<(), ConnectError> {
+        self.patience = limit.map_or(Patience::Endless, Patience::Silence);
+        Ok(())
+    }
+
+    /// Sends a query and hears the whole answer.
+    fn run(&mut self, sql: &str, keeps_rows: bool) -> Result<Answer, ConnectError> {
+        let mut answer = self.ask(sql, keeps_rows)?;
+        while !answer.is_complete {
+            if answer.wants_copy_data {
+                answer.wants_copy_data = false;
+                frontend::copy_fail(&mut self.out, b"no data is given for this COPY");
+                self.send(&mut answer)?;
+            } else {
+                self.listen(&mut answer)?;
+            }
+        }
+        match answer.error.take() {
+            Some(error) => Err(ConnectError::Server(error)),
+            None => Ok(answer),
+        }
+    }
+
+    /// Sends a query.
+    fn ask(&mut self, sql: &str, keeps_rows: bool) -> Result<Answer, ConnectError> {
+        if let Some(reason) = &self.ended {
+            return Err(ConnectError::Lost(reason.clone()));
+        }
+        if sql.contains('\0') {
+            return Err(ConnectError::WrongStatement("a statement cannot hold a zero byte"));
+        }
+        if sql.len() > SQL_LENGTH_MAX {
+            return Err(ConnectError::WrongStatement(
+                "a statement of 1 GiB or more is longer than servers take",
+            ));
+        }
+        self.decoder.keep_rows(keeps_rows);
+        self.out.clear();
+        frontend::query(&mut self.out, sql.as_bytes());
+        let mut answer = Answer::new(keeps_rows);
+        self.send(&mut answer)?;
+        Ok(answer)
+    }
+
+    /// Sends what is in the buffer. Listens meanwhile, so that a server that must speak before it can listen
+    /// (notices during a COPY) does not wait for us while we wait for it.
+    fn send(&mut self, answer: &mut Answer) -> Result<(), ConnectError> {
+        let mut sent = 0;
+        while sent < self.out.len() {
+            match self.stream.write_some(&self.out[sent..]) {
+                Ok(0) => match self.stream.wait_for_either(self.patience) {
+                    Ok(true) => self.listen(answer)?,
+                    Ok(false) => {}
+                    Err(cause) => return Err(self.end(cause, answer)),
+                },
+                Ok(length) => sent += length,
+                Err(cause) => {
+                    // A server that has closed may have said why before.
+                    while self.stream.is_readable().unwrap_or(false) {
+                        self.listen(answer)?;
+                    }
+                    return Err(self.end(cause, answer));
+                }
+            }
+        }
+        self.out.clear();
+        Ok(())
+    }
+
+    /// Waits for the server's next words.
+    fn listen(&mut self, answer: &mut Answer) -> Result<(), ConnectError> {
+        let length = match self.stream.read(&mut self.input, self.patience) {
+            Ok(0) => return Err(self.end(Cause::Closed, answer)),
+            Ok(length) => length,
+            Err(cause) => return Err(self.end(cause, answer)),
+        };
+        let asides = &mut self.asides;
+        let decoded =
+            self.decoder.decode(&self.input[..length], &mut |message| answer.take(&message, asides));
+        match (decoded, answer.broken.take()) {
+            (Err(error), _) | (Ok(()), Some(Broken::Protocol(error))) => {
+                Err(self.end(Cause::Protocol(error), answer))
+            }
+            (Ok(()), Some(Broken::Unexpected(name))) => {
+                Err(self.end_with(format!("the server sent {name}, which is no answer to a query")))
+            }
+            (Ok(()), None) => Ok(()),
+        }
+    }
+
+    /// The session is over. If the server said why, that is the error.
+    fn end(&mut self, cause: Cause, answer: &Answer) -> ConnectError {
+        let reason = match cause {
+            Cause::Closed => "the server closed it; its log says why".to_owned(),
+            Cause::TimedOut(limit) => format!("the server has been silent for {} s", limit.as_secs_f64()),
+            Cause::Io(error) => in_words(&error),
+            Cause::Startup(error) => error.to_string(),
+            Cause::Protocol(error) => error.to_string(),
+        };
+        let lost = self.end_with(reason);
+        answer.error.clone().map_or(lost, ConnectError::Server)
+    }
+
+    fn end_with(&mut self, reason: String) -> ConnectError {
+        let sentence = format!("the connection to {} was lost: {reason}", self.address);
+        self.ended = Some(sentence.clone());
+        ConnectError::Lost(sentence)
+    }
+}
+
+impl Drop for Session {
+    /// Says goodbye, so that the server's log does not call it a lost connection.
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            self.out.clear();
+            frontend::terminate(&mut self.out);
+            // Whether it arrives makes no difference any more.
+            let _ = self.stream.write_some(&self.out);
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Session").field("address", &self.address).field("key", &self.key).finish()
+    }
+}
+
+/// Whoever knows the key may cancel, so it is not shown.
+impl fmt::Debug for CancelKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CancelKey").field("process_id", &self.process_id).finish_non_exhaustive()
+    }
+}
+
+/// Asks the server at this address to cancel what the session with this key is doing. The server does not say
+/// whether there was anything to cancel.
+pub fn cancel(address: &Address, key: &CancelKey) -> Result<(), ConnectError> {
+    let patience = Patience::of(Some(CANCEL_LIMIT));
+    let mut request = Vec::new();
+    frontend::cancel_request(&mut request, key.process_id, &key.secret_key);
+    let sent = Stream::connect(address, patience).and_then(|mut stream| {
+        stream.write_all(&request, patience)?;
+        // The server closes the connection once the request is on its way; a reset is as good.
+        match stream.read(&mut [0; 1], patience) {
+            Err(cause @ Cause::TimedOut(_)) => Err(cause),
+            _ => Ok(()),
+        }
+    });
+    sent.map_err(|cause| {
+        let reason = match cause {
+            Cause::Io(error) => in_words(&error),
+            _ => format!("the server did not take it within {} s", CANCEL_LIMIT.as_secs()),
+        };
+        ConnectError::Lost(format!("the request to cancel could not be sent to {address}: {reason}"))
+    })
+}
+
+/// `18.1 (Debian 18.1-1)` is 180001, `9.6.24` is 90624, `19devel` is 190000.
+fn version_number(text: &str) -> u32 {
+    let numbers = text.split(|character: char| !(character.is_ascii_digit() || character == '.')).next();
+    let mut numbers = numbers.unwrap_or_default().split('.').map(|part| part.parse().unwrap_or(0).min(9999));
+    let mut next = || numbers.next().unwrap_or(0);
+    match next() {
+        // Three numbers up to 9.6, two since 10.
+        major @ 0..10 => major * 10_000 + next() * 100 + next(),
+        major => major * 10_000 + next(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! What a session hears: rows as text, result sets, the server's asides. Filled from the protocol's messages;
+//! knows no socket.
+
+use wire::backend::{DataRow, RowDescription};
+use wire::{Message, ProtocolError, ServerError};
+
+/// Notices that are kept between two calls of `take_notices`; a loop that warns on each row must not fill memory.
+const NOTICE_COUNT_MAX: usize = 100;
+/// More settings than any server reports; what lies beyond is not kept.
+const PARAMETER_COUNT_MAX: usize = 200;
+
+/// One row, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    values: Vec<Option<Box<str>>>,
+}
+
+impl Row {
+    /// The value of a column from 0; `None` for NULL and for a column that is not there.
+    pub fn get(&self, column: usize) -> Option<&str> {
+        self.values.get(column)?.as_deref()
+    }
+
+    /// The number of columns.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True for a row without columns.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// What one statement of a query returned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResultSet {
+    /// The columns' names; empty for a statement that returns no rows.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// What the server says it did, such as `SELECT 1`.
+    pub tag: String,
+    /// True if the statement returns rows, be it none this time.
+    pub returns_rows: bool,
+}
+
+/// What the server says beside its answers.
+#[derive(Debug, Default)]
+pub(super) struct Asides {
+    pub(super) parameters: Vec<(String, String)>,
+    pub(super) notices: Vec<ServerError>,
+}
+
+impl Asides {
+    /// Notes a message that belongs here; false if it does not.
+    pub(super) fn take(&mut self, message: &Message<'_>) -> bool {
+        match *message {
+            Message::ParameterStatus { name, value } => self.set(&to_text(name), to_text(value)),
+            Message::NoticeResponse(fields) if self.notices.len() < NOTICE_COUNT_MAX => {
+                self.notices.push(fields.into());
+            }
+            Message::NoticeResponse(_) | Message::NotificationResponse { .. } => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn set(&mut self, name: &str, value: String) {
+        let is_full = self.parameters.len() >= PARAMETER_COUNT_MAX;
+        match self.parameters.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = value,
+            None if is_full => {}
+            None => self.parameters.push((name.to_owned(), value)),
+        }
+    }
+}
+
+/// The answer to one query, as far as it has come.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// Whether rows are wanted.
+    keeps_rows: bool,
+    pub(super) sets: Vec<ResultSet>,
+    open: Option<ResultSet>,
+    /// What the last statement counted.
+    pub(super) rows: u64,
+    pub(super) error: Option<Box<ServerError>>,
+    pub(super) wants_copy_data: bool,
+    pub(super) is_complete: bool,
+    pub(super) broken: Option<Broken>,
+}
+
+/// What no server says in answer to a query.
+#[derive(Debug)]
+pub(super) enum Broken {
+    Protocol(ProtocolError),
+    Unexpected(&'static str),
+}
+
+impl Answer {
+    pub(super) fn new(keeps_rows: bool) -> Answer {
+        Answer { keeps_rows, ..Answer::default() }
+    }
+
+    /// The part of the answer that a message brings.
+    pub(super) fn take(&mut self, message: &Message<'_>, asides: &mut Asides) {
+        if asides.take(message) {
+            return;
+        }
+        match *message {
+            Message::RowDescription(columns) if self.keeps_rows => self.begin_set(columns),
+            Message::DataRow(row) if self.keeps_rows => self.add_row(row),
+            Message::RowDescription(_) | Message::DataRow(_) => {}
+            Message::CommandComplete(tag) => {
+                self.rows = tag.rows().unwrap_or(0);
+                self.end_set(tag.to_text().into_owned());
+            }
+            Message::EmptyQueryResponse => {
+                self.rows = 0;
+                self.end_set(String::new());
+            }
+            Message::ErrorResponse(fields) => {
+                self.error.get_or_insert_with(|| Box::new(fields.into()));
+                self.wants_copy_data = false;
+            }
+            Message::CopyInResponse(_) => self.wants_copy_data = true,
+            Message::CopyOutResponse(_) | Message::CopyData { .. } | Message::CopyDone => {}
+            Message::ReadyForQuery(_) => self.is_complete = true,
+            _ => self.broken = Some(Broken::Unexpected(message.name())),
+        }
+    }
+
+    fn begin_set(&mut self, columns: RowDescription<'_>) {
+        let names: Result<Vec<_>, _> = columns.fields().map(|field| Ok(to_text(field?.name))).collect();
+        match names {
+            Ok(columns) => {
+                self.open = Some(ResultSet { columns, returns_rows: true, ..ResultSet::default() });
+            }
+            Err(error) => self.broken = Some(Broken::Protocol(error)),
+        }
+    }
+
+    fn add_row(&mut self, row: DataRow<'_>) {
+        let values: Result<Vec<_>, _> = row.columns().map(|value| Ok(value?.map(to_boxed_text))).collect();
+        match (values, &mut self.open) {
+            (Ok(values), Some(open)) => open.rows.push(Row { values }),
+            (Ok(_), None) => self.broken = Some(Broken::Unexpected("DataRow")),
+            (Err(error), _) => self.broken = Some(Broken::Protocol(error)),
+        }
+    }
+
+    fn end_set(&mut self, tag: String) {
+        if self.keeps_rows {
+            let open = self.open.take().unwrap_or_default();
+            self.sets.push(ResultSet { tag, ..open });
+        }
+    }
+}
+
+pub(super) fn to_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn to_boxed_text(bytes: &[u8]) -> Box<str> {
+    String::from_utf8_lossy(bytes).into()
+}
