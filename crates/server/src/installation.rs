@@ -1,8 +1,12 @@
 //! The programs of one PostgreSQL: a directory with `initdb` and `postgres`, its version, and where it came from.
+//! [`obtain`] is the only way to one: named by the user, else cached, else installed, else fetched.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use crate::{FetchProgress, Locations, ServerError, Version};
+use crate::cache::Cache;
+use crate::fetch::{Freshness, fetch};
+use crate::{FetchProgress, Locations, Major, ServerError, Version, Wanted};
 
 /// Programs that can be started.
 #[derive(Clone, Debug)]
@@ -37,8 +41,22 @@ pub fn obtain(
     locations: &Locations,
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Installation, ServerError> {
-    let _ = (bin_dir, locations, progress);
-    Err(ServerError::NoSuchVersion { text: wanted.to_owned() })
+    if let Some(directory) = bin_dir {
+        return examine(directory, Origin::Named)
+            .map_err(|reason| ServerError::NotAnInstallation { path: directory.to_owned(), reason });
+    }
+    let wanted = Wanted::parse(wanted)?;
+    let cache = Cache::new(&locations.cache_dir);
+    let cached = cache.fitting(&wanted).into_iter().map(|bin| (bin, Origin::Embedded));
+    let installed = installed(&wanted, locations).into_iter().map(|bin| (bin, Origin::Installed));
+    let at_hand = cached
+        .chain(installed)
+        .filter_map(|(bin, origin)| examine(&bin, origin).ok())
+        .find(|found| wanted.fits(&found.version));
+    match at_hand {
+        Some(found) => Ok(found),
+        None => fetched(&wanted, &cache, Freshness::Any, progress),
+    }
 }
 
 /// Asks for the newest version that fits and fetches it where the cache does not have it yet.
@@ -50,6 +68,177 @@ pub fn update(
     locations: &Locations,
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Installation, ServerError> {
-    let _ = (locations, progress);
-    Err(ServerError::NoSuchVersion { text: wanted.to_owned() })
+    fetched(&Wanted::parse(wanted)?, &Cache::new(&locations.cache_dir), Freshness::Newest, progress)
+}
+
+fn fetched(
+    wanted: &Wanted,
+    cache: &Cache,
+    freshness: Freshness,
+    progress: &mut dyn FnMut(FetchProgress),
+) -> Result<Installation, ServerError> {
+    let bin = fetch(wanted, cache, freshness, progress)?;
+    examine(&bin, Origin::Embedded).map_err(|reason| ServerError::NotAnInstallation { path: bin, reason })
+}
+
+/// Asks the programs of a directory for their version.
+fn examine(directory: &Path, origin: Origin) -> Result<Installation, String> {
+    // A link to a program is no place to start it from: it looks for its files beside itself.
+    let bin_dir = directory.canonicalize().map_err(|error| error.to_string())?;
+    if !bin_dir.join("initdb").is_file() {
+        return Err("there is no initdb in it".to_owned());
+    }
+    let answer = answer(&bin_dir.join("postgres"), "--version")?;
+    let version =
+        Version::parse_answer(&answer).ok_or_else(|| format!("its postgres says \"{}\"", answer.trim()))?;
+    if version.major() < crate::version::OLDEST_MAJOR {
+        return Err(format!("its version is {version}, older than {}", crate::version::OLDEST_MAJOR));
+    }
+    Ok(Installation { bin_dir, version, origin })
+}
+
+fn answer(program: &Path, argument: &str) -> Result<String, String> {
+    let output = Command::new(program)
+        .arg(argument)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{} failed: {}", program.display(), said.lines().next().unwrap_or("it says nothing")))
+    }
+}
+
+/// Directories on this machine that may hold the programs, likeliest first; most do not exist.
+fn installed(wanted: &Wanted, locations: &Locations) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = locations
+        .search_path
+        .iter()
+        .filter_map(|directory| behind_links(&directory.join("postgres")))
+        .collect();
+    let pg_config = locations.search_path.iter().map(|directory| directory.join("pg_config"));
+    found.extend(pg_config.filter(|program| program.is_file()).filter_map(|program| {
+        Some(PathBuf::from(answer(&program, "--bindir").ok()?.trim())).filter(|bin| bin.is_absolute())
+    }));
+    found.extend(usual_places(wanted.major()));
+    let mut seen = Vec::new();
+    for directory in found {
+        if directory.join("postgres").is_file() && !seen.contains(&directory) {
+            seen.push(directory);
+        }
+    }
+    seen
+}
+
+/// The directory of the program itself: `/usr/bin/postgres` may be a link to it.
+fn behind_links(program: &Path) -> Option<PathBuf> {
+    Some(program.canonicalize().ok()?.parent()?.to_owned())
+}
+
+/// Where packages of the systems we know put a major version.
+fn usual_places(major: Major) -> [PathBuf; 7] {
+    [
+        format!("/usr/lib/postgresql/{major}/bin"), // Debian, Ubuntu
+        format!("/usr/pgsql-{major}/bin"),          // Red Hat, SUSE: the community's packages
+        format!("/usr/libexec/postgresql{major}"),  // Alpine
+        "/usr/local/pgsql/bin".to_owned(),          // built from source
+        format!("/opt/homebrew/opt/postgresql@{major}/bin"),
+        format!("/usr/local/opt/postgresql@{major}/bin"),
+        format!("/home/linuxbrew/.linuxbrew/opt/postgresql@{major}/bin"),
+    ]
+    .map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Programs that answer `--version` with this, and nothing else.
+    fn pretend(directory: &Path, version: &str) {
+        fs::create_dir_all(directory).unwrap();
+        for program in ["initdb", "postgres"] {
+            script(&directory.join(program), &format!("echo '{program} (PostgreSQL) {version}'"));
+        }
+    }
+
+    /// Another process writes the file: a program that any thread of this one holds open for writing while a test
+    /// starts a process is "busy" and cannot be run.
+    fn script(path: &Path, line: &str) {
+        let text = "printf '#!/bin/sh\\n%s\\n' \"$2\" > \"$1\" && chmod 755 \"$1\"";
+        let status = Command::new("sh").args(["-c", text, "sh"]).arg(path).arg(line).status();
+        assert!(status.unwrap().success());
+    }
+
+    fn locations(base: &Path, search: &[PathBuf]) -> Locations {
+        Locations {
+            cache_dir: base.join("cache"),
+            state_dir: base.join("state"),
+            search_path: search.to_vec(),
+        }
+    }
+
+    fn obtained(
+        wanted: &str,
+        bin_dir: Option<&Path>,
+        locations: &Locations,
+    ) -> Result<(String, Origin), String> {
+        obtain(wanted, bin_dir, locations, &mut |_| {})
+            .map(|found| (found.version.to_string(), found.origin))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_named_directory_is_taken_whatever_version_it_has() {
+        let base = tempfile::tempdir().unwrap();
+        let bin = base.path().join("bin");
+        pretend(&bin, "17.2");
+        let found = obtained("18", Some(&bin), &locations(base.path(), &[]));
+        assert_eq!(found.unwrap(), ("17.2".to_owned(), Origin::Named));
+    }
+
+    #[test]
+    fn a_named_directory_without_the_programs_is_refused_with_the_reason() {
+        let base = tempfile::tempdir().unwrap();
+        let bin = base.path().join("bin");
+        let refused = || obtained("18", Some(&bin), &locations(base.path(), &[])).unwrap_err();
+        assert!(refused().contains("No such file"), "{}", refused());
+        pretend(&bin, "nonsense");
+        assert!(refused().contains("nonsense"), "{}", refused());
+        pretend(&bin, "9.4.26");
+        assert!(refused().contains("older than 9.6"), "{}", refused());
+        fs::remove_file(bin.join("initdb")).unwrap();
+        assert!(refused().contains("no initdb"), "{}", refused());
+        assert!(refused().contains("--bin-dir"), "{}", refused());
+    }
+
+    #[test]
+    fn the_cache_comes_before_what_is_installed_and_both_before_the_network() {
+        let base = tempfile::tempdir().unwrap();
+        let (real, linked) = (base.path().join("real"), base.path().join("linked"));
+        pretend(&real, "13.9");
+        fs::create_dir(&linked).unwrap();
+        symlink(real.join("postgres"), linked.join("postgres")).unwrap();
+        let locations = locations(base.path(), &[linked]);
+        assert_eq!(obtained("13", None, &locations).unwrap(), ("13.9".to_owned(), Origin::Installed));
+        let name = format!("13.2-{}", crate::cache::platform());
+        pretend(&locations.cache_dir.join("postgresql").join(name).join("bin"), "13.2");
+        assert_eq!(obtained("13", None, &locations).unwrap(), ("13.2".to_owned(), Origin::Embedded));
+        assert_eq!(obtained("13.9", None, &locations).unwrap(), ("13.9".to_owned(), Origin::Installed));
+    }
+
+    #[test]
+    fn pg_config_in_the_path_leads_to_the_programs() {
+        let base = tempfile::tempdir().unwrap();
+        let (hidden, path) = (base.path().join("hidden"), base.path().join("path"));
+        pretend(&hidden, "12.1");
+        fs::create_dir(&path).unwrap();
+        script(&path.join("pg_config"), &format!("echo {}", hidden.display()));
+        let found = obtained("12", None, &locations(base.path(), &[path]));
+        assert_eq!(found.unwrap(), ("12.1".to_owned(), Origin::Installed));
+    }
 }

@@ -5,12 +5,18 @@
 //! once a killed owner is gone, and by [`sweep`] at the next start. Servers that are to stay have a name
 //! ([`named`]). Nothing here prints, exits or reads the environment except [`Environment::of_process`].
 
+mod account;
+mod cache;
 mod error;
 mod facts;
 mod fetch;
+mod guard;
+mod home;
 mod installation;
+mod launch;
 mod locations;
 pub mod named;
+mod process;
 mod running;
 mod settings;
 mod sweep;

@@ -23,6 +23,11 @@ impl Environment {
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect();
         Environment { variables, root: rustix::process::geteuid().is_root() }
     }
+
+    /// The directory a variable names; an empty or relative one counts as none, as the XDG specification has it.
+    fn directory(&self, variable: &str) -> Option<PathBuf> {
+        self.variables.get(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
 }
 
 /// The directories to use.
@@ -41,9 +46,113 @@ impl Locations {
     /// `PGMETER_CACHE_DIR` and `PGMETER_STATE_DIR` override both.
     ///
     /// # Errors
-    /// No home directory and no override.
+    /// No home directory and no override; an override that is no absolute path.
     pub fn from_environment(environment: &Environment) -> Result<Locations, ServerError> {
-        let _ = environment;
-        Err(ServerError::NoSuchVersion { text: String::new() })
+        let cache =
+            Place { ours: "PGMETER_CACHE_DIR", of_root: "/var/cache", xdg: "XDG_CACHE_HOME", home: ".cache" };
+        let state = Place {
+            ours: "PGMETER_STATE_DIR",
+            of_root: "/var/lib",
+            xdg: "XDG_STATE_HOME",
+            home: ".local/state",
+        };
+        let search_path = environment.variables.get("PATH").map(std::env::split_paths);
+        Ok(Locations {
+            cache_dir: cache.directory(environment)?,
+            state_dir: state.directory(environment)?,
+            search_path: search_path
+                .into_iter()
+                .flatten()
+                .filter(|directory| directory.is_absolute())
+                .collect(),
+        })
+    }
+}
+
+/// The ways to one of the two directories, best first.
+struct Place {
+    ours: &'static str,
+    of_root: &'static str,
+    xdg: &'static str,
+    home: &'static str,
+}
+
+impl Place {
+    fn directory(&self, environment: &Environment) -> Result<PathBuf, ServerError> {
+        if let Some(value) = environment.variables.get(self.ours).filter(|value| !value.is_empty()) {
+            let path = PathBuf::from(value);
+            return if path.is_absolute() {
+                Ok(path)
+            } else {
+                Err(ServerError::RelativeDirectory { variable: self.ours, path })
+            };
+        }
+        if environment.root {
+            return Ok(PathBuf::from(self.of_root).join("pgmeter"));
+        }
+        environment
+            .directory(self.xdg)
+            .or_else(|| environment.directory("HOME").map(|home| home.join(self.home)))
+            .map(|base| base.join("pgmeter"))
+            .ok_or(ServerError::NoHome { variable: self.ours })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locations(root: bool, variables: &[(&str, &str)]) -> Result<Locations, ServerError> {
+        let variables = variables.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+        Locations::from_environment(&Environment { variables, root })
+    }
+
+    fn directories(root: bool, variables: &[(&str, &str)]) -> (String, String) {
+        let found = locations(root, variables).unwrap();
+        (found.cache_dir.display().to_string(), found.state_dir.display().to_string())
+    }
+
+    #[test]
+    fn root_keeps_things_below_var() {
+        let expected = ("/var/cache/pgmeter".to_owned(), "/var/lib/pgmeter".to_owned());
+        assert_eq!(directories(true, &[("HOME", "/root")]), expected);
+        assert_eq!(directories(true, &[]), expected);
+    }
+
+    #[test]
+    fn a_user_keeps_things_in_the_xdg_directories_or_below_home() {
+        assert_eq!(
+            directories(false, &[("HOME", "/home/u")]),
+            ("/home/u/.cache/pgmeter".to_owned(), "/home/u/.local/state/pgmeter".to_owned())
+        );
+        assert_eq!(
+            directories(
+                false,
+                &[("HOME", "/home/u"), ("XDG_CACHE_HOME", "/c"), ("XDG_STATE_HOME", "relative")]
+            ),
+            ("/c/pgmeter".to_owned(), "/home/u/.local/state/pgmeter".to_owned())
+        );
+    }
+
+    #[test]
+    fn our_variables_come_before_everything_else() {
+        let ours = [("PGMETER_CACHE_DIR", "/c"), ("PGMETER_STATE_DIR", "/s"), ("HOME", "/home/u")];
+        assert_eq!(directories(true, &ours), ("/c".to_owned(), "/s".to_owned()));
+        assert_eq!(directories(false, &ours), ("/c".to_owned(), "/s".to_owned()));
+    }
+
+    #[test]
+    fn without_a_home_directory_the_variable_to_set_is_named() {
+        let error = locations(false, &[]).unwrap_err().to_string();
+        assert!(error.contains("PGMETER_CACHE_DIR"), "{error}");
+        let error =
+            locations(false, &[("HOME", "/h"), ("PGMETER_STATE_DIR", "here")]).unwrap_err().to_string();
+        assert!(error.contains("PGMETER_STATE_DIR") && error.contains("here"), "{error}");
+    }
+
+    #[test]
+    fn programs_are_searched_in_the_absolute_directories_of_path() {
+        let found = locations(true, &[("PATH", "/usr/bin::bin:/bin")]).unwrap();
+        assert_eq!(found.search_path, [PathBuf::from("/usr/bin"), PathBuf::from("/bin")]);
     }
 }

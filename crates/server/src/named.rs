@@ -1,8 +1,11 @@
-//! Servers that stay, by name: created, started, stopped and listed by separate commands.
+//! Servers that stay, by name: created, started, stopped and listed by separate commands. A temporary server is
+//! listed too, but belongs to the process that started it.
 
 use std::path::PathBuf;
 
-use crate::{Installation, Locations, ServerError, ServerOptions};
+use crate::home::{Claim, Description, Home};
+use crate::process::{ORDERLY, Postmaster, Step, THROWN_AWAY, end_stragglers};
+use crate::{Installation, Locations, Server, ServerError, ServerOptions, Setting, launch};
 
 /// What is known of one server.
 #[derive(Clone, Debug)]
@@ -21,6 +24,10 @@ pub struct Status {
     pub conninfo: String,
     /// How to connect over TCP from this machine.
     pub conninfo_tcp: String,
+    /// The settings it is started with.
+    pub settings: Vec<Setting>,
+    /// The operating system's user that runs it.
+    pub server_user: String,
     /// Where its data are.
     pub data_dir: PathBuf,
     /// Where its log is.
@@ -29,7 +36,26 @@ pub struct Status {
     pub bin_dir: PathBuf,
 }
 
-/// Makes a server of that name, with its data directory, without starting it.
+impl Status {
+    pub(crate) fn of(home: &Home, about: &Description, pid: Option<u32>) -> Status {
+        Status {
+            name: home.name.clone(),
+            version: about.version.clone(),
+            pid,
+            temporary: !about.kept,
+            port: about.port,
+            conninfo: launch::conninfo(about),
+            conninfo_tcp: launch::conninfo_tcp(about),
+            settings: about.settings.clone(),
+            server_user: about.server_user.clone(),
+            data_dir: home.data(),
+            log_file: home.log(),
+            bin_dir: about.bin_dir.clone(),
+        }
+    }
+}
+
+/// Makes a server of that name, with its data directory, without starting it. The name in the options is not used.
 ///
 /// # Errors
 /// A name that is taken or no name; what initdb says.
@@ -39,8 +65,8 @@ pub fn install(
     options: &ServerOptions,
     locations: &Locations,
 ) -> Result<Status, ServerError> {
-    let _ = (installation, options, locations);
-    Err(ServerError::NoSuchVersion { text: name.to_owned() })
+    let options = ServerOptions { name: Some(name.to_owned()), ..options.clone() };
+    Server::prepare(installation, &options, locations)?.keep()
 }
 
 /// Starts it and waits until it accepts connections. Already running is no error.
@@ -48,26 +74,39 @@ pub fn install(
 /// # Errors
 /// No server of that name; whatever keeps it from starting, with the last lines of its log.
 pub fn start(name: &str, locations: &Locations) -> Result<Status, ServerError> {
-    let _ = locations;
-    Err(ServerError::NoSuchVersion { text: name.to_owned() })
+    let running = status(name, locations)?;
+    if running.pid.is_some() {
+        return Ok(running);
+    }
+    let mut server = Server::existing(&Home::named(name, locations)?)?;
+    server.launch()?;
+    server.keep()
 }
 
 /// Stops it and keeps its data. Already stopped is no error.
 ///
 /// # Errors
-/// No server of that name; it does not end.
+/// No server of that name; it belongs to a process that lives; it does not end.
 pub fn stop(name: &str, locations: &Locations) -> Result<Status, ServerError> {
-    let _ = locations;
-    Err(ServerError::NoSuchVersion { text: name.to_owned() })
+    let claim = claim(name, locations)?;
+    let about = claim.home.read()?.ok_or_else(|| ServerError::NoSuchServer { name: name.to_owned() })?;
+    end(&claim, &ORDERLY)?;
+    Ok(Status::of(&claim.home, &about, None))
 }
 
 /// Stops it and removes everything it had.
 ///
 /// # Errors
-/// No server of that name; it does not end; something cannot be removed.
+/// No server of that name; it belongs to a process that lives; it does not end; something cannot be removed.
 pub fn remove(name: &str, locations: &Locations) -> Result<(), ServerError> {
-    let _ = locations;
-    Err(ServerError::NoSuchVersion { text: name.to_owned() })
+    let claim = claim(name, locations)?;
+    if let Ok(Some(about)) = claim.home.read() {
+        // Should this process be killed from here on, the next sweep goes on with it.
+        claim.write(&Description { kept: false, ..about })?;
+    }
+    end(&claim, &THROWN_AWAY)?;
+    end_stragglers(&claim.home.data());
+    claim.remove()
 }
 
 /// What is known of one server.
@@ -75,15 +114,37 @@ pub fn remove(name: &str, locations: &Locations) -> Result<(), ServerError> {
 /// # Errors
 /// No server of that name.
 pub fn status(name: &str, locations: &Locations) -> Result<Status, ServerError> {
-    let _ = locations;
-    Err(ServerError::NoSuchVersion { text: name.to_owned() })
+    let home = Home::named(name, locations)?;
+    let about = home.read()?.ok_or_else(|| ServerError::NoSuchServer { name: name.to_owned() })?;
+    Ok(status_of(&home, &about))
 }
 
-/// All servers, by name.
+/// All servers, by name; those whose description cannot be read are left out.
 ///
 /// # Errors
 /// The state directory cannot be read.
 pub fn list(locations: &Locations) -> Result<Vec<Status>, ServerError> {
-    let _ = locations;
-    Ok(Vec::new())
+    let homes = Home::all(locations)?.into_iter();
+    Ok(homes.filter_map(|home| Some(status_of(&home, &home.read().ok()??))).collect())
+}
+
+fn status_of(home: &Home, about: &Description) -> Status {
+    let pid =
+        Postmaster::of(&home.data()).and_then(|found| u32::try_from(found.pid.as_raw_nonzero().get()).ok());
+    Status::of(home, about, pid)
+}
+
+fn claim(name: &str, locations: &Locations) -> Result<Claim, ServerError> {
+    let home = Home::named(name, locations)?;
+    if !home.exists() {
+        return Err(ServerError::NoSuchServer { name: name.to_owned() });
+    }
+    home.claim()
+}
+
+fn end(claim: &Claim, steps: &[Step]) -> Result<(), ServerError> {
+    match Postmaster::of(&claim.home.data()) {
+        Some(postmaster) if !postmaster.end(steps) => Err(postmaster.will_not_end(&claim.home)),
+        _ => Ok(()),
+    }
 }

@@ -1,8 +1,16 @@
-//! A server that runs and that this process answers for.
+//! A server that runs and that this process answers for: from its first directory to the last.
 
 use std::path::Path;
+use std::process::Child;
 
-use crate::{Installation, Locations, ServerError, Setting};
+use rustix::process::Pid;
+
+use crate::account::Account;
+use crate::guard::Guard;
+use crate::home::{Claim, Description, Home};
+use crate::named::Status;
+use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child, end_stragglers};
+use crate::{Installation, Locations, ServerError, Setting, launch, settings};
 
 /// How a server is to be started.
 #[derive(Clone, Debug, Default)]
@@ -17,82 +25,197 @@ pub struct ServerOptions {
     pub keep: bool,
 }
 
-/// A running server. Dropping it stops it and, unless it is kept, removes everything it had.
+/// A running server. Dropping it stops it and removes everything it had, unless it is kept.
 #[derive(Debug)]
 pub struct Server {
-    settings: Vec<Setting>,
+    about: Description,
+    claim: Claim,
+    account: Account,
+    /// From its start on.
+    child: Option<Child>,
+    /// Until it is kept or gone.
+    guard: Option<Guard>,
+    /// Nothing of it is left.
+    removed: bool,
 }
 
 impl Server {
-    /// Makes a data directory, starts the server and waits until it accepts connections.
+    /// Makes a data directory, starts the server and waits until it accepts connections. A kill of this process in
+    /// the middle leaves nothing behind either.
     ///
     /// # Errors
-    /// Whatever keeps it from starting, with the last lines of its log.
+    /// Whatever keeps it from starting, with the last lines of its log; then nothing of it is left.
     pub fn start(
         installation: &Installation,
         options: &ServerOptions,
         locations: &Locations,
     ) -> Result<Server, ServerError> {
-        let _ = (installation, options, locations);
-        Err(ServerError::NoSuchVersion { text: String::new() })
+        let mut server = Server::prepare(installation, options, locations)?;
+        server.launch()?;
+        if options.keep {
+            server.let_stay()?;
+        }
+        Ok(server)
+    }
+
+    /// A server with a data directory that has not been started yet. From here on, dropping it removes it.
+    pub(crate) fn prepare(
+        installation: &Installation,
+        options: &ServerOptions,
+        locations: &Locations,
+    ) -> Result<Server, ServerError> {
+        let account = Account::choose(options.server_user.as_deref())?;
+        let settings = settings::merged(settings::memory(), &options.settings)?;
+        settings::fixed_port(&settings)?;
+        let about = Description::new(
+            installation.version.to_string(),
+            installation.bin_dir.clone(),
+            account.name.clone(),
+            settings,
+        );
+        let claim = Claim::new(options.name.as_deref(), locations)?;
+        let mut server = Server { about, claim, account, child: None, guard: None, removed: false };
+        server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
+        server.claim.write(&server.about)?;
+        server.guard = Guard::over(&server.claim.home.directory, &server.about.socket_directory);
+        launch::initdb(&server.claim.home, &server.about, &server.account)?;
+        Ok(server)
+    }
+
+    /// A server that is there already and does not run.
+    pub(crate) fn existing(home: &Home) -> Result<Server, ServerError> {
+        let claim = home.claim()?;
+        let about = home.read()?.ok_or_else(|| ServerError::NoSuchServer { name: home.name.clone() })?;
+        let root = rustix::process::geteuid().is_root();
+        let account = Account::choose(root.then_some(about.server_user.as_str()))?;
+        Ok(Server { about, claim, account, child: None, guard: None, removed: false })
+    }
+
+    pub(crate) fn launch(&mut self) -> Result<(), ServerError> {
+        self.child = Some(launch::launch(&self.claim.home, &mut self.about, &self.account)?);
+        self.claim.write(&self.about)
     }
 
     /// How to connect over its Unix socket, as the superuser `postgres`, to the database `postgres`.
     pub fn conninfo(&self) -> String {
-        String::new()
+        launch::conninfo(&self.about)
     }
 
     /// How to connect over TCP from this machine.
     pub fn conninfo_tcp(&self) -> String {
-        String::new()
+        launch::conninfo_tcp(&self.about)
     }
 
     /// Its name, for `server stop NAME`.
     pub fn name(&self) -> &str {
-        ""
+        &self.claim.home.name
     }
 
     /// Its TCP port, also the number in the socket's name.
     pub fn port(&self) -> u16 {
-        0
+        self.about.port
     }
 
     /// The directory of its Unix socket.
     pub fn socket_directory(&self) -> &Path {
-        Path::new("")
+        &self.about.socket_directory
     }
 
-    /// Every setting that is not PostgreSQL's default, the user's included.
+    /// Its home, with its data and its log.
+    pub fn directory(&self) -> &Path {
+        &self.claim.home.directory
+    }
+
+    /// The process id of its postmaster; none once it has been stopped.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// The operating system's user that runs it.
+    pub fn server_user(&self) -> &str {
+        &self.about.server_user
+    }
+
+    /// Every setting that it was given, ours and the user's.
     pub fn settings(&self) -> &[Setting] {
-        &self.settings
+        &self.about.settings
     }
 
     /// The last lines of its log.
     pub fn log_tail(&self) -> String {
-        String::new()
+        launch::tail(&self.claim.home.log())
+    }
+
+    /// Whether its postmaster still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
     /// Lets go of it: it goes on under its name after this process, until `named::stop`.
     ///
     /// # Errors
-    /// Its description cannot be written.
-    pub fn keep(self) -> Result<crate::named::Status, ServerError> {
-        Err(ServerError::NoSuchVersion { text: String::new() })
+    /// Its description cannot be written; then it is stopped and removed.
+    pub fn keep(mut self) -> Result<Status, ServerError> {
+        self.let_stay()?;
+        let pid = self.pid();
+        Ok(Status::of(&self.claim.home, &self.about, pid))
     }
 
-    /// Stops it and leaves its data where they are if it is kept. Again is no error.
+    fn let_stay(&mut self) -> Result<(), ServerError> {
+        let kept = Description { kept: true, ..self.about.clone() };
+        self.claim.write(&kept)?;
+        self.about = kept;
+        self.dismiss_guard();
+        Ok(())
+    }
+
+    fn dismiss_guard(&mut self) {
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
+    }
+
+    /// Stops it in good order and leaves its data where they are, until it is dropped. Again is no error.
     ///
     /// # Errors
     /// It does not end, even when killed.
     pub fn stop(&mut self) -> Result<(), ServerError> {
-        Ok(())
+        self.end(&ORDERLY)
     }
 
-    /// Stops it and removes everything it had. Again is no error.
+    /// Stops it and removes everything it had, kept or not. Again is no error.
     ///
     /// # Errors
     /// It does not end, even when killed; something cannot be removed.
     pub fn stop_and_remove(&mut self) -> Result<(), ServerError> {
+        if self.removed {
+            return Ok(());
+        }
+        self.end(&THROWN_AWAY)?;
+        end_stragglers(&self.claim.home.data());
+        self.claim.remove()?;
+        self.removed = true;
+        self.dismiss_guard();
         Ok(())
+    }
+
+    fn end(&mut self, steps: &[Step]) -> Result<(), ServerError> {
+        let Some(child) = &mut self.child else { return Ok(()) };
+        let pid = Pid::from_child(child).as_raw_nonzero().get();
+        if end_child(child, &self.claim.home.data(), steps) {
+            self.child = None;
+            return Ok(());
+        }
+        let (name, directory) = (self.claim.home.name.clone(), self.claim.home.directory.clone());
+        Err(ServerError::WillNotEnd { name, pid, directory })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !self.about.kept {
+            // There is nobody to tell; what is left the guard or the next sweep removes.
+            let _ = self.stop_and_remove();
+        }
     }
 }

@@ -1,10 +1,180 @@
 //! The settings a server is started with: ours, the user's over them, as lines of a configuration file.
+//! Ours are few and each has its reason; what makes a server slow and safe (fsync, synchronous_commit) stays on.
+
+use std::fs;
+
+use crate::ServerError;
 
 /// One setting of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Setting {
     /// As in `pg_settings`.
     pub name: String,
     /// With its unit, as it would stand in `postgresql.conf`, without quotes.
     pub value: String,
+}
+
+impl Setting {
+    fn new(name: &str, value: impl Into<String>) -> Setting {
+        Setting { name: name.to_owned(), value: value.into() }
+    }
+}
+
+/// Settings that say where a server's files are; the server is found by them, so they are ours.
+const OURS_ALONE: [&str; 6] = [
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "unix_socket_directories",
+];
+
+/// Enough for a thousand clients, what watches them, and the superuser's reserve; costs some 30 MB of shared memory.
+const MAX_CONNECTIONS: u32 = 1100;
+const MEGABYTE: u64 = 1024 * 1024;
+/// The part of the memory that the manual advises for a machine of one's own, between PostgreSQL's default and a
+/// size beyond which a benchmark on a laptop only takes memory from the file cache.
+const SHARED_BUFFERS: (u64, u64, u64) = (4, 128 * MEGABYTE, 8192 * MEGABYTE);
+
+/// Our settings for a machine with this much memory, the user's over them in the order given.
+pub(crate) fn merged(memory: Option<u64>, user: &[(String, String)]) -> Result<Vec<Setting>, ServerError> {
+    let (part, least, most) = SHARED_BUFFERS;
+    let shared_buffers = (memory.unwrap_or(0) / part).clamp(least, most) / MEGABYTE;
+    let mut settings = vec![
+        Setting::new("listen_addresses", "127.0.0.1"),
+        Setting::new("max_connections", MAX_CONNECTIONS.to_string()),
+        Setting::new("shared_buffers", format!("{shared_buffers}MB")),
+        // A checkpoint in the middle of ten seconds would be measured as if it were the workload.
+        Setting::new("max_wal_size", "4GB"),
+        Setting::new("checkpoint_timeout", "15min"),
+        Setting::new("checkpoint_completion_target", "0.9"),
+    ];
+    for (name, value) in user {
+        let name = checked_name(name)?;
+        check_value(&name, value)?;
+        match settings.iter_mut().find(|setting| setting.name == name) {
+            Some(setting) => setting.value.clone_from(value),
+            None => settings.push(Setting::new(&name, value.as_str())),
+        }
+    }
+    Ok(settings)
+}
+
+/// The port the user asked for, if any.
+pub(crate) fn fixed_port(settings: &[Setting]) -> Result<Option<u16>, ServerError> {
+    let Some(setting) = settings.iter().find(|setting| setting.name == "port") else { return Ok(None) };
+    let port = setting.value.parse().ok().filter(|&port| port > 0);
+    let reason = "a port is a number from 1 to 65535";
+    port.map(Some).ok_or(ServerError::BadSetting { name: "port".to_owned(), reason })
+}
+
+/// The lines of a configuration file.
+pub(crate) fn lines(settings: &[Setting]) -> String {
+    settings
+        .iter()
+        .map(|Setting { name, value }| {
+            let quoted = value.replace('\\', "\\\\").replace('\'', "''");
+            format!("{name} = '{quoted}'\n")
+        })
+        .collect()
+}
+
+fn checked_name(name: &str) -> Result<String, ServerError> {
+    let lower = name.trim().to_ascii_lowercase();
+    let refused = |reason| Err(ServerError::BadSetting { name: name.to_owned(), reason });
+    let first = lower.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !first || !lower.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
+        return refused("the name of a setting is made of letters, digits, '_' and '.'");
+    }
+    if OURS_ALONE.contains(&lower.as_str()) {
+        return refused("it says where the server's files are, which pgmeter decides");
+    }
+    Ok(lower)
+}
+
+fn check_value(name: &str, value: &str) -> Result<(), ServerError> {
+    if value.contains(['\n', '\r', '\0']) {
+        let reason = "a value is one line";
+        return Err(ServerError::BadSetting { name: name.to_owned(), reason });
+    }
+    Ok(())
+}
+
+/// The memory that this machine, or the container it is, lets us use, in bytes; `None` where nothing says.
+pub(crate) fn memory() -> Option<u64> {
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limits = limits.iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
+    let total = fs::read_to_string("/proc/meminfo").ok().and_then(|text| memory_total(&text));
+    limits.chain(total).min()
+}
+
+fn memory_total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(memory_megabytes: u64, user: &[(&str, &str)], name: &str) -> String {
+        let user: Vec<_> = user.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let settings = merged(Some(memory_megabytes * MEGABYTE), &user).unwrap();
+        settings
+            .into_iter()
+            .find(|setting| setting.name == name)
+            .map_or_else(String::new, |found| found.value)
+    }
+
+    #[test]
+    fn shared_buffers_are_a_quarter_of_the_memory_within_bounds() {
+        assert_eq!(value(16 * 1024, &[], "shared_buffers"), "4096MB");
+        assert_eq!(value(256, &[], "shared_buffers"), "128MB");
+        assert_eq!(value(1024 * 1024, &[], "shared_buffers"), "8192MB");
+        assert!(lines(&merged(None, &[]).unwrap()).contains("shared_buffers = '128MB'\n"));
+    }
+
+    #[test]
+    fn the_users_settings_come_over_ours_and_the_last_of_a_name_counts() {
+        let user = [("Shared_Buffers", "1GB"), ("fsync", "off"), ("shared_buffers", "2GB")];
+        assert_eq!(value(1024, &user, "shared_buffers"), "2GB");
+        assert_eq!(value(1024, &user, "fsync"), "off");
+        assert_eq!(value(1024, &[], "fsync"), "");
+    }
+
+    #[test]
+    fn values_are_quoted_so_that_the_server_reads_them_as_given() {
+        let setting = Setting::new("a.b", r"it's \n here");
+        assert_eq!(lines(&[setting]), "a.b = 'it''s \\\\n here'\n");
+    }
+
+    #[test]
+    fn what_is_no_setting_and_what_is_ours_alone_are_refused_by_name() {
+        for (name, value) in [
+            ("data_directory", "/x"),
+            ("Unix_Socket_Directories", "/x"),
+            ("", "1"),
+            ("1a", "1"),
+            ("a b", "1"),
+            ("fsync", "on\nport = 1"),
+        ] {
+            let error = merged(None, &[(name.to_owned(), value.to_owned())]).unwrap_err().to_string();
+            assert!(error.contains(&format!("\"{name}\"")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_port_is_a_number_that_can_be_listened_on() {
+        let port = |value| fixed_port(&[Setting::new("port", value)]);
+        assert_eq!(fixed_port(&[]).unwrap(), None);
+        assert_eq!(port("5433").unwrap(), Some(5433));
+        assert!(["0", "65536", "x", ""].into_iter().all(|value| port(value).is_err()));
+    }
+
+    #[test]
+    fn the_machines_memory_is_read_in_kilobytes() {
+        assert_eq!(memory_total("MemTotal:       24684092 kB\nMemFree: 1 kB\n"), Some(24_684_092 * 1024));
+        assert_eq!(memory_total("nothing\n"), None);
+    }
 }

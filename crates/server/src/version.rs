@@ -104,6 +104,11 @@ impl Wanted {
         Ok(Wanted { major, minor: rest.first().copied() })
     }
 
+    /// This version and no other.
+    pub(crate) fn exactly(version: &Version) -> Wanted {
+        Wanted { major: version.major, minor: version.minor }
+    }
+
     /// The major version asked for.
     pub fn major(&self) -> Major {
         self.major

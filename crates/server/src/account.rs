@@ -1,0 +1,205 @@
+//! The operating system's user that runs a server. PostgreSQL refuses to run as root, so root runs it as somebody
+//! else: this file finds that user, runs programs as it, and says what is in its way to a directory.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::ServerError;
+
+/// Where users are looked up.
+const PASSWD: &str = "/etc/passwd";
+
+/// Whom root takes, in this order, when nobody was named.
+const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
+
+/// Variables that PostgreSQL's programs would obey, or that would tell them a password.
+const REMOVED_VARIABLES: [&str; 15] = [
+    "PGDATA",
+    "PGPORT",
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGUSER",
+    "PGDATABASE",
+    "PGOPTIONS",
+    "PGPASSWORD",
+    "PGPASSFILE",
+    "PGSERVICE",
+    "PGSERVICEFILE",
+    "PG_COLOR",
+    "PG_GRANDPARENT_PID",
+    "LANGUAGE",
+    "LC_MESSAGES",
+];
+
+/// The user that runs a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// Its name, or its number where that has no name here.
+    pub(crate) name: String,
+    uid: u32,
+    gid: u32,
+    /// Whether this process is somebody else (root) and has to change over.
+    change: bool,
+}
+
+impl Account {
+    /// The user to take: this process's own, or as root the one named, else an unprivileged one.
+    pub(crate) fn choose(named: Option<&str>) -> Result<Account, ServerError> {
+        let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
+        let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        Account::choose_from(&passwd, own, named)
+    }
+
+    fn choose_from(passwd: &str, own: (u32, u32), named: Option<&str>) -> Result<Account, ServerError> {
+        let (uid, gid) = own;
+        if uid != 0 {
+            let name = entries(passwd)
+                .find(|entry| entry.uid == uid)
+                .map_or_else(|| uid.to_string(), |entry| entry.name.to_owned());
+            return match named {
+                Some(other) if other != name => {
+                    Err(ServerError::NotRoot { own: name, named: other.to_owned() })
+                }
+                _ => Ok(Account { name, uid, gid, change: false }),
+            };
+        }
+        let entry = match named {
+            Some(name) => entries(passwd)
+                .find(|entry| entry.name == name)
+                .ok_or_else(|| ServerError::NoSuchUser { name: name.to_owned() })?,
+            None => UNPRIVILEGED
+                .iter()
+                .find_map(|name| entries(passwd).find(|entry| entry.name == *name))
+                .ok_or(ServerError::NoUnprivilegedUser)?,
+        };
+        if entry.uid == 0 {
+            return Err(ServerError::UserIsRoot { name: entry.name.to_owned() });
+        }
+        Ok(Account { name: entry.name.to_owned(), uid: entry.uid, gid: entry.gid, change: true })
+    }
+
+    /// A program to be run as this user, in a directory the user may enter, with messages in English.
+    pub(crate) fn command(&self, program: &Path, directory: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(directory).env("LC_ALL", "C");
+        for variable in REMOVED_VARIABLES {
+            command.env_remove(variable);
+        }
+        if self.change {
+            command.uid(self.uid).gid(self.gid);
+        }
+        command
+    }
+
+    /// Gives the user a file or directory that this process has just made.
+    pub(crate) fn give(&self, path: &Path) -> Result<(), ServerError> {
+        if !self.change {
+            return Ok(());
+        }
+        chown(path, Some(self.uid), Some(self.gid)).map_err(|source| ServerError::Io {
+            action: "give the server's user",
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// The first directory on the way to `path` (which exists) that the user cannot pass through, if any.
+    pub(crate) fn barrier(&self, path: &Path) -> Option<PathBuf> {
+        let path = path.canonicalize().ok()?;
+        let mut way: Vec<&Path> = path.ancestors().collect();
+        way.reverse();
+        way.into_iter()
+            .find(|step| fs::metadata(step).is_ok_and(|about| !self.may_pass(&about)))
+            .map(Into::into)
+    }
+
+    /// By the mode bits alone; the first class that the user belongs to decides, as in the kernel.
+    fn may_pass(&self, about: &fs::Metadata) -> bool {
+        let shift = if about.uid() == self.uid {
+            6
+        } else if about.gid() == self.gid {
+            3
+        } else {
+            0
+        };
+        about.mode() >> shift & 1 == 1
+    }
+}
+
+struct Entry<'a> {
+    name: &'a str,
+    uid: u32,
+    gid: u32,
+}
+
+/// The entries of a passwd(5) file: `name:password:uid:gid:…`; what is not one is passed over.
+fn entries(passwd: &str) -> impl Iterator<Item = Entry<'_>> {
+    passwd.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let (uid, gid) = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
+        Some(Entry { name, uid, gid })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const SYSTEM: &str = "root:x:0:0:root:/root:/bin/bash\n# comment\n\nbroken:x\n\
+                          nobody:x:65534:65533::/:/bin/false\nann:x:1000:1000:Ann,,,:/home/ann:/bin/sh\n\
+                          toor:x:0:0::/root:/bin/sh\n";
+
+    fn choose(passwd: &str, uid: u32, named: Option<&str>) -> Result<Account, String> {
+        Account::choose_from(passwd, (uid, uid), named).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn root_takes_postgres_else_nobody_else_whom_it_is_told() {
+        let nobody = choose(SYSTEM, 0, None).unwrap();
+        assert_eq!((nobody.name.as_str(), nobody.uid, nobody.gid), ("nobody", 65534, 65533));
+        let with_postgres = format!("{SYSTEM}postgres:x:26:27:::\n");
+        assert_eq!(choose(&with_postgres, 0, None).unwrap().name, "postgres");
+        assert_eq!(choose(&with_postgres, 0, Some("ann")).unwrap().uid, 1000);
+    }
+
+    #[test]
+    fn an_ordinary_user_runs_the_server_itself_and_nobody_else() {
+        assert_eq!(
+            choose(SYSTEM, 1000, None).unwrap(),
+            Account { name: "ann".to_owned(), uid: 1000, gid: 1000, change: false }
+        );
+        assert_eq!(choose(SYSTEM, 1000, Some("ann")).unwrap().name, "ann");
+        assert_eq!(choose(SYSTEM, 4711, None).unwrap().name, "4711");
+        let error = choose(SYSTEM, 1000, Some("nobody")).unwrap_err();
+        assert!(error.contains("ann") && error.contains("nobody"), "{error}");
+    }
+
+    #[test]
+    fn users_that_cannot_run_a_server_are_refused_by_name() {
+        assert!(choose(SYSTEM, 0, Some("eve")).unwrap_err().contains("eve"));
+        assert!(choose(SYSTEM, 0, Some("toor")).unwrap_err().contains("toor"));
+        assert!(choose("", 0, None).unwrap_err().contains("--server-user"));
+    }
+
+    #[test]
+    fn the_first_closed_directory_on_the_way_is_the_barrier() {
+        let base = tempfile::tempdir_in("/tmp").unwrap();
+        let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        open(base.path(), 0o755);
+        let closed = base.path().join("closed");
+        let inner = closed.join("inner");
+        fs::create_dir_all(&inner).unwrap();
+        open(&inner, 0o755);
+        let stranger = Account { name: "stranger".to_owned(), uid: 4711, gid: 4711, change: true };
+        open(&closed, 0o755);
+        assert_eq!(stranger.barrier(&inner), None);
+        open(&closed, 0o700);
+        assert_eq!(stranger.barrier(&inner), Some(closed.canonicalize().unwrap()));
+    }
+}

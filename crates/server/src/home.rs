@@ -1,0 +1,392 @@
+//! A server's home: one directory per server in the state directory, with its description, data, socket and log.
+//! Who holds the lock in it answers for the server; a home whose lock nobody holds, and that is not to be kept, was
+//! left by a killed process. Knows nothing of processes.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::account::Account;
+use crate::cache::make_open_directories;
+use crate::{Locations, ServerError, Setting};
+
+/// The longest path of a socket that every system takes (macOS; Linux takes 107 bytes).
+const SOCKET_PATH_LIMIT: usize = 103;
+/// What a socket's name adds to its directory's.
+const SOCKET_NAME: &str = "/.s.PGSQL.65535";
+/// Where sockets go whose home has too long a path.
+const SHORT_DIRECTORY: &str = "/tmp";
+const SHORT_PREFIX: &str = "pgm-";
+/// How often a made-up name is tried anew when another process has just taken it.
+const NAME_ATTEMPTS: u32 = 1000;
+const NAME_LENGTH_LIMIT: usize = 40;
+/// How often, and how long apart, removing is tried while the last processes of a server still write.
+const REMOVAL_ATTEMPTS: u32 = 50;
+const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// The version of the description's format.
+const SCHEMA: u32 = 1;
+
+/// What is written down of a server, so that another process can find, start and stop it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Description {
+    pub(crate) schema: u32,
+    /// Whether it stays when no process answers for it.
+    pub(crate) kept: bool,
+    pub(crate) version: String,
+    pub(crate) bin_dir: PathBuf,
+    /// The operating system's user that runs it.
+    pub(crate) server_user: String,
+    pub(crate) settings: Vec<Setting>,
+    /// The port of the last start; 0 before the first.
+    pub(crate) port: u16,
+    pub(crate) socket_directory: PathBuf,
+}
+
+impl Description {
+    pub(crate) fn new(
+        version: String,
+        bin_dir: PathBuf,
+        server_user: String,
+        settings: Vec<Setting>,
+    ) -> Description {
+        let socket_directory = PathBuf::new();
+        Description {
+            schema: SCHEMA,
+            kept: false,
+            version,
+            bin_dir,
+            server_user,
+            settings,
+            port: 0,
+            socket_directory,
+        }
+    }
+}
+
+/// The directory of one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    pub(crate) name: String,
+    pub(crate) directory: PathBuf,
+}
+
+/// A home this process answers for, until it is dropped. The lock is not inherited by the server: files are opened
+/// close-on-exec.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) home: Home,
+    _lock: File,
+}
+
+impl Home {
+    /// The home of that name, whether there is one or not.
+    pub(crate) fn named(name: &str, locations: &Locations) -> Result<Home, ServerError> {
+        let well_formed = name.len() <= NAME_LENGTH_LIMIT
+            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        if !well_formed {
+            return Err(ServerError::BadName { name: name.to_owned() });
+        }
+        Ok(Home { name: name.to_owned(), directory: homes(locations).join(name) })
+    }
+
+    /// All homes, by name.
+    pub(crate) fn all(locations: &Locations) -> Result<Vec<Home>, ServerError> {
+        let directory = homes(locations);
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(ServerError::io("read the directory", &directory)(source)),
+        };
+        let mut found: Vec<Home> = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .filter_map(|entry| Home::named(entry.file_name().to_str()?, locations).ok())
+            .collect();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.directory.is_dir()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.directory.join("log")
+    }
+
+    /// The configuration file; it is ours, outside the data directory, where only the server's user may write.
+    pub(crate) fn configuration(&self) -> PathBuf {
+        self.directory.join("pgmeter.conf")
+    }
+
+    fn description(&self) -> PathBuf {
+        self.directory.join("server.json")
+    }
+
+    /// What was written down; `None` for a home whose maker was killed before it came to that.
+    pub(crate) fn read(&self) -> Result<Option<Description>, ServerError> {
+        let text = match fs::read_to_string(self.description()) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(ServerError::io("read", &self.description())(source)),
+        };
+        let wrong = |reason| ServerError::BadDescription { name: self.name.clone(), reason };
+        let description: Description =
+            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if description.schema > SCHEMA {
+            return Err(wrong(format!("a newer pgmeter wrote it, in format {}", description.schema)));
+        }
+        Ok(Some(description))
+    }
+
+    /// Answers for it from now on, if no other process does.
+    pub(crate) fn claim(&self) -> Result<Claim, ServerError> {
+        let path = self.directory.join("owner.lock");
+        let lock = File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(ServerError::io("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Claim { home: self.clone(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(ServerError::InUse { name: self.name.clone() }),
+            Err(TryLockError::Error(source)) => Err(ServerError::io("lock", &path)(source)),
+        }
+    }
+}
+
+impl Claim {
+    /// Makes a home of that name, or of one that is made up, and answers for it from its first moment.
+    pub(crate) fn new(name: Option<&str>, locations: &Locations) -> Result<Claim, ServerError> {
+        let _all = AllHomes::lock(locations)?;
+        let create = |home: &Home| {
+            let made = fs::create_dir(&home.directory);
+            // Whatever the umask is: the server's user passes through, and sees only what is its own.
+            made.and_then(|()| fs::set_permissions(&home.directory, fs::Permissions::from_mode(0o755)))
+        };
+        let unwritable = |source| state_failure(locations, source);
+        if let Some(name) = name {
+            let home = Home::named(name, locations)?;
+            return match create(&home) {
+                Ok(()) => home.claim(),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    Err(ServerError::NameTaken { name: name.to_owned() })
+                }
+                Err(source) => Err(unwritable(source)),
+            };
+        }
+        for attempt in 1..=NAME_ATTEMPTS {
+            let home = Home::named(&format!("temporary-{}-{attempt}", std::process::id()), locations)?;
+            match create(&home) {
+                Ok(()) => return home.claim(),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(unwritable(source)),
+            }
+        }
+        Err(unwritable(io::Error::from(io::ErrorKind::AlreadyExists)))
+    }
+
+    /// Writes the description down, whole or not at all.
+    pub(crate) fn write(&self, description: &Description) -> Result<(), ServerError> {
+        let path = self.home.description();
+        let failure = || ServerError::io("write", &path);
+        let text = serde_json::to_vec_pretty(description).map_err(|error| failure()(error.into()))?;
+        let new = path.with_extension("new");
+        fs::write(&new, text).map_err(failure())?;
+        // Settings may hold a password of the user's.
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).map_err(failure())?;
+        fs::rename(&new, &path).map_err(failure())
+    }
+
+    /// Makes the directory for the server's socket: here, or where the path is short enough.
+    pub(crate) fn make_socket_directory(&self, account: &Account) -> Result<PathBuf, ServerError> {
+        let beside = self.home.directory.join("socket");
+        let directory = if beside.as_os_str().len() + SOCKET_NAME.len() <= SOCKET_PATH_LIMIT {
+            let made = fs::DirBuilder::new().mode(0o700).create(&beside);
+            made.map_err(ServerError::io("create the directory", &beside))?;
+            beside
+        } else {
+            let base = Path::new(SHORT_DIRECTORY);
+            let made = tempfile::Builder::new().prefix(SHORT_PREFIX).tempdir_in(base);
+            made.map_err(ServerError::io("create a directory in", base))?.keep()
+        };
+        account.give(&directory)?;
+        Ok(directory)
+    }
+
+    /// Removes everything of the server, which must not run any more. The lock goes last, with the claim.
+    pub(crate) fn remove(&self) -> Result<(), ServerError> {
+        // Without a description that can be read there is no socket directory elsewhere that we know of.
+        if let Ok(Some(description)) = self.home.read() {
+            remove_short_directory(&description.socket_directory)?;
+        }
+        remove_tree(&self.home.directory)
+    }
+}
+
+/// Only what we made: the description may have been changed by somebody.
+fn remove_short_directory(directory: &Path) -> Result<(), ServerError> {
+    let ours = directory.parent() == Some(Path::new(SHORT_DIRECTORY))
+        && directory.file_name().is_some_and(|name| name.as_bytes().starts_with(SHORT_PREFIX.as_bytes()));
+    if ours { remove_tree(directory) } else { Ok(()) }
+}
+
+/// Tries again while the last processes of a server that was killed still write.
+fn remove_tree(directory: &Path) -> Result<(), ServerError> {
+    let mut attempt = 1;
+    loop {
+        match fs::remove_dir_all(directory) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !directory.exists() => return Ok(()),
+            Err(_) if attempt < REMOVAL_ATTEMPTS => {
+                attempt += 1;
+                std::thread::sleep(REMOVAL_PAUSE);
+            }
+            Err(source) => return Err(ServerError::io("remove", directory)(source)),
+        }
+    }
+}
+
+/// Held while homes are made and while orphans are looked for, so that a home that is just being made is not taken
+/// for one that was left.
+pub(crate) struct AllHomes {
+    _lock: File,
+}
+
+impl AllHomes {
+    pub(crate) fn lock(locations: &Locations) -> Result<AllHomes, ServerError> {
+        let directory = homes(locations);
+        let unwritable = |source| state_failure(locations, source);
+        make_open_directories(&directory).map_err(unwritable)?;
+        let lock = File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(directory.join(".lock"))
+            .map_err(unwritable)?;
+        // Held for a few system calls at a time, so waiting for it ends.
+        lock.lock().map_err(unwritable)?;
+        Ok(AllHomes { _lock: lock })
+    }
+}
+
+pub(crate) fn homes(locations: &Locations) -> PathBuf {
+    locations.state_dir.join("servers")
+}
+
+fn state_failure(locations: &Locations, source: io::Error) -> ServerError {
+    ServerError::StateNotWritable { path: locations.state_dir.clone(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locations(base: &Path) -> Locations {
+        let (cache_dir, state_dir) = (base.join("cache"), base.join("state"));
+        Locations { cache_dir, state_dir, search_path: Vec::new() }
+    }
+
+    fn description() -> Description {
+        let settings = vec![Setting { name: "fsync".to_owned(), value: "off".to_owned() }];
+        Description::new("18.6".to_owned(), PathBuf::from("/bin"), "nobody".to_owned(), settings)
+    }
+
+    #[test]
+    fn a_description_is_read_as_it_was_written() {
+        let base = tempfile::tempdir().unwrap();
+        let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
+        assert_eq!(claim.home.read().unwrap(), None);
+        claim.write(&description()).unwrap();
+        assert_eq!(claim.home.read().unwrap(), Some(description()));
+    }
+
+    #[test]
+    fn a_description_nobody_understands_is_an_error_that_names_the_server() {
+        let base = tempfile::tempdir().unwrap();
+        let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
+        for text in ["", "{", "[]", "{\"schema\": 1}", "\0"] {
+            fs::write(claim.home.description(), text).unwrap();
+            assert!(claim.home.read().unwrap_err().to_string().contains("server one"), "{text}");
+        }
+        claim.write(&Description { schema: SCHEMA + 1, ..description() }).unwrap();
+        assert!(claim.home.read().unwrap_err().to_string().contains("newer pgmeter"));
+    }
+
+    #[test]
+    fn one_claim_at_a_time() {
+        let base = tempfile::tempdir().unwrap();
+        let claim = Claim::new(None, &locations(base.path())).unwrap();
+        let home = claim.home.clone();
+        assert!(matches!(home.claim(), Err(ServerError::InUse { .. })));
+        drop(claim);
+        assert!(home.claim().is_ok());
+    }
+
+    #[test]
+    fn a_name_is_taken_once_and_made_up_names_differ() {
+        let base = tempfile::tempdir().unwrap();
+        let locations = locations(base.path());
+        let _one = Claim::new(Some("one"), &locations).unwrap();
+        assert!(matches!(Claim::new(Some("one"), &locations), Err(ServerError::NameTaken { .. })));
+        let (first, second) = (Claim::new(None, &locations).unwrap(), Claim::new(None, &locations).unwrap());
+        assert_ne!(first.home.name, second.home.name);
+        assert_eq!(Home::all(&locations).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn names_that_could_lead_elsewhere_are_refused() {
+        let base = tempfile::tempdir().unwrap();
+        let long = "a".repeat(NAME_LENGTH_LIMIT + 1);
+        for name in ["", ".", "..", "a/b", "/a", ".lock", "a b", "-a", "ä", "a\0", &long] {
+            let error = Home::named(name, &locations(base.path())).unwrap_err();
+            assert!(matches!(error, ServerError::BadName { .. }), "{name}");
+        }
+        assert!(Home::named(&long[1..], &locations(base.path())).is_ok());
+    }
+
+    #[test]
+    fn a_socket_whose_path_would_be_too_long_goes_to_a_short_one() {
+        let base = tempfile::tempdir_in("/tmp").unwrap();
+        let account = Account::choose(None).unwrap();
+        let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
+        assert_eq!(claim.make_socket_directory(&account).unwrap(), claim.home.directory.join("socket"));
+
+        let deep = base.path().join("d".repeat(60)).join("e".repeat(60));
+        let claim = Claim::new(Some("one"), &locations(&deep)).unwrap();
+        let socket_directory = claim.make_socket_directory(&account).unwrap();
+        assert!(socket_directory.as_os_str().len() + SOCKET_NAME.len() <= SOCKET_PATH_LIMIT);
+        assert_eq!(fs::metadata(&socket_directory).unwrap().permissions().mode() & 0o777, 0o700);
+        claim.write(&Description { socket_directory: socket_directory.clone(), ..description() }).unwrap();
+        claim.remove().unwrap();
+        assert!(!socket_directory.exists() && !claim.home.exists());
+    }
+
+    #[test]
+    fn removing_never_follows_a_description_to_other_peoples_files() {
+        let base = tempfile::tempdir_in("/tmp").unwrap();
+        let precious = base.path().join("pgm-precious");
+        fs::create_dir(&precious).unwrap();
+        let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
+        claim.write(&Description { socket_directory: precious.clone(), ..description() }).unwrap();
+        claim.remove().unwrap();
+        assert!(precious.exists());
+    }
+
+    #[test]
+    fn without_any_server_there_is_nothing_to_list() {
+        let base = tempfile::tempdir().unwrap();
+        assert!(Home::all(&locations(base.path())).unwrap().is_empty());
+    }
+}

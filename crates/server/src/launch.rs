@@ -1,0 +1,344 @@
+//! Runs PostgreSQL's programs for one home: initdb once, and the server at each start, until it accepts connections
+//! or says why not. Used by `running` and `named`; what happens to the server afterwards is their business.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::account::Account;
+use crate::home::{Description, Home};
+use crate::process::{THROWN_AWAY, end_child};
+use crate::{ServerError, settings};
+
+/// The superuser and the database that initdb makes.
+pub(crate) const SUPERUSER: &str = "postgres";
+/// How long initdb may take; it takes 1 to 3 s.
+const INITDB_LIMIT: Duration = Duration::from_secs(180);
+/// How long a server may take to accept connections; recovery after a crash may need some time.
+const START_LIMIT: Duration = Duration::from_secs(60);
+const KNOCK_LIMIT: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(10);
+/// How often another port is tried when somebody took the one that was free a moment ago.
+const PORT_ATTEMPTS: u32 = 10;
+/// How much of a log is shown, at most.
+const LOG_TAIL_BYTES: u64 = 8 * 1024;
+const LOG_TAIL_LINES: usize = 12;
+const INITIAL_MEGABYTES: u64 = 60;
+
+/// What the log says, and what to do about it.
+const HINTS: [(&str, &str); 7] = [
+    (
+        "could not create semaphores",
+        ": the system has too few semaphores; lower max_connections with a setting",
+    ),
+    (
+        "could not map anonymous shared memory",
+        ": it asked for more memory than there is; lower shared_buffers or max_connections with a setting",
+    ),
+    (
+        "could not create shared memory segment",
+        ": it asked for more shared memory than the system allows; lower shared_buffers or max_connections with a setting",
+    ),
+    (
+        "could not resize shared memory segment",
+        ": /dev/shm is too small; lower shared_buffers with a setting",
+    ),
+    ("unrecognized configuration parameter", ": this version has no such setting"),
+    ("invalid value for parameter", ": a setting has a value that is not allowed"),
+    ("Address already in use", ": the port is taken; ask for another or for none"),
+];
+
+/// Makes the data directory of a home, owned by the server's user.
+pub(crate) fn initdb(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
+    let data = home.data();
+    fs::create_dir(&data).map_err(ServerError::io("create the directory", &data))?;
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).map_err(ServerError::io("close", &data))?;
+    account.give(&data)?;
+    check_reach(home, about, account)?;
+    let mut command = account.command(&about.bin_dir.join("initdb"), &home.directory);
+    command
+        .args(["--auth=trust", "--encoding=UTF8", "--locale=C", "-N", "-U", SUPERUSER, "-D"])
+        .arg(&data)
+        .stdin(Stdio::null());
+    let failed = |reason: String, hint: &str| {
+        if home_is_full(&reason) {
+            return disk_full(home);
+        }
+        let (version, hint) = (about.version.clone(), hint.to_owned());
+        ServerError::InitdbFailed { version, reason, hint }
+    };
+    let status = run(with_log(&mut command, &home.log())?, INITDB_LIMIT);
+    match status {
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(status)) => {
+            let log = tail(&home.log());
+            let hint = hint(&log).unwrap_or_default();
+            Err(failed(if log.is_empty() { status.to_string() } else { log }, hint))
+        }
+        Ok(None) => Err(failed(format!("it did not finish within {} s", INITDB_LIMIT.as_secs()), "")),
+        Err(error) => Err(failed(error.to_string(), "")),
+    }
+}
+
+/// The server's user must get at the programs and at the data; PostgreSQL's own words for it help nobody.
+fn check_reach(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
+    let programs =
+        "keep the programs in a directory open to everybody (PGMETER_CACHE_DIR says where the cache is)";
+    let state = "set PGMETER_STATE_DIR to a directory elsewhere";
+    for (path, way_out) in [(&about.bin_dir, programs), (&home.directory, state)] {
+        if let Some(barrier) = account.barrier(path) {
+            let user = account.name.clone();
+            return Err(ServerError::OutOfReach { user, path: path.clone(), barrier, way_out });
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a program to end; `None` if it does not within the limit, and is killed.
+fn run(command: &mut Command, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let mut child = command.spawn()?;
+    let since = Instant::now();
+    while since.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+fn with_log<'a>(command: &'a mut Command, log: &Path) -> Result<&'a mut Command, ServerError> {
+    let failure = || ServerError::io("open", log);
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(log)
+        .map_err(ServerError::io("open", log))?;
+    let second = file.try_clone().map_err(failure())?;
+    Ok(command.stdout(file).stderr(second))
+}
+
+/// Writes the configuration file, which first takes in what initdb found out about the system.
+fn configure(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
+    let path = home.configuration();
+    let from_initdb = home.data().join("postgresql.conf").display().to_string().replace('\'', "''");
+    let text = format!("include '{from_initdb}'\n{}", settings::lines(&about.settings));
+    fs::write(&path, text).map_err(ServerError::io("write", &path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(ServerError::io("close", &path))?;
+    account.give(&path)
+}
+
+/// Starts the server as a child of this process and waits until it accepts connections. The port is the one among
+/// the settings, else that of the last start if it is free, else any free one; it is noted in the description.
+pub(crate) fn launch(home: &Home, about: &mut Description, account: &Account) -> Result<Child, ServerError> {
+    let fixed = settings::fixed_port(&about.settings)?;
+    check_reach(home, about, account)?;
+    configure(home, about, account)?;
+    let log = home.log();
+    for attempt in 1.. {
+        about.port = match fixed {
+            Some(port) => port,
+            None => free_port(about.port)?,
+        };
+        // What is in the log of earlier starts is not the reason for this one's failure.
+        let from = fs::metadata(&log).map_or(0, |about| about.len());
+        let mut child = spawn(home, about, account)?;
+        match await_connections(&mut child, about) {
+            Ok(()) => return Ok(child),
+            Err(wait) => {
+                end_child(&mut child, &home.data(), &THROWN_AWAY);
+                let log = tail_from(&log, from);
+                if fixed.is_none() && attempt < PORT_ATTEMPTS && log.contains("Address already in use") {
+                    continue;
+                }
+                return Err(why_not(home, about, wait, log));
+            }
+        }
+    }
+    unreachable!("attempts are counted")
+}
+
+fn spawn(home: &Home, about: &Description, account: &Account) -> Result<Child, ServerError> {
+    let mut command = account.command(&about.bin_dir.join("postgres"), &home.directory);
+    command
+        .arg("-D")
+        .arg(home.data())
+        .arg("-k")
+        .arg(&about.socket_directory)
+        .args(["-p", &about.port.to_string()])
+        .arg("-c")
+        .arg(format!("config_file={}", home.configuration().display()))
+        .stdin(Stdio::null())
+        // Ctrl-C at the terminal is for this process, which stops the server in its own time.
+        .process_group(0);
+    let path = about.bin_dir.join("postgres");
+    with_log(&mut command, &home.log())?.spawn().map_err(ServerError::io("run", &path))
+}
+
+/// Knocks as a client does: a server that has not finished starting opens the door too, but only to say so.
+fn accepts(socket: &Path) -> bool {
+    let knock = || -> io::Result<u8> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(KNOCK_LIMIT))?;
+        let parameters = format!("user\0{SUPERUSER}\0database\0{SUPERUSER}\0\0");
+        let length = u32::try_from(8 + parameters.len()).unwrap_or(0);
+        stream.write_all(&length.to_be_bytes())?;
+        stream.write_all(&196_608_u32.to_be_bytes())?;
+        stream.write_all(parameters.as_bytes())?;
+        let mut answer = [0];
+        stream.read_exact(&mut answer)?;
+        Ok(answer[0])
+    };
+    knock().is_ok_and(|kind| kind == b'R')
+}
+
+/// Why a server that was started does not accept connections.
+enum Wait {
+    Ended,
+    TooLong,
+}
+
+fn await_connections(child: &mut Child, about: &Description) -> Result<(), Wait> {
+    let socket = about.socket_directory.join(format!(".s.PGSQL.{}", about.port));
+    let since = Instant::now();
+    while since.elapsed() < START_LIMIT {
+        if child.try_wait().map_or(true, |status| status.is_some()) {
+            return Err(Wait::Ended);
+        }
+        if accepts(&socket) {
+            return Ok(());
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(Wait::TooLong)
+}
+
+fn why_not(home: &Home, about: &Description, wait: Wait, log: String) -> ServerError {
+    let version = about.version.clone();
+    match wait {
+        Wait::TooLong => ServerError::StartTooSlow { version, seconds: START_LIMIT.as_secs(), log },
+        Wait::Ended if home_is_full(&log) => disk_full(home),
+        Wait::Ended => {
+            let hint = hint(&log).unwrap_or_default().to_owned();
+            ServerError::StartFailed { version, hint, log }
+        }
+    }
+}
+
+/// Too few semaphores are reported as "No space left on device" as well.
+fn home_is_full(log: &str) -> bool {
+    log.contains("No space left on device") && !log.contains("semaphores") && !log.contains("shared memory")
+}
+
+fn disk_full(home: &Home) -> ServerError {
+    ServerError::DiskFull {
+        path: home.directory.clone(),
+        purpose: "the files of a new server",
+        megabytes: INITIAL_MEGABYTES,
+        variable: "PGMETER_STATE_DIR",
+    }
+}
+
+fn hint(log: &str) -> Option<&'static str> {
+    HINTS.iter().find(|(said, _)| log.contains(said)).map(|&(_, hint)| hint)
+}
+
+/// A port nobody listens on: the preferred one, or one that the system picks. Somebody may take it before the server
+/// does; then another is tried.
+fn free_port(preferred: u16) -> Result<u16, ServerError> {
+    let listen = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    let listener = if preferred == 0 { listen(0) } else { listen(preferred).or_else(|_| listen(0)) };
+    let port = listener.and_then(|listener| listener.local_addr()).map(|address| address.port());
+    port.map_err(ServerError::io("find a free port on", Path::new("127.0.0.1")))
+}
+
+/// The last lines of a log.
+pub(crate) fn tail(log: &Path) -> String {
+    tail_from(log, 0)
+}
+
+fn tail_from(log: &Path, from: u64) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let start = from.max(file.metadata()?.len().saturating_sub(LOG_TAIL_BYTES));
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        file.take(LOG_TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n")
+}
+
+/// How to connect over the Unix socket.
+pub(crate) fn conninfo(about: &Description) -> String {
+    let host = about.socket_directory.display().to_string();
+    format!("host={} port={} user={SUPERUSER} dbname={SUPERUSER}", quoted(&host), about.port)
+}
+
+/// How to connect over TCP from this machine.
+pub(crate) fn conninfo_tcp(about: &Description) -> String {
+    format!("host=127.0.0.1 port={} user={SUPERUSER} dbname={SUPERUSER}", about.port)
+}
+
+/// As libpq reads values.
+fn quoted(value: &str) -> String {
+    if value.contains([' ', '\'', '\\']) {
+        format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
+    } else {
+        value.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_lines_of_a_log_are_shown_and_only_the_new_ones() {
+        let base = tempfile::tempdir().unwrap();
+        let log = base.path().join("log");
+        assert_eq!(tail(&log), "");
+        let old: String = (0..1000).map(|line| format!("old line {line}\n")).collect();
+        fs::write(&log, &old).unwrap();
+        assert_eq!(tail(&log).lines().count(), LOG_TAIL_LINES);
+        assert!(tail(&log).ends_with("old line 999"));
+        let from = old.len() as u64;
+        fs::write(&log, [old.as_bytes(), b"\nnew\n\xff\n"].concat()).unwrap();
+        assert!(tail_from(&log, from).starts_with("new\n"));
+    }
+
+    #[test]
+    fn a_connection_string_is_quoted_as_libpq_reads_it() {
+        assert_eq!(quoted("/var/lib/x"), "/var/lib/x");
+        assert_eq!(quoted(r"/it's a\b"), r"'/it\'s a\\b'");
+    }
+
+    #[test]
+    fn a_taken_port_is_exchanged_for_a_free_one() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let other = free_port(port).unwrap();
+        assert!(other != port && other != 0);
+    }
+
+    #[test]
+    fn too_few_semaphores_are_not_taken_for_a_full_disk() {
+        let log = "FATAL:  could not create semaphores: No space left on device";
+        assert!(!home_is_full(log));
+        assert!(hint(log).unwrap().contains("max_connections"));
+        assert!(home_is_full("FATAL:  could not write to file \"x\": No space left on device"));
+        assert_eq!(hint("nothing we know"), None);
+    }
+}

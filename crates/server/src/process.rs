@@ -1,0 +1,257 @@
+//! A server's processes as the operating system shows them: which postmaster belongs to a data directory, and how
+//! it is made to end. A process id alone is never trusted, because it may long belong to somebody else: a process
+//! is ours if it is a `postgres` whose working directory is the data directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::ServerError;
+use crate::home::Home;
+
+/// How often an ending process is looked at.
+const ENDING_PAUSE: Duration = Duration::from_millis(10);
+
+/// A signal and how long it may take to work before the next is sent.
+pub(crate) struct Step {
+    signal: Signal,
+    limit: Duration,
+}
+
+/// For a server whose data stay: "fast" with its checkpoint, then "immediate", which the next start recovers from,
+/// then the end of the postmaster, whose children notice.
+pub(crate) const ORDERLY: [Step; 3] = [
+    Step { signal: Signal::INT, limit: Duration::from_secs(60) },
+    Step { signal: Signal::QUIT, limit: Duration::from_secs(10) },
+    Step { signal: Signal::KILL, limit: Duration::from_secs(10) },
+];
+
+/// For a server whose data are removed: nobody should wait for a checkpoint of what is thrown away.
+pub(crate) const THROWN_AWAY: [Step; 2] = [
+    Step { signal: Signal::QUIT, limit: Duration::from_secs(10) },
+    Step { signal: Signal::KILL, limit: Duration::from_secs(10) },
+];
+
+/// Sends one signal after the other until the process has ended; false if it has not after all of them.
+fn end(steps: &[Step], data: &Path, send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> bool) -> bool {
+    let segment = shared_memory(data);
+    for step in steps {
+        if ended() {
+            return true;
+        }
+        send(step.signal);
+        let since = Instant::now();
+        while since.elapsed() < step.limit {
+            if ended() {
+                if step.signal == Signal::KILL {
+                    free(segment);
+                }
+                return true;
+            }
+            std::thread::sleep(ENDING_PAUSE);
+        }
+    }
+    ended()
+}
+
+/// Makes a child of this process end. Until it has been waited for, its number is nobody else's.
+pub(crate) fn end_child(child: &mut Child, data: &Path, steps: &[Step]) -> bool {
+    let pid = Pid::from_child(child);
+    let mut send = |signal| {
+        // Fails when it has ended, which is what was wanted.
+        let _ = kill_process(pid, signal);
+    };
+    end(steps, data, &mut send, &mut || !matches!(child.try_wait(), Ok(None)))
+}
+
+/// The postmaster of a data directory, of whatever process it is a child.
+#[derive(Debug)]
+pub(crate) struct Postmaster {
+    pub(crate) pid: Pid,
+    data: PathBuf,
+    handle: Handle,
+}
+
+impl Postmaster {
+    /// The postmaster that `postmaster.pid` names, if it is one and runs.
+    pub(crate) fn of(data: &Path) -> Option<Postmaster> {
+        let data = data.canonicalize().ok()?;
+        let first = fs::read_to_string(data.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok();
+        // A single-user server, as initdb runs it, writes its number with a minus sign.
+        let pid = Pid::from_raw(first.filter(|&pid: &i32| pid > 0)?)?;
+        // Opened before the process is examined: if it ends in between, signals reach nobody.
+        let handle = Handle::open(pid)?;
+        let postmaster = Postmaster { pid, data, handle };
+        postmaster.runs().then_some(postmaster)
+    }
+
+    pub(crate) fn runs(&self) -> bool {
+        belongs_to(self.pid, &self.data)
+    }
+
+    /// For when it has not.
+    pub(crate) fn will_not_end(&self, home: &Home) -> ServerError {
+        let (name, directory) = (home.name.clone(), home.directory.clone());
+        ServerError::WillNotEnd { name, pid: self.pid.as_raw_nonzero().get(), directory }
+    }
+
+    /// Makes it end, step by step; false if it does not.
+    pub(crate) fn end(&self, steps: &[Step]) -> bool {
+        end(steps, &self.data, &mut |signal| self.handle.send(signal), &mut || !self.runs())
+    }
+}
+
+/// Ends whatever still runs in a data directory that is about to be removed: a server that was just starting, or
+/// the children of a postmaster that was killed.
+pub(crate) fn end_stragglers(data: &Path) {
+    let Ok(data) = data.canonicalize() else { return };
+    for pid in all_processes() {
+        if let Some(handle) = Handle::open(pid)
+            && belongs_to(pid, &data)
+        {
+            handle.send(Signal::KILL);
+        }
+    }
+}
+
+/// The System V segment that a postmaster leaves when it is killed: the second number of the seventh line.
+fn shared_memory(data: &Path) -> Option<String> {
+    let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
+    let id = text.lines().nth(6)?.split_whitespace().nth(1)?;
+    id.chars().all(|c| c.is_ascii_digit()).then(|| id.to_owned())
+}
+
+/// It is some bytes, but they would stay until the machine is started anew; not worth an error.
+fn free(segment: Option<String>) {
+    if let Some(id) = segment {
+        let quiet = Command::new("ipcrm").args(["-m", &id]).stdin(Stdio::null()).output();
+        drop(quiet);
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+    /// A process that cannot be mistaken for a later one with the same number.
+    #[derive(Debug)]
+    pub(super) struct Handle(OwnedFd);
+
+    impl Handle {
+        pub(super) fn open(pid: Pid) -> Option<Handle> {
+            pidfd_open(pid, PidfdFlags::empty()).ok().map(Handle)
+        }
+
+        pub(super) fn send(&self, signal: Signal) {
+            // Fails when the process has ended, which is what was wanted.
+            let _ = pidfd_send_signal(&self.0, signal);
+        }
+    }
+
+    /// A process that has ended but that its parent has not asked about has no directory any more.
+    pub(super) fn belongs_to(pid: Pid, data: &Path) -> bool {
+        let process = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
+        let program = fs::read_link(process.join("exe")).unwrap_or_default();
+        let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // An upgrade may have replaced the file while it runs.
+        let postgres = name.strip_suffix(" (deleted)").unwrap_or(name) == "postgres";
+        postgres && fs::read_link(process.join("cwd")).is_ok_and(|directory| directory == data)
+    }
+
+    pub(super) fn all_processes() -> Vec<Pid> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).collect()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::path::Path;
+    use std::process::Command;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    /// Elsewhere a process has only its number.
+    #[derive(Debug)]
+    pub(super) struct Handle(Pid);
+
+    impl Handle {
+        pub(super) fn open(pid: Pid) -> Option<Handle> {
+            Some(Handle(pid))
+        }
+
+        pub(super) fn send(&self, signal: Signal) {
+            let _ = kill_process(self.0, signal);
+        }
+    }
+
+    /// By the command line that we gave it.
+    pub(super) fn belongs_to(pid: Pid, data: &Path) -> bool {
+        let number = pid.as_raw_nonzero().to_string();
+        let output = Command::new("ps").args(["-o", "command=", "-p", &number]).output();
+        output.is_ok_and(|output| {
+            let command = String::from_utf8_lossy(&output.stdout).into_owned();
+            command.contains("postgres") && command.contains(&format!("-D {}", data.display()))
+        })
+    }
+
+    pub(super) fn all_processes() -> Vec<Pid> {
+        Vec::new()
+    }
+}
+
+use system::{Handle, all_processes, belongs_to};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data_with(pid_file: &str) -> tempfile::TempDir {
+        let data = tempfile::tempdir().unwrap();
+        fs::write(data.path().join("postmaster.pid"), pid_file).unwrap();
+        data
+    }
+
+    #[test]
+    fn a_process_id_that_belongs_to_somebody_else_now_is_no_postmaster() {
+        // This process runs, but it is no postgres and its working directory is another.
+        let own = format!("{}\n/data\n", std::process::id());
+        for text in [own.as_str(), "", "x\n", "-5\n", "0\n", "2147483647\n", "99999999999999\n"] {
+            let data = data_with(text);
+            assert!(Postmaster::of(data.path()).is_none(), "{text}");
+            end_stragglers(data.path());
+        }
+        assert!(Postmaster::of(Path::new("/nowhere")).is_none());
+    }
+
+    #[test]
+    fn signals_escalate_until_the_process_has_ended() {
+        let quick = |signal| Step { signal, limit: Duration::from_millis(30) };
+        let steps = [quick(Signal::INT), quick(Signal::QUIT), quick(Signal::KILL)];
+        let sent = std::cell::RefCell::new(Vec::new());
+        let deaf_until = |last| {
+            sent.borrow_mut().clear();
+            end(&steps, Path::new("/nowhere"), &mut |signal| sent.borrow_mut().push(signal), &mut || {
+                sent.borrow().last() == Some(&last)
+            })
+        };
+        assert!(deaf_until(Signal::QUIT));
+        assert_eq!(*sent.borrow(), [Signal::INT, Signal::QUIT]);
+        assert!(!deaf_until(Signal::HUP));
+        assert_eq!(*sent.borrow(), [Signal::INT, Signal::QUIT, Signal::KILL]);
+    }
+
+    #[test]
+    fn the_shared_memory_of_a_server_is_in_the_seventh_line() {
+        let text = "71\n/data\n1700000000\n5432\n/socket\n127.0.0.1\n  5432001    294912\nready   \n";
+        assert_eq!(shared_memory(data_with(text).path()), Some("294912".to_owned()));
+        assert_eq!(shared_memory(data_with("71\n\n\n\n\n\n 1 -a\n").path()), None);
+    }
+}

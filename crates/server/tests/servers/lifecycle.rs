@@ -1,0 +1,125 @@
+//! From start to end in good order: what a server is given, where it can be reached, and that nothing is left.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use pgmeter_server::named;
+
+use crate::harness::{Owner, Place, eventually, exists, listens, runs, small, socket, user_of};
+
+const BOTH: [&str; 2] = ["18", "9.6"];
+
+#[test]
+fn a_server_is_reached_by_socket_and_tcp_until_it_is_dropped_and_leaves_nothing() {
+    for wanted in BOTH {
+        let place = Place::new();
+        let mut server = place.start(wanted);
+        let (pid, port, socket) = (server.pid().unwrap(), server.port(), socket(&server));
+        assert!(server.is_running() && runs(pid));
+        UnixStream::connect(&socket).unwrap();
+        assert!(listens(port));
+        assert!(server.conninfo().contains(&format!("port={port} user=postgres")));
+        assert!(server.conninfo_tcp().starts_with("host=127.0.0.1 "));
+        drop(server);
+        assert!(!runs(pid) && !listens(port) && !exists(&socket));
+        assert!(place.homes().is_empty(), "{wanted}: {:?}", place.homes());
+    }
+}
+
+#[test]
+fn stopping_twice_and_removing_twice_are_no_errors() {
+    let place = Place::new();
+    let mut server = place.start("18");
+    let pid = server.pid().unwrap();
+    server.stop().unwrap();
+    server.stop().unwrap();
+    assert!(!runs(pid) && exists(&server.directory().join("data")));
+    server.stop_and_remove().unwrap();
+    server.stop_and_remove().unwrap();
+    assert!(!exists(server.directory()));
+}
+
+#[test]
+fn two_servers_that_start_at_once_do_not_collide() {
+    let place = Place::new();
+    let (one, two) = std::thread::scope(|scope| {
+        let start = || place.start("18");
+        let (one, two) = (scope.spawn(start), scope.spawn(start));
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    assert_ne!(one.port(), two.port());
+    assert_ne!(one.name(), two.name());
+    assert_eq!(place.homes().len(), 2);
+}
+
+#[test]
+fn a_server_never_runs_as_root() {
+    let place = Place::new();
+    let server = place.start("18");
+    assert_ne!(user_of(server.pid().unwrap()), 0);
+}
+
+#[test]
+fn an_ordinary_user_needs_nothing_but_a_directory_of_its_own() {
+    for wanted in BOTH {
+        let place = Place::new();
+        let mut owner = Owner::start_unprivileged(&place, wanted);
+        assert!(runs(owner.postmaster) && listens(owner.port));
+        assert_ne!(user_of(owner.postmaster), 0);
+        owner.end();
+        assert!(!runs(owner.postmaster) && place.homes().is_empty());
+    }
+}
+
+#[test]
+fn settings_are_passed_on_and_ours_stay_where_nothing_else_is_said() {
+    let place = Place::new();
+    let server =
+        place.try_start("18", &small(&[("work_mem", "5MB"), ("cluster_name", r"it's a \ test")])).unwrap();
+    let value = |name| {
+        server.settings().iter().find(|setting| setting.name == name).map(|found| found.value.as_str())
+    };
+    assert_eq!(value("work_mem"), Some("5MB"));
+    assert_eq!(value("shared_buffers"), Some("16MB"));
+    assert_eq!(value("checkpoint_timeout"), Some("15min"));
+    let configuration = fs::read_to_string(server.directory().join("pgmeter.conf")).unwrap();
+    assert!(configuration.contains(r"cluster_name = 'it''s a \\ test'"), "{configuration}");
+}
+
+#[test]
+fn a_path_too_long_for_a_socket_is_no_obstacle() {
+    let mut place = Place::new();
+    place.locations.state_dir = place.base.path().join("long".repeat(20)).join("longer".repeat(10));
+    let server = place.start("18");
+    let sockets = server.socket_directory().to_owned();
+    assert!(sockets.starts_with("/tmp/") && UnixStream::connect(socket(&server)).is_ok());
+    drop(server);
+    assert!(!exists(&sockets));
+}
+
+#[test]
+fn a_kept_server_outlives_its_owner_and_is_stopped_by_name() {
+    let place = Place::new();
+    let status = place.start("18").keep().unwrap();
+    let pid = status.pid.unwrap();
+    assert!(!status.temporary && runs(pid) && listens(status.port));
+    assert_eq!(named::list(&place.locations).unwrap().len(), 1);
+    assert_eq!(named::stop(&status.name, &place.locations).unwrap().pid, None);
+    eventually("the server ends", || !runs(pid));
+    assert!(exists(&status.data_dir));
+    named::remove(&status.name, &place.locations).unwrap();
+    assert!(place.homes().is_empty());
+}
+
+#[test]
+fn a_server_that_died_by_itself_is_removed_all_the_same() {
+    let place = Place::new();
+    let mut server = place.start("18");
+    let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    eventually("the postmaster is seen to be gone", || !server.is_running());
+    assert!(exists(Path::new(&server.directory().join("data"))));
+    drop(server);
+    assert!(place.homes().is_empty());
+}

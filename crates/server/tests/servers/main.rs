@@ -1,0 +1,8 @@
+//! Real servers, started and stopped for real: the newest and the oldest major version that can be fetched.
+//! Needs the network once, to fill the cache; a test that cannot have its server fails and says why.
+
+mod bad_luck;
+mod harness;
+mod lifecycle;
+mod named;
+mod orphans;
