@@ -2,11 +2,18 @@
 //!
 //! Pure: it returns strings, and `cli` decides where they go. What is stored does not depend on it.
 //!
-//! In reading order: [`text`] makes the summary of a run, [`live_line`] the progress.
+//! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
+//! [`live_line`] the progress; `figures` says how numbers are written, `prose` how words are.
+
+mod text;
+
+mod latency_table;
 
 mod live;
 
-mod text;
+mod figures;
+
+mod prose;
 
 pub use live::{LiveSample, Phase, live_line};
 pub use text::{TextStyle, text};

@@ -1,6 +1,11 @@
-//! The line per second while a run goes on. Nothing of it is stored; made from the newest interval.
+//! The line per second while a run goes on. Nothing of it is stored; `cli` makes it from the newest
+//! interval. Lines under each other have their columns under each other.
 
 use std::time::Duration;
+
+use results::Latency;
+
+use crate::figures::{count, latency, rate, untied};
 
 /// What one line tells: the newest second of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,12 +17,12 @@ pub struct LiveSample {
     /// Succeeded transactions per second.
     pub tps: f64,
     /// Response times; `None` if none succeeded.
-    pub response_us: Option<results::Latency>,
+    pub response_us: Option<Latency>,
     /// Failed transactions.
     pub failed: u64,
     /// Transactions that were skipped because they would have been too late.
     pub skipped: u64,
-    /// Mean time between scheduled and started; `None` without a rate.
+    /// Mean time between scheduled and started; `None` without a rate. Not shown for the warm-up.
     pub lag_us: Option<f64>,
 }
 
@@ -30,7 +35,29 @@ pub enum Phase {
     Measuring,
 }
 
-/// One line, without line end.
+/// One line, without line end; at most 80 characters unless thousands failed.
 pub fn live_line(sample: &LiveSample) -> String {
-    format!("{:.0} s  {:.0} tps", sample.elapsed.as_secs_f64(), sample.tps)
+    const NOTHING: &str = "-   ";
+    let LiveSample { elapsed, phase, tps, response_us, failed, skipped, lag_us } = sample;
+    let figure =
+        |of: fn(&Latency) -> f64| response_us.as_ref().map_or(NOTHING.to_owned(), |us| latency(of(us)));
+    let mut line = format!(
+        "{:>3.0} s {:>7} tps  mean {:>7}  p50 {:>7}  p99 {:>7}",
+        elapsed.as_secs_f64(),
+        rate(*tps),
+        figure(|us| us.mean),
+        figure(|us| us.p50),
+        figure(|us| us.p99),
+    );
+    if let (Phase::Measuring, Some(lag_us)) = (phase, lag_us) {
+        line += &format!("  lag {:>7}", latency(*lag_us));
+    }
+    line += &format!("  {} failed", count(*failed));
+    if *skipped > 0 {
+        line += &format!(", {} skipped", count(*skipped));
+    }
+    if *phase == Phase::WarmUp {
+        line += "  warm-up";
+    }
+    untied(&line)
 }

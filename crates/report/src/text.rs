@@ -1,6 +1,14 @@
-//! The summary of one run as terminal text that fits one screen.
+//! The summary of one run as terminal text that fits one screen: what ran, how fast, how long it took,
+//! what it cost, and what to know before believing it. Called by `cli` after each run and for stored ones.
 
-use results::Record;
+use results::{Latency, Limit, Plan, Record, Script, Status, Summary};
+
+use crate::figures::{
+    TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, measured_seconds, percent, rate,
+    untied,
+};
+use crate::latency_table::{Row, ScriptFigures, latency_table};
+use crate::prose::{Emphasis, emphasise, enumerate, harmless, wrap};
 
 /// How text may look.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -11,8 +19,256 @@ pub struct TextStyle {
     pub width: usize,
 }
 
+/// Blanks before everything below the title.
+const INDENT: usize = 2;
+
+/// Where the values of labelled lines begin.
+const VALUE_COLUMN: usize = 16;
+
 /// The summary of a run, several lines, the last with its line end.
 pub fn text(record: &Record, style: &TextStyle) -> String {
-    let _ = style;
-    format!("{} tps\n", record.summary.tps)
+    let mut out = status_lines(record, style);
+    out += &title(record, style);
+    out += &indented(&load(record), style);
+    out.push('\n');
+    for (label, value) in labelled(record, style) {
+        out += &labelled_line(label, &value, style);
+    }
+    out.push('\n');
+    out += &latencies(record, style);
+    out += &warnings(record, style);
+    untied(&out)
+}
+
+/// Nothing for a complete run; otherwise the first thing that is read.
+fn status_lines(record: &Record, style: &TextStyle) -> String {
+    let Record { status, plan, summary, .. } = record;
+    let measured = summary.duration_s > 0.0;
+    let when = match plan.limit {
+        _ if !measured => "before anything was measured".to_owned(),
+        Limit::Duration(asked_s) => {
+            format!("after {} of {}", measured_seconds(summary.duration_s), asked_seconds(asked_s))
+        }
+        Limit::TransactionsPerClient(_) => format!("after {}", measured_seconds(summary.duration_s)),
+    };
+    let figures = if measured { " The figures are of that part only." } else { "" };
+    let what = match status {
+        Status::Complete => return String::new(),
+        Status::Interrupted => format!("INTERRUPTED {when}.{figures}"),
+        Status::Failed { reason } => {
+            format!("FAILED {when}: {}{figures}", sentence(&harmless(reason.as_str())))
+        }
+    };
+    format!("{}\n\n", emphasise(&wrap(&what, 0, 0, style.width), Emphasis::Alarm, style))
+}
+
+/// With a full stop at its end, whether or not it came with one.
+fn sentence(text: &str) -> String {
+    let ended = text.ends_with(['.', '!', '?']);
+    format!("{text}{}", if ended { "" } else { "." })
+}
+
+/// `tpcb-like on PostgreSQL 18.1`
+fn title(record: &Record, style: &TextStyle) -> String {
+    let scripts = &record.plan.scripts;
+    let weighted = scripts.windows(2).any(|pair| pair[0].weight != pair[1].weight);
+    let name = |script: &Script| match weighted {
+        true => format!("{} (weight {})", harmless(&script.name), script.weight),
+        false => harmless(&script.name),
+    };
+    let mut title = enumerate(&scripts.iter().map(name).collect::<Vec<_>>());
+    if let Some(server) = &record.environment.server {
+        title += &format!(" on PostgreSQL {}", harmless(&server.version));
+    }
+    format!("{}\n", emphasise(&wrap(&title, 0, INDENT, style.width), Emphasis::Strong, style))
+}
+
+/// `8 clients on 2 workers, simple protocol, 10.0 s after 2 s of warm-up`
+fn load(record: &Record) -> String {
+    let Record { plan: Plan { clients, workers, protocol, limit, warmup_s, .. }, summary, .. } = record;
+    let mut load = format!(
+        "{} on {}, {} protocol, ",
+        counted(u64::from(*clients), "client", "clients"),
+        counted(u64::from(*workers), "worker", "workers"),
+        protocol.name()
+    );
+    if let Limit::TransactionsPerClient(transactions) = limit {
+        load += &format!("{} per client, ", counted(*transactions, "transaction", "transactions"));
+    }
+    if summary.duration_s == 0.0 {
+        return load + "nothing measured";
+    }
+    load += &measured_seconds(summary.duration_s);
+    if *warmup_s > 0.0 {
+        load += &format!(" after {} of warm-up", asked_seconds(*warmup_s));
+    }
+    load
+}
+
+/// The lines that have a label, in order.
+fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
+    let Record { plan, summary, .. } = record;
+    let mut throughput = emphasise(&format!("{}{TIE}tps", rate(summary.tps)), Emphasis::Strong, style);
+    if let Some(rate_tps) = plan.rate_tps {
+        throughput += &format!(" of {} scheduled", as_asked(rate_tps));
+    }
+    let mut lines = vec![("throughput", throughput), ("transactions", transactions(summary, style))];
+    lines.extend(late(plan, summary).map(|late| ("late", late)));
+    lines.extend(retried(summary).map(|retried| ("retried", retried)));
+    lines.extend(client_cpu(plan, summary).map(|cpu| ("client CPU", cpu)));
+    lines
+}
+
+/// `12,345 succeeded, 3 failed (0.02 %: 2 serialization, 1 deadlock), 5 unfinished`
+fn transactions(summary: &Summary, style: &TextStyle) -> String {
+    let counts = &summary.counts;
+    let mut failed = format!("{}{TIE}failed", count(counts.failed));
+    if counts.failed > 0 {
+        let failures = &counts.failures;
+        let kinds = [
+            (failures.serialization, "serialization"),
+            (failures.deadlock, "deadlock"),
+            (failures.other, "other"),
+        ];
+        let kinds: Vec<String> = kinds
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, kind)| format!("{}{TIE}{kind}", count(*number)))
+            .collect();
+        let share = percent(counts.failed as f64, counts.scheduled as f64);
+        failed = emphasise(&format!("{failed} ({share}: {})", kinds.join(", ")), Emphasis::Alarm, style);
+    }
+    let mut parts = vec![format!("{}{TIE}succeeded", count(counts.succeeded)), failed];
+    if counts.skipped > 0 {
+        let share = percent(counts.skipped as f64, counts.scheduled as f64);
+        parts.push(format!("{} skipped as too late to start ({share})", count(counts.skipped)));
+    }
+    if counts.unfinished > 0 {
+        parts.push(format!("{} unfinished at the end", count(counts.unfinished)));
+    }
+    parts.join(", ")
+}
+
+/// `34 took longer than 10 ms (0.23 %)`, if there was such a limit.
+fn late(plan: &Plan, summary: &Summary) -> Option<String> {
+    let limit = asked_latency(plan.latency_limit_us?);
+    let counts = &summary.counts;
+    let share = percent(counts.late as f64, counts.succeeded as f64);
+    Some(format!("{} took longer than {limit} ({share})", count(counts.late)))
+}
+
+/// `12 transactions, 15 times in all`, if any were.
+fn retried(summary: &Summary) -> Option<String> {
+    let counts = &summary.counts;
+    let transactions = counted(counts.retried, "transaction", "transactions");
+    let retries = counted(counts.retries, "time", "times");
+    (counts.retried > 0).then(|| format!("{transactions}, {retries} in all"))
+}
+
+/// `12.3 µs per transaction, 4 % of its workers' time`: near 100 % it was the client that was measured.
+fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
+    let per_transaction_us = summary.client_cpu_us_per_transaction?;
+    let ran = summary.counts.scheduled.saturating_sub(summary.counts.skipped);
+    let busy_us = per_transaction_us * ran as f64;
+    let workers_us = summary.duration_s * 1e6 * f64::from(plan.workers);
+    let whose = if plan.workers == 1 { "its worker's" } else { "its workers'" };
+    let share = percent(busy_us, workers_us);
+    Some(format!("{} per transaction, {share} of {whose} time", latency(per_transaction_us)))
+}
+
+/// The table; response times, with service times beside them where they are something else.
+fn latencies(record: &Record, style: &TextStyle) -> String {
+    let Record { plan, summary, .. } = record;
+    if summary.counts.succeeded == 0 {
+        return indented("No transaction succeeded, so there is no latency to show.", style);
+    }
+    let both = plan.rate_tps.is_some() || summary.response_us != summary.service_us;
+    let mut out = match (plan.scripts.len() > 1, both) {
+        (false, false) => latency_table("latency", &[row("response", summary.response_us)], INDENT, style),
+        (false, true) => {
+            let rows = [row("response", summary.response_us), row("service", summary.service_us)];
+            latency_table("latency", &rows, INDENT, style)
+        }
+        (true, false) => per_script(Kind::Response, summary, style),
+        (true, true) => {
+            let response = per_script(Kind::Response, summary, style);
+            response + "\n" + &per_script(Kind::Service, summary, style)
+        }
+    };
+    if both {
+        out.push('\n');
+        out +=
+            &indented("Response counts from when a transaction was due, service from when it began.", style);
+    }
+    out
+}
+
+fn row(label: &str, latency: Option<Latency>) -> Row {
+    Row { label: label.to_owned(), latency, script: None }
+}
+
+/// The latencies of all and of each script, of either kind; what is no latency stands beside the first.
+fn per_script(kind: Kind, summary: &Summary, style: &TextStyle) -> String {
+    let figures = |tps: f64, failed: u64| kind.comes_first().then_some(ScriptFigures { tps, failed });
+    let all = Row {
+        label: "all scripts".to_owned(),
+        latency: kind.of(summary.response_us, summary.service_us),
+        script: figures(summary.tps, summary.counts.failed),
+    };
+    let each = summary.scripts.iter().map(|script| Row {
+        label: harmless(&script.name),
+        latency: kind.of(script.response_us, script.service_us),
+        script: figures(script.tps, script.counts.failed),
+    });
+    let rows: Vec<Row> = std::iter::once(all).chain(each).collect();
+    latency_table(kind.name(), &rows, INDENT, style)
+}
+
+/// Which latency a table shows.
+#[derive(Copy, Clone)]
+enum Kind {
+    Response,
+    Service,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Response => "response",
+            Kind::Service => "service",
+        }
+    }
+
+    fn comes_first(self) -> bool {
+        matches!(self, Kind::Response)
+    }
+
+    fn of(self, response: Option<Latency>, service: Option<Latency>) -> Option<Latency> {
+        match self {
+            Kind::Response => response,
+            Kind::Service => service,
+        }
+    }
+}
+
+fn warnings(record: &Record, style: &TextStyle) -> String {
+    const LABEL: &str = "warning: ";
+    let line = |warning: &results::SafeText| {
+        let label = emphasise(LABEL, Emphasis::Caution, style);
+        let indent = INDENT + LABEL.len();
+        let words = wrap(&harmless(warning.as_str()), indent, indent, style.width);
+        format!("{}{label}{words}\n", " ".repeat(INDENT))
+    };
+    let lines: String = record.warnings.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+fn labelled_line(label: &str, value: &str, style: &TextStyle) -> String {
+    let column = INDENT + VALUE_COLUMN;
+    let label = emphasise(&format!("{label:<VALUE_COLUMN$}"), Emphasis::Quiet, style);
+    format!("{}{label}{}\n", " ".repeat(INDENT), wrap(value, column, column, style.width))
+}
+
+fn indented(text: &str, style: &TextStyle) -> String {
+    format!("{}{}\n", " ".repeat(INDENT), wrap(text, INDENT, INDENT, style.width))
 }

@@ -1,0 +1,214 @@
+//! How numbers are written: so many digits as mean something, thousands apart, and a unit.
+//! The only place that turns microseconds into other units. Used by everything that shows a figure.
+
+/// Digits that a single figure is given: histograms and runs are no more exact than that.
+const SIGNIFICANT_DIGITS: usize = 3;
+
+/// Rates are compared with each other to the per mille, so they get one more.
+const RATE_DIGITS: usize = 4;
+
+/// The most digits after the point that a table shows.
+const DECIMALS_MAX: usize = 3;
+
+/// A blank at which no line is broken, between a number and its unit. What is shown has ordinary ones
+/// instead, so that it can be searched: see [`untied`].
+pub(crate) const TIE: char = '\u{a0}';
+
+/// The text as it is shown.
+pub(crate) fn untied(text: &str) -> String {
+    text.replace(TIE, " ")
+}
+
+/// What latencies are shown in.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+const UNITS: [Unit; 3] = [Unit::Microseconds, Unit::Milliseconds, Unit::Seconds];
+
+impl Unit {
+    /// The unit in which a typical value has one to three digits before the point.
+    pub(crate) fn for_typical(us: f64) -> Unit {
+        let small_enough = |unit: &Unit| magnitude(unit.of(us), SIGNIFICANT_DIGITS) < 3;
+        UNITS.into_iter().find(small_enough).unwrap_or(Unit::Seconds)
+    }
+
+    /// So many microseconds in this unit.
+    pub(crate) fn of(self, us: f64) -> f64 {
+        match self {
+            Unit::Microseconds => us,
+            Unit::Milliseconds => us / 1e3,
+            Unit::Seconds => us / 1e6,
+        }
+    }
+
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Unit::Microseconds => "µs",
+            Unit::Milliseconds => "ms",
+            Unit::Seconds => "s",
+        }
+    }
+}
+
+/// The power of ten of the first digit, once the value is rounded to so many significant digits: 2 for
+/// 123, but 3 for 999.6 in three digits. Zero for what has no digits.
+fn magnitude(value: f64, significant: usize) -> i32 {
+    let scientific = format!("{value:.*e}", significant.saturating_sub(1));
+    scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
+}
+
+/// Digits after the point that give a value so many significant ones, within what a table shows. Large
+/// values and zero have none.
+pub(crate) fn decimals_for(value: f64, significant: usize) -> usize {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    let after_first = i32::try_from(significant).map_or(0, |digits| digits - 1);
+    usize::try_from(after_first - magnitude(value, significant)).unwrap_or(0).min(DECIMALS_MAX)
+}
+
+/// Digits after the point for a table whose smallest typical value is this one.
+pub(crate) fn decimals_of_table(smallest_typical: f64) -> usize {
+    decimals_for(smallest_typical, SIGNIFICANT_DIGITS)
+}
+
+/// Digits after the point for rates of which this one is the smallest.
+pub(crate) fn decimals_of_rates(smallest: f64) -> usize {
+    decimals_for(smallest, RATE_DIGITS)
+}
+
+/// With so many digits after the point, and thousands apart: `12,345.6`.
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+    let plain = format!("{value:.decimals$}");
+    let whole_len = plain.find('.').unwrap_or(plain.len());
+    let mut out = String::with_capacity(plain.len() + plain.len() / 3);
+    for (at, character) in plain.char_indices() {
+        let before_point = at < whole_len && character.is_ascii_digit();
+        if before_point && !out.is_empty() && !out.ends_with('-') && (whole_len - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// A number of things: `12,345`.
+pub(crate) fn count(number: u64) -> String {
+    fixed(number as f64, 0)
+}
+
+/// A number of things by name: `1 client`, `8 clients`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{}{TIE}{}", count(number), if number == 1 { one } else { many })
+}
+
+/// A rate: four digits, or all before the point.
+pub(crate) fn rate(per_second: f64) -> String {
+    fixed(per_second, decimals_for(per_second, RATE_DIGITS))
+}
+
+/// A latency on its own, with its unit: `6.48 ms`.
+pub(crate) fn latency(us: f64) -> String {
+    let unit = Unit::for_typical(us);
+    let value = unit.of(us);
+    format!("{}{TIE}{}", fixed(value, decimals_for(value, SIGNIFICANT_DIGITS)), unit.symbol())
+}
+
+/// A latency that someone asked for: `10 ms`.
+pub(crate) fn asked_latency(us: f64) -> String {
+    let unit = Unit::for_typical(us);
+    format!("{}{TIE}{}", as_asked(unit.of(us)), unit.symbol())
+}
+
+/// A measured time in seconds: `10.0 s`.
+pub(crate) fn measured_seconds(seconds: f64) -> String {
+    format!("{}{TIE}s", fixed(seconds, usize::from(seconds < 100.0)))
+}
+
+/// A time that someone asked for, as they would write it: `2 s`, `0.5 s`.
+pub(crate) fn asked_seconds(seconds: f64) -> String {
+    format!("{}{TIE}s", as_asked(seconds))
+}
+
+/// A number that someone asked for, as they would write it: `1,500`, `0.25`.
+pub(crate) fn as_asked(number: f64) -> String {
+    fixed(number, DECIMALS_MAX).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A share of a whole: `12 %`, `0.24 %`; what rounds to nothing but is something is `< 0.01 %`.
+pub(crate) fn percent(part: f64, whole: f64) -> String {
+    let percent = if whole > 0.0 { part / whole * 100.0 } else { 0.0 };
+    if percent > 0.0 && percent < 0.01 {
+        return format!("<{TIE}0.01{TIE}%");
+    }
+    format!("{}{TIE}%", fixed(percent, decimals_for(percent, 2).min(2)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (number, shown) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(count(number), shown);
+        }
+        assert_eq!(fixed(-1234.5, 1), "-1,234.5");
+        assert_eq!(fixed(-123.0, 0), "-123");
+        assert_eq!(fixed(f64::INFINITY, 2), "inf");
+        assert_eq!(fixed(f64::NAN, 2), "NaN");
+    }
+
+    #[test]
+    fn a_latency_has_three_digits_and_the_unit_that_suits_it() {
+        for (us, shown) in [
+            (0.0, "0 µs"),
+            (0.512, "0.512 µs"),
+            (8.127, "8.13 µs"),
+            (9.996, "10.0 µs"),
+            (61.23, "61.2 µs"),
+            (999.4, "999 µs"),
+            (999.6, "1.00 ms"),
+            (6_482.0, "6.48 ms"),
+            (13_400.0, "13.4 ms"),
+            (999_500.0, "1.00 s"),
+            (59_940_000.0, "59.9 s"),
+            (3_600_000_000.0, "3,600 s"),
+        ] {
+            assert_eq!(untied(&latency(us)), shown);
+        }
+    }
+
+    #[test]
+    fn a_rate_has_four_digits_or_all_before_the_point() {
+        for (tps, shown) in
+            [(0.0, "0"), (1.23456, "1.235"), (98.765, "98.77"), (1_234.5, "1,234"), (123_456.7, "123,457")]
+        {
+            assert_eq!(rate(tps), shown);
+        }
+    }
+
+    #[test]
+    fn numbers_that_were_asked_for_look_as_they_were_typed() {
+        assert_eq!(untied(&asked_seconds(10.0)), "10 s");
+        assert_eq!(untied(&asked_seconds(0.5)), "0.5 s");
+        assert_eq!(as_asked(1_500.0), "1,500");
+        assert_eq!(as_asked(0.0), "0");
+        assert_eq!(untied(&asked_latency(10_000.0)), "10 ms");
+        assert_eq!(untied(&measured_seconds(10.0031)), "10.0 s");
+        assert_eq!(untied(&measured_seconds(600.4)), "600 s");
+    }
+
+    #[test]
+    fn a_share_that_is_not_nothing_does_not_look_like_nothing() {
+        assert_eq!(untied(&percent(0.0, 10.0)), "0 %");
+        assert_eq!(untied(&percent(1.0, 1e6)), "< 0.01 %");
+        assert_eq!(untied(&percent(24.0, 10_000.0)), "0.24 %");
+        assert_eq!(untied(&percent(1.0, 8.0)), "12 %");
+        assert_eq!(untied(&percent(1.0, 0.0)), "0 %");
+    }
+}

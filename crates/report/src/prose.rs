@@ -1,0 +1,122 @@
+//! How words are written: wrapped to the terminal, coloured if that is wanted, and harmless: text that
+//! comes from servers and files may not steer the terminal. Used by the summary.
+
+use crate::TextStyle;
+
+/// The emphasis that a piece of text may have; none of them carries meaning that the words do not.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Emphasis {
+    Strong,
+    Quiet,
+    Caution,
+    Alarm,
+}
+
+impl Emphasis {
+    /// "Select Graphic Rendition" of ECMA-48, §8.3.117: bold, faint, yellow, bold red.
+    fn rendition(self) -> &'static str {
+        match self {
+            Emphasis::Strong => "1",
+            Emphasis::Quiet => "2",
+            Emphasis::Caution => "33",
+            Emphasis::Alarm => "1;31",
+        }
+    }
+}
+
+/// The text with its emphasis, if colours may be used.
+pub(crate) fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> String {
+    if style.colour && !text.is_empty() {
+        format!("\x1b[{}m{text}\x1b[0m", emphasis.rendition())
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Text from outside on one line, without characters that steer a terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    let blank_controls: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    blank_controls.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most so many characters; what is cut off is marked by an ellipsis.
+pub(crate) fn cut(text: &str, characters_max: usize) -> String {
+    if text.chars().count() <= characters_max {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(characters_max.saturating_sub(1)).collect();
+    kept.trim_end().to_owned() + "…"
+}
+
+/// Lines of at most `width` characters, broken at blanks, of which the first follows `first_indent`
+/// characters and the others have `indent` blanks. A word that is longer than a line has its own.
+pub(crate) fn wrap(text: &str, first_indent: usize, indent: usize, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = first_indent;
+    let mut at_line_begin = true;
+    for word in text.split(' ') {
+        let length = shown_len(word);
+        if !at_line_begin && column + 1 + length > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if !at_line_begin {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+        at_line_begin = false;
+    }
+    out
+}
+
+/// Characters that take room on the screen: all but those of [`emphasise`].
+fn shown_len(word: &str) -> usize {
+    let mut pieces = word.split('\x1b');
+    let plain = pieces.next().map_or(0, |piece| piece.chars().count());
+    let after_rendition = |piece: &str| piece.split_once('m').map_or(0, |(_, shown)| shown.chars().count());
+    plain + pieces.map(after_rendition).sum::<usize>()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn enumerate(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_blanks_before_the_edge() {
+        assert_eq!(wrap("one two three", 0, 2, 8), "one two\n  three");
+        assert_eq!(wrap("one two three", 4, 4, 8), "one\n    two\n    three");
+        assert_eq!(wrap("unbreakable", 2, 2, 4), "unbreakable");
+        assert_eq!(wrap("", 0, 0, 0), "");
+    }
+
+    #[test]
+    fn colours_take_no_room_on_a_line() {
+        let style = TextStyle { colour: true, width: 80 };
+        let red = emphasise("one two", Emphasis::Alarm, &style);
+        assert_eq!(wrap(&format!("{red} three"), 0, 0, 13).matches('\n').count(), 0);
+        assert_eq!(wrap(&format!("{red} three"), 0, 0, 12).matches('\n').count(), 1);
+    }
+
+    #[test]
+    fn text_from_outside_cannot_steer_the_terminal() {
+        assert_eq!(harmless("a\x1b[2Jb\r\nc\tü"), "a [2Jb c ü");
+    }
+
+    #[test]
+    fn long_names_are_cut_with_a_mark() {
+        assert_eq!(cut("tpcb-like", 9), "tpcb-like");
+        assert_eq!(cut("tpcb-like", 6), "tpcb-…");
+        assert_eq!(cut("ünïcödé", 3), "ün…");
+    }
+}
