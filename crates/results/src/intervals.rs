@@ -12,7 +12,7 @@ use crate::Counts;
 /// A stretch of time, usually a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Where it begins, in seconds since the run began.
+    /// Where it begins, in seconds since the measured time began.
     pub start_s: f64,
     /// Where it ends.
     pub end_s: f64,
@@ -56,13 +56,14 @@ pub struct EncodedDistribution {
 }
 
 impl Interval {
-    /// An interval as it is stored.
-    pub fn of(interval: &stats::Interval) -> Interval {
+    /// An interval as it is stored, its times counted from `origin`, where measuring began.
+    pub fn of(interval: &stats::Interval, origin: Timestamp) -> Interval {
+        let since_origin = |time: Timestamp| time.since(origin).as_secs_f64();
         let mut counts = stats::Counts::default();
         interval.scripts.iter().for_each(|script| counts.merge(&script.counts));
         Interval {
-            start_s: seconds(interval.start),
-            end_s: seconds(interval.end),
+            start_s: since_origin(interval.start),
+            end_s: since_origin(interval.end),
             counts: Counts::of(&counts),
             scripts: interval.scripts.iter().map(IntervalScript::of).collect(),
         }
@@ -138,11 +139,6 @@ impl EncodedDistribution {
 }
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
-
-/// Exact to the nanosecond for the first 104 days of a run, where f64 holds all integers.
-fn seconds(time: Timestamp) -> f64 {
-    time.as_nanos() as f64 / NANOSECONDS_PER_SECOND
-}
 
 /// Saturates, as casts from f64 do: a negative or absurd time in a file becomes the nearest real one.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

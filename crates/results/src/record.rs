@@ -52,12 +52,12 @@ pub enum Status {
 }
 
 /// What the engine measured, as it comes out of it.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measured<'a> {
     /// The statistics of the run.
     pub summary: &'a stats::Summary,
-    /// The same over time, in order.
-    pub intervals: &'a [stats::Interval],
+    /// The same over time, in order; stored as they came, since a long run's would not fit in memory.
+    pub intervals: Vec<Interval>,
     /// User and system CPU time of the workers during the measured time.
     pub client_cpu: Option<Duration>,
     /// Time until all clients were connected.
@@ -71,7 +71,7 @@ impl Record {
         status: Status,
         plan: Plan,
         environment: Environment,
-        measured: &Measured<'_>,
+        measured: Measured<'_>,
     ) -> Record {
         let summary = Summary::of(measured.summary, &plan.scripts, measured.client_cpu);
         Record {
@@ -83,7 +83,7 @@ impl Record {
             environment,
             connection_time_s: measured.connection_time.map(|time| time.as_secs_f64()),
             summary,
-            intervals: measured.intervals.iter().map(Interval::of).collect(),
+            intervals: measured.intervals,
             warnings: Vec::new(),
         }
     }

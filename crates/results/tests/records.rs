@@ -94,12 +94,12 @@ fn record() -> Record {
     let summary = Summary::of(&intervals, Duration::from_secs(2));
     let measured = Measured {
         summary: &summary,
-        intervals: &intervals,
+        intervals: intervals.iter().map(|interval| Interval::of(interval, Timestamp::ZERO)).collect(),
         client_cpu: Some(Duration::from_micros(600)),
         connection_time: Some(Duration::from_millis(12)),
     };
     let started_at = UtcTime::from_unix_millis(1_795_262_581_250);
-    let mut record = Record::new(started_at, Status::Complete, plan(), environment(), &measured);
+    let mut record = Record::new(started_at, Status::Complete, plan(), environment(), measured);
     record.warnings.push("fsync is off".into());
     record
 }
@@ -171,7 +171,7 @@ fn service_times_are_left_out_where_they_are_the_response_times_and_come_back() 
         Sample { script: 0, scheduled: begun, started: begun, finished, tries: 1, ending: Ending::Succeeded };
     recorder.record(&sample);
     let interval = recorder.hand_over(begun, finished, stats::Interval::new(1));
-    let stored = Interval::of(&interval);
+    let stored = Interval::of(&interval, Timestamp::ZERO);
     assert_eq!(stored.scripts[0].service, None);
     assert_eq!(stored.to_stats(), Ok(interval));
 }
