@@ -1,3 +1,10 @@
-//! For tests only: the fake server in virtual time, throw-away clusters.
+//! For tests only: servers that are not PostgreSQL and one that is.
+//!
+//! [`session`] is what a server does with one client's bytes. [`fake`] runs sessions in virtual time, from a
+//! seed and with faults, as a driver for the engine; [`null`] runs them over real sockets and answers at
+//! once. [`cluster`] is a real PostgreSQL, thrown away after the test.
 
 pub mod cluster;
+pub mod fake;
+pub mod null;
+pub mod session;

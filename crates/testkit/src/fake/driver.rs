@@ -1,0 +1,310 @@
+//! The driver that carries bytes between the engine and the fake server's sessions, and the virtual clock.
+//! The clock advances in `wait`, to the next thing that is due or to the deadline, and by a tick for each
+//! look at it. As with sockets, an event means new bytes: what is left unread causes no second one.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use connect::Address;
+use engine::{Driver, Event, Receive};
+use script::Random;
+use stats::Timestamp;
+
+use super::line::{End, Line};
+use super::log::{Entry, Log};
+use super::timetable::Timetable;
+use super::{FakeServer, Pieces, Reach};
+use crate::session::{Fault, Manner, Moment, Received, Session, Step, Trouble};
+
+/// See the module.
+pub struct FakeDriver {
+    server: FakeServer,
+    manner: Manner,
+    now: Timestamp,
+    timetable: Timetable<Happening>,
+    /// By the worker's numbers.
+    lines: Vec<Option<Line>>,
+    events: VecDeque<Event>,
+    log: Log,
+    /// Connections begun, which also number them for the faults.
+    generations: u64,
+    /// Draws the seeds of the lines.
+    seeds: Random,
+}
+
+/// Something that will happen to a connection, unless that is gone by then.
+#[derive(Debug)]
+struct Happening {
+    connection: usize,
+    generation: u64,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Connected,
+    Refused(ErrorKind),
+    /// The client's bytes reach the server.
+    Reaches(Vec<u8>),
+    /// Something befalls the session.
+    Befalls(Trouble),
+    /// The server is done with an answer and sends it, then perhaps ends the connection.
+    Leaves(Vec<u8>, Option<End>),
+    /// The server's bytes reach the client.
+    Arrives(Vec<u8>),
+    Ends(End),
+}
+
+impl FakeDriver {
+    pub(super) fn new(server: FakeServer) -> Self {
+        Self {
+            manner: Manner::new(server.rows, server.password.clone()),
+            now: Timestamp::ZERO,
+            timetable: Timetable::new(),
+            lines: Vec::new(),
+            events: VecDeque::new(),
+            log: Log::default(),
+            generations: 0,
+            seeds: Random::from_seed(server.seed),
+            server,
+        }
+    }
+
+    /// What the server hears, for the test to keep.
+    pub fn log(&self) -> Log {
+        self.log.clone()
+    }
+
+    fn enter(&mut self, at: Timestamp, connection: usize, generation: u64, what: What) {
+        self.timetable.enter(at, Happening { connection, generation, what });
+    }
+
+    /// Everything that is due by `now`.
+    fn catch_up(&mut self) {
+        while let Some((at, happening)) = self.timetable.take_due(self.now) {
+            self.happen(at, happening);
+        }
+    }
+
+    fn happen(&mut self, at: Timestamp, happening: Happening) {
+        let Happening { connection, generation, what } = happening;
+        let Some(line) = self.lines.get_mut(connection).and_then(Option::as_mut) else { return };
+        if line.generation != generation {
+            return;
+        }
+        match what {
+            What::Connected => self.events.push_back(Event::Connected(connection)),
+            What::Refused(kind) => {
+                line.ended = Some(End::Broken(kind));
+                self.signal(connection);
+            }
+            What::Reaches(bytes) => self.reach(at, connection, &bytes),
+            What::Befalls(trouble) if line.server_open => {
+                let mut out = Vec::new();
+                let step = line.session.suffer(&trouble, &mut out);
+                // Work in progress comes to nothing if the session does.
+                self.leave(at, connection, out, end_of(step));
+            }
+            What::Leaves(bytes, end) if line.server_open => self.leave(at, connection, bytes, end),
+            What::Befalls(_) | What::Leaves(..) => {}
+            What::Arrives(bytes) => {
+                line.inbox.push_back(bytes);
+                self.signal(connection);
+            }
+            What::Ends(end) => {
+                line.ended = Some(end);
+                self.signal(connection);
+            }
+        }
+    }
+
+    /// Tells the worker, once.
+    fn signal(&mut self, connection: usize) {
+        if let Some(line) = self.lines[connection].as_mut()
+            && !std::mem::replace(&mut line.signalled, true)
+        {
+            self.events.push_back(Event::Readable(connection));
+        }
+    }
+
+    /// The client's bytes are at the server: the session answers, each answer in its time.
+    fn reach(&mut self, at: Timestamp, connection: usize, bytes: &[u8]) {
+        let Self { server, manner, lines, log, timetable, .. } = self;
+        let Some(line) = lines[connection].as_mut().filter(|line| line.server_open) else { return };
+        line.session.receive(bytes);
+        loop {
+            let mut answer = Vec::new();
+            let step = line.session.next(manner, &mut answer, &mut |request| {
+                log.add(Entry { at, connection, message: Received::from(request) });
+            });
+            if step == Step::Idle {
+                return;
+            }
+            let mut done = at.max(line.free_at);
+            if step != Step::Told {
+                done = done + server.service.draw(&mut line.random);
+            }
+            line.free_at = server.after_stalls(done);
+            let what = What::Leaves(answer, end_of(step));
+            timetable.enter(line.free_at, Happening { connection, generation: line.generation, what });
+        }
+    }
+
+    /// The server sends an answer off, in pieces, and perhaps closes.
+    fn leave(&mut self, at: Timestamp, connection: usize, bytes: Vec<u8>, end: Option<End>) {
+        let Self { server, lines, timetable, .. } = self;
+        let Some(line) = lines[connection].as_mut() else { return };
+        let generation = line.generation;
+        let mut arrival = line.last_arrival.max(at + server.network_delay);
+        for piece in pieces(server.pieces, bytes, &mut line.random) {
+            timetable.enter(arrival, Happening { connection, generation, what: What::Arrives(piece) });
+            line.last_arrival = arrival;
+            arrival = arrival + server.pieces.gap();
+        }
+        if let Some(end) = end {
+            line.server_open = false;
+            timetable.enter(arrival, Happening { connection, generation, what: What::Ends(end) });
+            line.last_arrival = arrival;
+        }
+    }
+
+    /// What is on its way to the client arrives now.
+    fn hurry(&mut self, connection: usize) {
+        let of_line = |happening: &Happening| {
+            happening.connection == connection && matches!(happening.what, What::Arrives(_) | What::Ends(_))
+        };
+        for (at, happening) in self.timetable.take_all(of_line) {
+            self.happen(at, happening);
+        }
+    }
+}
+
+impl Driver for FakeDriver {
+    fn now(&mut self) -> Timestamp {
+        self.now = self.now + self.server.tick;
+        self.now
+    }
+
+    fn cpu_time(&mut self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn connect(&mut self, connection: usize, _address: &Address) -> io::Result<()> {
+        match &mut self.server.reach {
+            Reach::Busy(times) if *times > 0 => {
+                *times -= 1;
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            Reach::RefusedAtOnce(kind) => return Err((*kind).into()),
+            _ => {}
+        }
+        let generation = self.generations;
+        self.generations += 1;
+        let troubles = Fault::of(&self.server.faults, usize::try_from(generation).unwrap_or(usize::MAX));
+        for (moment, trouble) in &troubles {
+            if let Moment::Time(at) = moment {
+                self.enter(*at, connection, generation, What::Befalls(trouble.clone()));
+            }
+        }
+        let process_id = u32::try_from(generation).unwrap_or(u32::MAX);
+        let random = Random::from_seed(self.seeds.next_u64());
+        let line = Line::new(generation, Session::new(process_id, troubles), random, self.now);
+        if self.lines.len() <= connection {
+            self.lines.resize_with(connection + 1, || None);
+        }
+        self.lines[connection] = Some(line);
+        let what = match self.server.reach {
+            Reach::RefusedLater(kind) => What::Refused(kind),
+            _ => What::Connected,
+        };
+        self.enter(self.now + self.server.network_delay, connection, generation, what);
+        Ok(())
+    }
+
+    /// Fails once the server has closed, as on a Unix socket; what it said before can then be read.
+    fn send(&mut self, connection: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let bytes = std::mem::take(bytes);
+        self.catch_up();
+        let Some(line) = self.lines.get(connection).and_then(Option::as_ref) else {
+            return Err(ErrorKind::NotConnected.into());
+        };
+        if !line.server_open {
+            self.hurry(connection);
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        let generation = line.generation;
+        self.enter(self.now + self.server.network_delay, connection, generation, What::Reaches(bytes));
+        Ok(())
+    }
+
+    fn receive(&mut self, connection: usize) -> Receive<'_> {
+        let Some(line) = self.lines.get_mut(connection).and_then(Option::as_mut) else {
+            return Receive::Empty;
+        };
+        if let Some(bytes) = line.inbox.pop_front() {
+            line.reading = bytes;
+            return Receive::Bytes(&line.reading);
+        }
+        match line.ended {
+            None => Receive::Empty,
+            Some(End::Closed) => Receive::Closed(None),
+            Some(End::Broken(kind)) => Receive::Closed(Some(kind.into())),
+        }
+    }
+
+    /// The server still hears what was sent before.
+    fn close(&mut self, connection: usize) {
+        let sent = |happening: &Happening| {
+            happening.connection == connection && matches!(happening.what, What::Reaches(_))
+        };
+        for (at, happening) in self.timetable.take_all(sent) {
+            self.happen(at, happening);
+        }
+        if let Some(line) = self.lines.get_mut(connection) {
+            *line = None;
+        }
+    }
+
+    fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
+        loop {
+            self.catch_up();
+            let next = self.timetable.next_at().filter(|at| self.events.is_empty() && *at <= deadline);
+            match next {
+                Some(at) => self.now = at,
+                None => break,
+            }
+        }
+        if self.events.is_empty() {
+            self.now = self.now.max(deadline);
+        }
+        if self.now.since(Timestamp::ZERO) > self.server.patience {
+            let sentence = "the run hangs: virtual time has passed the fake server's patience";
+            return Err(io::Error::new(ErrorKind::TimedOut, sentence));
+        }
+        Ok(self.now)
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        if let Event::Readable(connection) = event
+            && let Some(line) = self.lines.get_mut(connection).and_then(Option::as_mut)
+        {
+            line.signalled = false;
+        }
+        Some(event)
+    }
+}
+
+fn end_of(step: Step) -> Option<End> {
+    match step {
+        Step::Closed => Some(End::Closed),
+        Step::Reset => Some(End::Broken(ErrorKind::ConnectionReset)),
+        Step::Idle | Step::Told | Step::Answered => None,
+    }
+}
+
+/// The pieces of an answer; none if it is empty.
+fn pieces(how: Pieces, bytes: Vec<u8>, random: &mut Random) -> Vec<Vec<u8>> {
+    if bytes.is_empty() { Vec::new() } else { how.cut(bytes, random) }
+}

@@ -1,0 +1,51 @@
+//! How a server answers, the same for all its sessions: the rows it returns and the password it wants,
+//! made into messages once, so that a session only copies them.
+
+use super::reply;
+
+/// Settings that a server reports when a session begins.
+pub(super) const PARAMETERS: [(&str, &str); 5] = [
+    ("server_version", "18.0"),
+    ("server_encoding", "UTF8"),
+    ("client_encoding", "UTF8"),
+    ("standard_conforming_strings", "on"),
+    ("integer_datetimes", "on"),
+];
+
+/// The rows that every `SELECT` returns: one column of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// How many.
+    pub count: u32,
+    /// The length of each value, in bytes.
+    pub bytes: u32,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self { count: 1, bytes: 1 }
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    pub(super) password: Option<String>,
+    pub(super) row_description: Vec<u8>,
+    pub(super) rows_and_tag: Vec<u8>,
+}
+
+impl Manner {
+    /// A server that returns these rows and, if a password is given, asks for it in clear text.
+    pub fn new(rows: Rows, password: Option<String>) -> Self {
+        let mut row_description = Vec::new();
+        reply::row_description(&mut row_description);
+        let mut rows_and_tag = Vec::new();
+        let value = vec![b'1'; rows.bytes as usize];
+        for _ in 0..rows.count {
+            reply::data_row(&mut rows_and_tag, &value);
+        }
+        reply::command_complete(&mut rows_and_tag, format!("SELECT {}", rows.count).as_bytes());
+        Self { password, row_description, rows_and_tag }
+    }
+}

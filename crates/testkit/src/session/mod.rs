@@ -1,0 +1,474 @@
+//! What a PostgreSQL server does with one client's bytes, without a socket and without a clock: bytes in,
+//! answers out, one step at a time. It understands no SQL beyond the first words that begin and end
+//! transactions. The fake server runs it in virtual time, the null server over sockets.
+
+mod manner;
+pub mod reply;
+mod request;
+mod statement;
+mod trouble;
+
+use std::sync::Arc;
+
+pub use manner::{Manner, Rows};
+pub use request::{Parameters, Received, Request};
+use statement::{Kind, Prepared};
+pub use trouble::{Fault, Moment, Trouble};
+
+use request::Frame;
+
+/// What [`Session::next`] has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// All that was received is dealt with; nothing was appended.
+    Idle,
+    /// Something was appended that costs a server no work, as during start-up.
+    Told,
+    /// The whole answer to a statement, or to a series that ended in a Sync, was appended.
+    Answered,
+    /// The connection is to be closed once what was appended has been sent.
+    Closed,
+    /// The connection is to be broken without a good-bye.
+    Reset,
+}
+
+/// One client's session.
+#[derive(Debug)]
+pub struct Session {
+    process_id: u32,
+    phase: Phase,
+    input: Vec<u8>,
+    /// Bytes of `input` that are dealt with.
+    read: usize,
+    /// The answer in the making; a server sends nothing before a Sync or Flush.
+    answer: Vec<u8>,
+    transaction: Transaction,
+    /// An error has made the rest of the series worthless, up to the Sync.
+    skipping: bool,
+    statements: Vec<(Box<[u8]>, Arc<Prepared>)>,
+    portals: Vec<(Box<[u8]>, Arc<Prepared>)>,
+    troubles: Vec<(Moment, Trouble)>,
+    executed: u64,
+    parsed: u64,
+    /// The answer in the making is to be cut to so many bytes.
+    cut: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Greeting,
+    Password,
+    Ready,
+    /// Listens and never says anything again.
+    Mute,
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transaction {
+    Idle,
+    Open,
+    Failed,
+}
+
+/// Where a message leaves the session.
+enum Turn {
+    /// On to the next message.
+    GoOn,
+    Stop(Step),
+}
+
+impl Session {
+    /// A session before its first byte. `process_id` is what BackendKeyData shows; `troubles` are what
+    /// will befall it.
+    pub fn new(process_id: u32, troubles: Vec<(Moment, Trouble)>) -> Self {
+        Self {
+            process_id,
+            phase: Phase::Greeting,
+            input: Vec::new(),
+            read: 0,
+            answer: Vec::new(),
+            transaction: Transaction::Idle,
+            skipping: false,
+            statements: Vec::new(),
+            portals: Vec::new(),
+            troubles,
+            executed: 0,
+            parsed: 0,
+            cut: None,
+        }
+    }
+
+    /// Takes bytes of the client in; any split of them gives the same answers.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        if self.read == self.input.len() {
+            self.input.clear();
+            self.read = 0;
+        }
+        self.input.extend_from_slice(bytes);
+    }
+
+    /// Deals with what was received up to the next [`Step`], appends what the server says to `out`, and
+    /// tells `hear` each message as it is read. To be called until it says [`Step::Idle`], or that the
+    /// connection is over.
+    pub fn next(&mut self, manner: &Manner, out: &mut Vec<u8>, hear: &mut dyn FnMut(&Request<'_>)) -> Step {
+        // Taken out so that messages can be borrowed from it meanwhile.
+        let input = std::mem::take(&mut self.input);
+        let step = loop {
+            if self.phase == Phase::Over {
+                break Step::Idle;
+            }
+            let frame = match request::frame(&input[self.read..], self.phase == Phase::Greeting) {
+                Frame::Whole { request, length } => {
+                    self.read += length;
+                    request
+                }
+                Frame::Partial => break Step::Idle,
+                Frame::Broken(_) if self.phase == Phase::Mute => break Step::Idle,
+                Frame::Broken(reason) => break self.violation(reason),
+            };
+            hear(&self.resolve(frame));
+            if self.phase == Phase::Mute {
+                continue;
+            }
+            if let Turn::Stop(step) = self.message(frame, manner) {
+                break step;
+            }
+        };
+        self.input = input;
+        if matches!(step, Step::Closed | Step::Reset) {
+            self.phase = Phase::Over;
+        }
+        if step != Step::Idle {
+            out.append(&mut self.answer);
+        }
+        step
+    }
+
+    /// Something befalls the session between two messages of the client.
+    pub fn suffer(&mut self, trouble: &Trouble, out: &mut Vec<u8>) -> Step {
+        if self.phase == Phase::Over {
+            return Step::Idle;
+        }
+        let unsent = std::mem::take(&mut self.answer);
+        let step = match self.befall(trouble) {
+            Turn::Stop(step) => step,
+            Turn::GoOn => Step::Told,
+        };
+        if matches!(step, Step::Closed | Step::Reset) {
+            self.phase = Phase::Over;
+        }
+        out.append(&mut self.answer);
+        self.answer = unsent;
+        step
+    }
+
+    fn message(&mut self, request: Request<'_>, manner: &Manner) -> Turn {
+        match request {
+            Request::Terminate | Request::Cancel { .. } => Turn::Stop(Step::Closed),
+            Request::Encryption => {
+                self.answer.push(b'N');
+                Turn::Stop(Step::Told)
+            }
+            Request::StartUp(_) => self.start_up(manner),
+            Request::Password(password) if self.phase == Phase::Password => self.check(password, manner),
+            _ if self.phase != Phase::Ready => Turn::Stop(self.violation("a message before the log-in")),
+            Request::Password(_) => Turn::Stop(self.violation("a password that nobody asked for")),
+            Request::Query(sql) => self.query(sql, manner),
+            Request::Sync => self.sync(),
+            _ if self.skipping => Turn::GoOn,
+            Request::Parse { name, sql } => self.parse(name, sql),
+            Request::Bind { portal, statement, parameters } => self.bind(portal, statement, parameters),
+            Request::Describe { portal, name } => self.describe(portal, name, manner),
+            Request::Execute { portal, .. } => self.execute(portal, manner),
+            Request::Close { portal, name } => self.close(portal, name),
+            Request::Flush => Turn::Stop(Step::Told),
+        }
+    }
+
+    /// Puts the text of the statement into an Execute.
+    fn resolve<'a>(&'a self, request: Request<'a>) -> Request<'a> {
+        match request {
+            Request::Execute { portal, .. } => {
+                let sql = find(&self.portals, portal).map_or(&b""[..], |prepared| &prepared.text);
+                Request::Execute { portal, sql }
+            }
+            other => other,
+        }
+    }
+
+    fn start_up(&mut self, manner: &Manner) -> Turn {
+        if let Some(trouble) = self.take_trouble(&Moment::StartUp)
+            && let Turn::Stop(step) = self.befall(&trouble)
+        {
+            return Turn::Stop(step);
+        }
+        if manner.password.is_some() {
+            reply::authentication(&mut self.answer, reply::CLEARTEXT_PASSWORD);
+            self.phase = Phase::Password;
+        } else {
+            self.welcome();
+        }
+        Turn::Stop(Step::Told)
+    }
+
+    fn check(&mut self, password: &[u8], manner: &Manner) -> Turn {
+        if manner.password.as_deref().is_some_and(|expected| expected.as_bytes() == password) {
+            self.welcome();
+            return Turn::Stop(Step::Told);
+        }
+        reply::error(&mut self.answer, "FATAL", "28P01", "password authentication failed");
+        Turn::Stop(Step::Closed)
+    }
+
+    fn welcome(&mut self) {
+        reply::authentication(&mut self.answer, reply::AUTHENTICATION_OK);
+        for (name, value) in manner::PARAMETERS {
+            reply::parameter_status(&mut self.answer, name, value);
+        }
+        reply::backend_key_data(&mut self.answer, self.process_id, !self.process_id);
+        reply::ready_for_query(&mut self.answer, b'I');
+        self.phase = Phase::Ready;
+    }
+
+    fn query(&mut self, sql: &[u8], manner: &Manner) -> Turn {
+        self.skipping = false;
+        if let Some(stop) = self.befall_statement() {
+            if let Turn::Stop(step) = stop {
+                return Turn::Stop(step);
+            }
+            return self.ready();
+        }
+        let mut any = false;
+        for text in statement::split(sql) {
+            let prepared = Prepared::of(text);
+            if prepared.kind == Kind::Empty {
+                continue;
+            }
+            any = true;
+            if prepared.kind == Kind::Select && self.transaction != Transaction::Failed {
+                self.answer.extend_from_slice(&manner.row_description);
+            }
+            if !self.run(&prepared, manner) {
+                break;
+            }
+        }
+        if !any {
+            reply::empty_query_response(&mut self.answer);
+        }
+        self.ready()
+    }
+
+    fn parse(&mut self, name: &[u8], sql: &[u8]) -> Turn {
+        let number = self.parsed;
+        self.parsed += 1;
+        if let Some(trouble) = self.take_trouble(&Moment::Parse(number))
+            && let Turn::Stop(step) = self.befall(&trouble)
+        {
+            return Turn::Stop(step);
+        }
+        if self.skipping {
+            return Turn::GoOn;
+        }
+        if !name.is_empty() && find(&self.statements, name).is_some() {
+            let name = String::from_utf8_lossy(name);
+            return self.error("42P05", &format!("prepared statement \"{name}\" already exists"));
+        }
+        put(&mut self.statements, name, Arc::new(Prepared::of(sql)));
+        reply::parse_complete(&mut self.answer);
+        Turn::GoOn
+    }
+
+    fn bind(&mut self, portal: &[u8], name: &[u8], parameters: Parameters<'_>) -> Turn {
+        let Some(prepared) = find(&self.statements, name).cloned() else {
+            let name = String::from_utf8_lossy(name);
+            return self.error("26000", &format!("prepared statement \"{name}\" does not exist"));
+        };
+        let supplied = parameters.len();
+        if supplied != prepared.parameters {
+            let (name, required) = (String::from_utf8_lossy(name), prepared.parameters);
+            let message = format!(
+                "bind message supplies {supplied} parameters, but prepared statement \"{name}\" requires {required}"
+            );
+            return self.error("08P01", &message);
+        }
+        put(&mut self.portals, portal, prepared);
+        reply::bind_complete(&mut self.answer);
+        Turn::GoOn
+    }
+
+    fn describe(&mut self, portal: bool, name: &[u8], manner: &Manner) -> Turn {
+        let among = if portal { &self.portals } else { &self.statements };
+        let Some(prepared) = find(among, name).cloned() else {
+            let (kind, name) = (if portal { "portal" } else { "statement" }, String::from_utf8_lossy(name));
+            return self.error("26000", &format!("{kind} \"{name}\" does not exist"));
+        };
+        if !portal {
+            reply::parameter_description(&mut self.answer, prepared.parameters);
+        }
+        if prepared.kind == Kind::Select {
+            self.answer.extend_from_slice(&manner.row_description);
+        } else {
+            reply::no_data(&mut self.answer);
+        }
+        Turn::GoOn
+    }
+
+    fn execute(&mut self, portal: &[u8], manner: &Manner) -> Turn {
+        if let Some(turn) = self.befall_statement() {
+            return turn;
+        }
+        let Some(prepared) = find(&self.portals, portal).cloned() else {
+            let name = String::from_utf8_lossy(portal);
+            return self.error("34000", &format!("portal \"{name}\" does not exist"));
+        };
+        if prepared.kind == Kind::Empty {
+            reply::empty_query_response(&mut self.answer);
+        } else {
+            self.skipping = !self.run(&prepared, manner);
+        }
+        Turn::GoOn
+    }
+
+    fn close(&mut self, portal: bool, name: &[u8]) -> Turn {
+        let among = if portal { &mut self.portals } else { &mut self.statements };
+        among.retain(|(known, _)| **known != *name);
+        reply::close_complete(&mut self.answer);
+        Turn::GoOn
+    }
+
+    fn sync(&mut self) -> Turn {
+        self.skipping = false;
+        if self.transaction == Transaction::Idle {
+            self.portals.clear();
+        }
+        self.ready()
+    }
+
+    /// Runs a statement that is not empty; false if it failed.
+    fn run(&mut self, prepared: &Prepared, manner: &Manner) -> bool {
+        let failed = self.transaction == Transaction::Failed;
+        if failed && !matches!(prepared.kind, Kind::Commit | Kind::Rollback) {
+            let message = "current transaction is aborted, commands ignored until end of transaction block";
+            reply::error(&mut self.answer, "ERROR", "25P02", message);
+            return false;
+        }
+        match prepared.kind {
+            Kind::Begin => self.transaction = Transaction::Open,
+            Kind::Commit | Kind::Rollback => self.transaction = Transaction::Idle,
+            _ => {}
+        }
+        let out = &mut self.answer;
+        match prepared.kind {
+            Kind::Empty => {}
+            Kind::Begin => reply::command_complete(out, b"BEGIN"),
+            Kind::Commit if !failed => reply::command_complete(out, b"COMMIT"),
+            Kind::Commit | Kind::Rollback => reply::command_complete(out, b"ROLLBACK"),
+            Kind::Select => out.extend_from_slice(&manner.rows_and_tag),
+            Kind::Insert => reply::command_complete(out, b"INSERT 0 1"),
+            Kind::Update => reply::command_complete(out, b"UPDATE 1"),
+            Kind::Delete => reply::command_complete(out, b"DELETE 1"),
+            Kind::Other => {
+                let tag = statement::first_word(&prepared.text).to_ascii_uppercase();
+                reply::command_complete(out, &tag);
+            }
+        }
+        true
+    }
+
+    /// Ends an answer with ReadyForQuery.
+    fn ready(&mut self) -> Turn {
+        let status = match self.transaction {
+            Transaction::Idle => b'I',
+            Transaction::Open => b'T',
+            Transaction::Failed => b'E',
+        };
+        reply::ready_for_query(&mut self.answer, status);
+        if let Some(keep) = self.cut.take() {
+            self.answer.truncate(keep);
+            return Turn::Stop(Step::Closed);
+        }
+        Turn::Stop(Step::Answered)
+    }
+
+    /// An error that fails the transaction and, in a series, all up to the Sync.
+    fn error(&mut self, sqlstate: &str, message: &str) -> Turn {
+        reply::error(&mut self.answer, "ERROR", sqlstate, message);
+        if self.transaction == Transaction::Open {
+            self.transaction = Transaction::Failed;
+        }
+        self.skipping = true;
+        Turn::GoOn
+    }
+
+    /// The client does not keep to the protocol.
+    fn violation(&mut self, reason: &str) -> Step {
+        reply::error(&mut self.answer, "FATAL", "08P01", reason);
+        Step::Closed
+    }
+
+    /// The trouble that awaits the statement that begins now. `None`: it is to be run.
+    fn befall_statement(&mut self) -> Option<Turn> {
+        let number = self.executed;
+        self.executed += 1;
+        let trouble = self.take_trouble(&Moment::Statement(number))?;
+        match self.befall(&trouble) {
+            Turn::GoOn if self.skipping => Some(Turn::GoOn),
+            Turn::GoOn => None,
+            stop => Some(stop),
+        }
+    }
+
+    fn take_trouble(&mut self, moment: &Moment) -> Option<Trouble> {
+        if self.troubles.is_empty() {
+            return None;
+        }
+        let found = self.troubles.iter().position(|(at, _)| at == moment)?;
+        Some(self.troubles.swap_remove(found).1)
+    }
+
+    fn befall(&mut self, trouble: &Trouble) -> Turn {
+        match trouble {
+            Trouble::Error { sqlstate, message } => return self.error(sqlstate, message),
+            Trouble::Fatal { sqlstate, message } => {
+                reply::error(&mut self.answer, "FATAL", sqlstate, message);
+                return Turn::Stop(Step::Closed);
+            }
+            Trouble::Close | Trouble::Reset => {
+                self.answer.clear();
+                let reset = *trouble == Trouble::Reset;
+                return Turn::Stop(if reset { Step::Reset } else { Step::Closed });
+            }
+            Trouble::Truncate(keep) => {
+                self.cut = Some(*keep);
+                return Turn::GoOn;
+            }
+            Trouble::Say(messages) => {
+                self.answer.extend_from_slice(messages);
+                return Turn::GoOn;
+            }
+            Trouble::Rubbish(bytes) => {
+                self.answer.clear();
+                self.answer.extend_from_slice(bytes);
+            }
+            Trouble::CopyIn => reply::copy_in_response(&mut self.answer),
+            Trouble::AskFor(method) => reply::authentication(&mut self.answer, *method),
+            Trouble::Silence => self.answer.clear(),
+        }
+        self.phase = Phase::Mute;
+        Turn::Stop(Step::Answered)
+    }
+}
+
+/// A statement or portal by name; the last one is usually the one.
+fn find<'a>(among: &'a [(Box<[u8]>, Arc<Prepared>)], name: &[u8]) -> Option<&'a Arc<Prepared>> {
+    among.iter().rev().find(|(known, _)| **known == *name).map(|(_, prepared)| prepared)
+}
+
+/// Adds a statement or portal, or puts it in the place of the one of that name.
+fn put(among: &mut Vec<(Box<[u8]>, Arc<Prepared>)>, name: &[u8], prepared: Arc<Prepared>) {
+    match among.iter_mut().find(|(known, _)| **known == *name) {
+        Some(place) => place.1 = prepared,
+        None => among.push((name.into(), prepared)),
+    }
+}

@@ -1,0 +1,151 @@
+//! What a server says: each function appends one whole message. The counterpart of `wire::frontend`,
+//! written apart from `wire::backend` so that a mistake of the decoder is not repeated here.
+//!
+//! Layouts: PostgreSQL manual, "Frontend/Backend Protocol", section "Message Formats".
+
+/// The method of an Authentication message that says: you are in.
+pub const AUTHENTICATION_OK: u32 = 0;
+/// The method that asks for the password as it is.
+pub const CLEARTEXT_PASSWORD: u32 = 3;
+/// The method that asks for GSSAPI.
+pub const GSSAPI: u32 = 7;
+/// The type of text values.
+const TEXT_OID: u32 = 25;
+
+/// One message: type byte, length, and what `body` appends.
+pub fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(&[tag, 0, 0, 0, 0]);
+    let start = out.len() - 4;
+    body(out);
+    let length = u32::try_from(out.len() - start).expect("a test's message is shorter than 4 GiB");
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Authentication, of a method without data of its own.
+pub fn authentication(out: &mut Vec<u8>, method: u32) {
+    message(out, b'R', |out| out.extend_from_slice(&method.to_be_bytes()));
+}
+
+/// ParameterStatus.
+pub fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
+    message(out, b'S', |out| {
+        text(out, name.as_bytes());
+        text(out, value.as_bytes());
+    });
+}
+
+/// BackendKeyData, with a key of four bytes.
+pub fn backend_key_data(out: &mut Vec<u8>, process_id: u32, secret_key: u32) {
+    message(out, b'K', |out| {
+        out.extend_from_slice(&process_id.to_be_bytes());
+        out.extend_from_slice(&secret_key.to_be_bytes());
+    });
+}
+
+/// ReadyForQuery; the status is `I`, `T` or `E`.
+pub fn ready_for_query(out: &mut Vec<u8>, status: u8) {
+    out.extend_from_slice(&[b'Z', 0, 0, 0, 5, status]);
+}
+
+/// CommandComplete.
+pub fn command_complete(out: &mut Vec<u8>, tag: &[u8]) {
+    message(out, b'C', |out| text(out, tag));
+}
+
+/// EmptyQueryResponse.
+pub fn empty_query_response(out: &mut Vec<u8>) {
+    message(out, b'I', |_| {});
+}
+
+/// ErrorResponse.
+pub fn error(out: &mut Vec<u8>, severity: &str, sqlstate: &str, sentence: &str) {
+    message(out, b'E', |out| report(out, severity, sqlstate, sentence));
+}
+
+/// NoticeResponse.
+pub fn notice(out: &mut Vec<u8>, severity: &str, sqlstate: &str, sentence: &str) {
+    message(out, b'N', |out| report(out, severity, sqlstate, sentence));
+}
+
+/// NotificationResponse.
+pub fn notification(out: &mut Vec<u8>, process_id: u32, channel: &str, payload: &str) {
+    message(out, b'A', |out| {
+        out.extend_from_slice(&process_id.to_be_bytes());
+        text(out, channel.as_bytes());
+        text(out, payload.as_bytes());
+    });
+}
+
+/// RowDescription of one column of text.
+pub fn row_description(out: &mut Vec<u8>) {
+    message(out, b'T', |out| {
+        out.extend_from_slice(&1_u16.to_be_bytes());
+        text(out, b"?column?");
+        out.extend_from_slice(&0_u32.to_be_bytes());
+        out.extend_from_slice(&0_u16.to_be_bytes());
+        out.extend_from_slice(&TEXT_OID.to_be_bytes());
+        out.extend_from_slice(&(-1_i16).to_be_bytes());
+        out.extend_from_slice(&(-1_i32).to_be_bytes());
+        out.extend_from_slice(&0_u16.to_be_bytes());
+    });
+}
+
+/// DataRow of one column.
+pub fn data_row(out: &mut Vec<u8>, value: &[u8]) {
+    message(out, b'D', |out| {
+        out.extend_from_slice(&1_u16.to_be_bytes());
+        let length = u32::try_from(value.len()).expect("a test's value is shorter than 4 GiB");
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(value);
+    });
+}
+
+/// ParseComplete.
+pub fn parse_complete(out: &mut Vec<u8>) {
+    message(out, b'1', |_| {});
+}
+
+/// BindComplete.
+pub fn bind_complete(out: &mut Vec<u8>) {
+    message(out, b'2', |_| {});
+}
+
+/// CloseComplete.
+pub fn close_complete(out: &mut Vec<u8>) {
+    message(out, b'3', |_| {});
+}
+
+/// NoData.
+pub fn no_data(out: &mut Vec<u8>) {
+    message(out, b'n', |_| {});
+}
+
+/// ParameterDescription: so many parameters of text.
+pub fn parameter_description(out: &mut Vec<u8>, parameters: usize) {
+    message(out, b't', |out| {
+        let count = u16::try_from(parameters).expect("a statement has at most 65,535 parameters");
+        out.extend_from_slice(&count.to_be_bytes());
+        for _ in 0..parameters {
+            out.extend_from_slice(&TEXT_OID.to_be_bytes());
+        }
+    });
+}
+
+/// CopyInResponse: text format, one column.
+pub fn copy_in_response(out: &mut Vec<u8>) {
+    message(out, b'G', |out| out.extend_from_slice(&[0, 0, 1, 0, 0]));
+}
+
+/// The fields that every error and notice has.
+fn report(out: &mut Vec<u8>, severity: &str, sqlstate: &str, sentence: &str) {
+    for (letter, value) in [(b'S', severity), (b'V', severity), (b'C', sqlstate), (b'M', sentence)] {
+        out.push(letter);
+        text(out, value.as_bytes());
+    }
+    out.push(0);
+}
+
+fn text(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(bytes);
+    out.push(0);
+}

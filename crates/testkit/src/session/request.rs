@@ -1,0 +1,314 @@
+//! What a client says: one message at a time out of a stream of bytes, borrowed, or owned for a log.
+//! Strict, because it is there to find mistakes of the sender. Read by the session.
+//!
+//! Layouts: PostgreSQL manual, "Frontend/Backend Protocol", section "Message Formats".
+
+use wire::frontend::PROTOCOL_VERSION;
+
+/// A message of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// The names and values, each ended by a zero byte.
+    StartUp(&'a [u8]),
+    /// On a connection of its own.
+    Cancel {
+        /// Whose command.
+        process_id: u32,
+        /// The proof that one may.
+        secret_key: &'a [u8],
+    },
+    /// SSLRequest or GSSENCRequest.
+    Encryption,
+    /// Clear text, or whatever else the answer to an Authentication message is.
+    Password(&'a [u8]),
+    /// Simple protocol.
+    Query(&'a [u8]),
+    /// A statement to keep.
+    Parse {
+        /// The statement's name, or nothing.
+        name: &'a [u8],
+        /// The text.
+        sql: &'a [u8],
+    },
+    /// A statement and its parameters.
+    Bind {
+        /// The portal's name, or nothing.
+        portal: &'a [u8],
+        /// The statement's name, or nothing.
+        statement: &'a [u8],
+        /// Their values in text form.
+        parameters: Parameters<'a>,
+    },
+    /// What will it return?
+    Describe {
+        /// A portal, not a statement.
+        portal: bool,
+        /// Its name.
+        name: &'a [u8],
+    },
+    /// Run it.
+    Execute {
+        /// The portal's name.
+        portal: &'a [u8],
+        /// The text of the statement behind it, put in by the session.
+        sql: &'a [u8],
+    },
+    /// Forget it.
+    Close {
+        /// A portal, not a statement.
+        portal: bool,
+        /// Its name.
+        name: &'a [u8],
+    },
+    /// The end of a series.
+    Sync,
+    /// Answers so far, please.
+    Flush,
+    /// Good-bye.
+    Terminate,
+}
+
+/// The parameters of a Bind message, text or NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters<'a> {
+    count: usize,
+    body: &'a [u8],
+}
+
+impl<'a> Parameters<'a> {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The values in order.
+    pub fn iter(&self) -> impl Iterator<Item = Option<&'a [u8]>> + use<'a> {
+        let mut reader = Reader(self.body);
+        std::iter::from_fn(move || reader.value()).take(self.count)
+    }
+}
+
+/// What lies at the beginning of the bytes.
+pub(super) enum Frame<'a> {
+    Whole { request: Request<'a>, length: usize },
+    Partial,
+    Broken(&'static str),
+}
+
+/// Larger messages are taken for a mistake of the sender.
+const LENGTH_MAX: usize = 1 << 30;
+const CANCEL_REQUEST_CODE: u32 = (1234 << 16) | 5678;
+const SSL_REQUEST_CODE: u32 = (1234 << 16) | 5679;
+const GSS_REQUEST_CODE: u32 = (1234 << 16) | 5680;
+
+/// Reads the first message. The first of a connection has no type byte (`greeting`).
+pub(super) fn frame(bytes: &[u8], greeting: bool) -> Frame<'_> {
+    let header = if greeting { 0 } else { 1 };
+    let Some(length) = bytes.get(header..header + 4).and_then(|word| word.try_into().ok()) else {
+        return Frame::Partial;
+    };
+    let length = header + u32::from_be_bytes(length) as usize;
+    if !(header + 4..=LENGTH_MAX).contains(&length) {
+        return Frame::Broken("invalid message length");
+    }
+    let Some(body) = bytes.get(header + 4..length) else { return Frame::Partial };
+    let request = if greeting { greeting_of(body) } else { request_of(bytes[0], body) };
+    match request {
+        Some(request) => Frame::Whole { request, length },
+        None => Frame::Broken("invalid message format"),
+    }
+}
+
+fn greeting_of(body: &[u8]) -> Option<Request<'_>> {
+    let mut reader = Reader(body);
+    match reader.u32()? {
+        PROTOCOL_VERSION => {
+            let parameters = reader.0;
+            while reader.pair()?.is_some() {}
+            reader.0.is_empty().then_some(Request::StartUp(parameters))
+        }
+        CANCEL_REQUEST_CODE => Some(Request::Cancel { process_id: reader.u32()?, secret_key: reader.0 }),
+        SSL_REQUEST_CODE | GSS_REQUEST_CODE => Some(Request::Encryption),
+        _ => None,
+    }
+}
+
+fn request_of(tag: u8, body: &[u8]) -> Option<Request<'_>> {
+    let mut reader = Reader(body);
+    let request = match tag {
+        b'p' => return Some(Request::Password(body.strip_suffix(&[0]).unwrap_or(body))),
+        b'Q' => Request::Query(reader.text()?),
+        b'P' => {
+            let (name, sql) = (reader.text()?, reader.text()?);
+            let types = reader.u16()?;
+            reader.take(4 * usize::from(types))?;
+            Request::Parse { name, sql }
+        }
+        b'B' => {
+            let (portal, statement) = (reader.text()?, reader.text()?);
+            Request::Bind { portal, statement, parameters: reader.parameters()? }
+        }
+        b'D' | b'C' => {
+            let portal = match reader.take(1)? {
+                b"P" => true,
+                b"S" => false,
+                _ => return None,
+            };
+            let name = reader.text()?;
+            if tag == b'D' { Request::Describe { portal, name } } else { Request::Close { portal, name } }
+        }
+        b'E' => {
+            let portal = reader.text()?;
+            reader.u32()?;
+            Request::Execute { portal, sql: b"" }
+        }
+        b'S' => Request::Sync,
+        b'H' => Request::Flush,
+        b'X' => Request::Terminate,
+        _ => return None,
+    };
+    reader.0.is_empty().then_some(request)
+}
+
+/// The names and values of a start-up message.
+fn pairs(parameters: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut reader = Reader(parameters);
+    std::iter::from_fn(move || reader.pair().flatten())
+}
+
+/// The rest of a message's body.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take(2)?.try_into().ok().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_be_bytes)
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let end = self.0.iter().position(|byte| *byte == 0)?;
+        let text = self.take(end)?;
+        self.take(1)?;
+        Some(text)
+    }
+
+    /// A name and its value; `Some(None)` at the zero byte that ends them.
+    fn pair(&mut self) -> Option<Option<(&'a [u8], &'a [u8])>> {
+        match self.text()? {
+            [] => Some(None),
+            name => Some(Some((name, self.text()?))),
+        }
+    }
+
+    fn value(&mut self) -> Option<Option<&'a [u8]>> {
+        match self.u32()? {
+            u32::MAX => Some(None),
+            length => self.take(length as usize).map(Some),
+        }
+    }
+
+    /// Formats (all text), values, formats of the results.
+    fn parameters(&mut self) -> Option<Parameters<'a>> {
+        let formats = self.u16()?;
+        self.take(2 * usize::from(formats))?;
+        let count = usize::from(self.u16()?);
+        let body = self.0;
+        for _ in 0..count {
+            self.value()?;
+        }
+        let results = self.u16()?;
+        self.take(2 * usize::from(results))?;
+        Some(Parameters { count, body })
+    }
+}
+
+/// A message of the client, owned, as a log keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Names and values in order.
+    StartUp(Vec<(String, String)>),
+    /// The process whose command is to be cancelled.
+    Cancel(u32),
+    /// SSLRequest or GSSENCRequest.
+    Encryption,
+    /// The text of the answer.
+    Password(String),
+    /// The text of a simple query.
+    Query(String),
+    /// A statement to keep.
+    Parse {
+        /// Its name.
+        name: String,
+        /// Its text.
+        sql: String,
+    },
+    /// A statement and its parameters.
+    Bind {
+        /// The statement's name.
+        statement: String,
+        /// The values; `None` is NULL.
+        parameters: Vec<Option<String>>,
+    },
+    /// A portal (not a statement) or a statement, and its name.
+    Describe(bool, String),
+    /// The text of the statement that is run.
+    Execute(String),
+    /// A portal (not a statement) or a statement, and its name.
+    Close(bool, String),
+    /// The end of a series.
+    Sync,
+    /// Answers so far, please.
+    Flush,
+    /// Good-bye.
+    Terminate,
+}
+
+impl Received {
+    /// The SQL, if this message runs a statement.
+    pub fn statement(&self) -> Option<&str> {
+        match self {
+            Received::Query(sql) | Received::Execute(sql) => Some(sql),
+            _ => None,
+        }
+    }
+}
+
+impl From<&Request<'_>> for Received {
+    fn from(request: &Request<'_>) -> Received {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match *request {
+            Request::StartUp(parameters) => {
+                Received::StartUp(pairs(parameters).map(|(name, value)| (text(name), text(value))).collect())
+            }
+            Request::Cancel { process_id, .. } => Received::Cancel(process_id),
+            Request::Encryption => Received::Encryption,
+            Request::Password(password) => Received::Password(text(password)),
+            Request::Query(sql) => Received::Query(text(sql)),
+            Request::Parse { name, sql } => Received::Parse { name: text(name), sql: text(sql) },
+            Request::Bind { statement, parameters, .. } => Received::Bind {
+                statement: text(statement),
+                parameters: parameters.iter().map(|value| value.map(text)).collect(),
+            },
+            Request::Describe { portal, name } => Received::Describe(portal, text(name)),
+            Request::Execute { sql, .. } => Received::Execute(text(sql)),
+            Request::Close { portal, name } => Received::Close(portal, text(name)),
+            Request::Sync => Received::Sync,
+            Request::Flush => Received::Flush,
+            Request::Terminate => Received::Terminate,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! As much SQL as a server needs that has no tables: where statements end, what their first word is, how
+//! many parameters they have. Used by the session.
+
+/// What a statement does, as far as its answer and the transaction are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Empty,
+    Begin,
+    Commit,
+    Rollback,
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Other,
+}
+
+/// A statement that has been looked at.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) text: Box<[u8]>,
+    pub(super) kind: Kind,
+    /// The highest `$n`.
+    pub(super) parameters: usize,
+}
+
+impl Prepared {
+    pub(super) fn of(sql: &[u8]) -> Self {
+        Self { text: sql.into(), kind: kind(sql), parameters: parameters(sql) }
+    }
+}
+
+/// First words and what they mean.
+const KINDS: [(&str, Kind); 16] = [
+    ("BEGIN", Kind::Begin),
+    ("START", Kind::Begin),
+    ("COMMIT", Kind::Commit),
+    ("END", Kind::Commit),
+    ("ROLLBACK", Kind::Rollback),
+    ("ABORT", Kind::Rollback),
+    ("SELECT", Kind::Select),
+    ("VALUES", Kind::Select),
+    ("TABLE", Kind::Select),
+    ("WITH", Kind::Select),
+    ("SHOW", Kind::Select),
+    ("EXPLAIN", Kind::Select),
+    ("INSERT", Kind::Insert),
+    ("UPDATE", Kind::Update),
+    ("DELETE", Kind::Delete),
+    ("MERGE", Kind::Other),
+];
+
+fn kind(sql: &[u8]) -> Kind {
+    let word = first_word(sql);
+    if word.is_empty() {
+        let rest = sql.trim_ascii_start();
+        return if rest.is_empty() || rest == b";" { Kind::Empty } else { Kind::Other };
+    }
+    // ROLLBACK TO SAVEPOINT ends no transaction.
+    let partial = word.eq_ignore_ascii_case(b"ROLLBACK") && second_word(sql).eq_ignore_ascii_case(b"TO");
+    let found = KINDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
+    found.filter(|_| !partial).map_or(Kind::Other, |(_, kind)| *kind)
+}
+
+/// The first word; empty if there is none.
+pub(super) fn first_word(sql: &[u8]) -> &[u8] {
+    let sql = skip_blanks(sql);
+    let length = sql.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    &sql[..length]
+}
+
+fn second_word(sql: &[u8]) -> &[u8] {
+    let sql = skip_blanks(sql);
+    first_word(&sql[first_word(sql).len()..])
+}
+
+/// Without leading blanks and comments.
+fn skip_blanks(mut sql: &[u8]) -> &[u8] {
+    loop {
+        sql = sql.trim_ascii_start();
+        let (end, after) = match sql {
+            [b'-', b'-', ..] => (&b"\n"[..], 1),
+            [b'/', b'*', ..] => (&b"*/"[..], 2),
+            _ => return sql,
+        };
+        match sql.windows(end.len()).position(|window| window == end) {
+            Some(at) => sql = &sql[at + after..],
+            None => return &[],
+        }
+    }
+}
+
+/// The statements of a Query message: split at semicolons outside of quotes.
+pub(super) fn split(sql: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut quoted = false;
+    sql.split(move |byte| {
+        quoted ^= *byte == b'\'';
+        *byte == b';' && !quoted
+    })
+}
+
+/// The highest `$n` outside of quotes.
+fn parameters(sql: &[u8]) -> usize {
+    let mut highest = 0;
+    let mut quoted = false;
+    let mut rest = sql;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        quoted ^= *byte == b'\'';
+        if *byte != b'$' || quoted {
+            continue;
+        }
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let number = rest[..digits].iter().fold(0_usize, |number, digit| {
+            number.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
+        });
+        highest = highest.max(number);
+    }
+    highest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_says_what_a_statement_does() {
+        for (sql, expected) in [
+            ("begin;", Kind::Begin),
+            ("START TRANSACTION", Kind::Begin),
+            (" -- why\n/* not */ end;", Kind::Commit),
+            ("ROLLBACK", Kind::Rollback),
+            ("ROLLBACK TO SAVEPOINT s", Kind::Other),
+            ("Select 1", Kind::Select),
+            ("VACUUM", Kind::Other),
+            (" ;", Kind::Empty),
+            ("/* nothing", Kind::Empty),
+        ] {
+            assert_eq!(kind(sql.as_bytes()), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn statements_end_at_semicolons_outside_of_quotes() {
+        let parts: Vec<_> = split(b"SELECT ';' ; UPDATE a SET b = 'it''s;'").collect();
+        assert_eq!(parts, [&b"SELECT ';' "[..], b" UPDATE a SET b = 'it''s;'"]);
+    }
+
+    #[test]
+    fn parameters_are_counted_by_the_highest_number() {
+        assert_eq!(parameters(b"SELECT $2 + $1"), 2);
+        assert_eq!(parameters(b"SELECT '$7', $12"), 12);
+        assert_eq!(parameters(b"SELECT $body$ $body$"), 0);
+    }
+}

@@ -1,0 +1,83 @@
+//! What can befall a session, as data: which connection, at which moment, what. Nothing here acts; the
+//! session does.
+
+use stats::Timestamp;
+
+/// A trouble that awaits one connection or all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which connection, in the order in which they connect, from 0; `None`: each of them.
+    pub connection: Option<usize>,
+    /// When.
+    pub moment: Moment,
+    /// What.
+    pub trouble: Trouble,
+}
+
+/// When a trouble befalls a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Instead of the welcome.
+    StartUp,
+    /// When the n-th Parse message is read, from 0.
+    Parse(u64),
+    /// When the n-th statement (Query or Execute) is run, from 0.
+    Statement(u64),
+    /// Unasked, at this moment of virtual time.
+    Time(Timestamp),
+}
+
+/// What befalls a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// An error of the statement.
+    Error {
+        /// Its code.
+        sqlstate: String,
+        /// Its message.
+        message: String,
+    },
+    /// An error of the session, which ends it.
+    Fatal {
+        /// Its code.
+        sqlstate: String,
+        /// Its message.
+        message: String,
+    },
+    /// The server closes the connection without a word.
+    Close,
+    /// The connection breaks.
+    Reset,
+    /// Only so many bytes of the answer come, then the server closes the connection.
+    Truncate(usize),
+    /// These messages come before the answer.
+    Say(Vec<u8>),
+    /// These bytes come instead of the answer, and nothing ever after.
+    Rubbish(Vec<u8>),
+    /// The server waits for COPY data instead of answering.
+    CopyIn,
+    /// The server asks for this method of authentication (the code in the protocol's manual).
+    AskFor(u32),
+    /// Nothing comes, now and ever after.
+    Silence,
+}
+
+impl Fault {
+    /// The troubles of one connection.
+    pub(crate) fn of(faults: &[Fault], connection: usize) -> Vec<(Moment, Trouble)> {
+        let concerned = |fault: &&Fault| fault.connection.is_none_or(|number| number == connection);
+        faults.iter().filter(concerned).map(|fault| (fault.moment.clone(), fault.trouble.clone())).collect()
+    }
+}
+
+impl Trouble {
+    /// An error of the statement.
+    pub fn error(sqlstate: &str, message: &str) -> Trouble {
+        Trouble::Error { sqlstate: sqlstate.to_owned(), message: message.to_owned() }
+    }
+
+    /// An error of the session.
+    pub fn fatal(sqlstate: &str, message: &str) -> Trouble {
+        Trouble::Fatal { sqlstate: sqlstate.to_owned(), message: message.to_owned() }
+    }
+}
