@@ -236,8 +236,12 @@ fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("pg_hba.conf") => {
             "A line there has to let this user in without TLS, which is not supported yet".to_owned()
         }
+        // Only the words tell an unknown role from a refused one; in another language the advice is the wider one.
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.starts_with("role ") => {
+            format!("\"createuser {user}\" creates it; -U names another")
+        }
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-            format!("\"createuser {user}\" creates a role; -U names another")
+            "The server's pg_hba.conf says how this user gets in; -U names another".to_owned()
         }
         SqlState::TOO_MANY_CONNECTIONS => {
             "Use fewer clients, or raise max_connections on the server".to_owned()

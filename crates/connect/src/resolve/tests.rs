@@ -1,1 +1,326 @@
+//! What the user said, and where the connection then goes. Precedence and defaults are libpq's and pgbench's.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Surroundings with these variables, the operating system's user being `alice`.
+fn environment(variables: &[(&str, &str)]) -> Environment {
+    Environment {
+        variables: variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect(),
+        home: None,
+        os_user: Some("alice".to_owned()),
+    }
+}
+
+fn flags(host: &str, port: &str, user: &str, dbname: &str) -> Overrides {
+    let given = |text: &str| (text != "-").then(|| text.to_owned());
+    Overrides {
+        host: given(host),
+        port: given(port),
+        user: given(user),
+        dbname: given(dbname),
+        ..Overrides::default()
+    }
+}
+
+fn refusal(connection: &str, variables: &[(&str, &str)]) -> String {
+    let resolved = resolve(Some(connection), &Overrides::default(), &environment(variables));
+    resolved.expect_err(connection).to_string()
+}
+
+fn resolved(connection: &str, variables: &[(&str, &str)]) -> Target {
+    resolve(Some(connection), &Overrides::default(), &environment(variables)).unwrap()
+}
+
+#[test]
+fn without_any_word_everything_has_its_default() {
+    let target = resolve(None, &Overrides::default(), &environment(&[])).unwrap();
+    let host = Host { name: HostName::Usual, hostaddr: None, port: 5432, password: None };
+    assert_eq!(target.hosts, [host]);
+    assert_eq!((target.user.as_str(), target.database.as_str()), ("alice", "alice"));
+    assert_eq!(target.application_name.as_deref(), Some("pgmeter"));
+    assert_eq!((target.password, target.options, target.connect_timeout), (None, None, None));
+    assert!(target.keep_alive.is_on && target.extra.is_empty());
+}
+
+#[test]
+fn the_string_wins_over_flags_and_flags_over_variables() {
+    let variables = [("PGHOST", "v"), ("PGPORT", "1"), ("PGUSER", "vu"), ("PGDATABASE", "vd")];
+    let check = |connection: Option<&str>, flags: Overrides, expected: &str| {
+        let target = resolve(connection, &flags, &environment(&variables)).unwrap();
+        assert_eq!(target.to_string(), expected);
+    };
+    check(None, Overrides::default(), "host=v port=1 user=vu dbname=vd");
+    check(None, flags("f", "2", "fu", "fd"), "host=f port=2 user=fu dbname=fd");
+    check(Some("name"), flags("f", "2", "fu", "-"), "host=f port=2 user=fu dbname=name");
+    check(Some("host=s user=su"), flags("f", "2", "fu", "-"), "host=s port=2 user=su dbname=vd");
+    check(Some("postgres://su@s:3/sd"), flags("f", "2", "fu", "-"), "host=s port=3 user=su dbname=sd");
+    check(Some("host=s"), flags("-", "", "-", "fd"), "host=s port=1 user=vu dbname=fd");
+    check(None, flags("-", "-", "-", "host=s dbname=sd"), "host=s port=1 user=vu dbname=sd");
+}
+
+#[test]
+fn the_default_database_is_pgbenchs() {
+    let check = |connection: Option<&str>, user: &str, variables: &[(&str, &str)], expected: &str| {
+        let target = resolve(connection, &flags("-", "-", user, "-"), &environment(variables)).unwrap();
+        assert_eq!(target.database, expected, "{connection:?} {user} {variables:?}");
+    };
+    check(None, "-", &[("PGDATABASE", "d"), ("PGUSER", "u")], "d");
+    check(None, "-", &[("PGDATABASE", ""), ("PGUSER", "u")], "u");
+    check(None, "-", &[("PGUSER", "")], "alice");
+    // `-U` names the role, not the database, as long as no string is given …
+    check(None, "bob", &[], "alice");
+    check(None, "bob", &[("PGUSER", "u")], "u");
+    // … and within a string it is libpq that chooses, which takes the role.
+    check(Some("host=h"), "bob", &[], "bob");
+    check(Some("host=h user=carol"), "bob", &[], "carol");
+    check(Some("host=h"), "-", &[("PGDATABASE", "d")], "d");
+    check(Some(""), "bob", &[], "bob");
+    check(None, "-", &[("PGDATABASE", "host=h dbname=inside")], "inside");
+}
+
+#[test]
+fn a_value_that_is_empty_on_purpose_hides_the_variable() {
+    let variables = [("PGHOST", "v"), ("PGPASSWORD", "secret"), ("PGAPPNAME", "v")];
+    let target = resolved("host='' password='' application_name=''", &variables);
+    assert_eq!(target.hosts[0].name, HostName::Usual);
+    assert_eq!((target.password, target.application_name), (None, None));
+}
+
+#[test]
+fn a_database_named_twice_is_refused() {
+    let both = |connection, flag| resolve(Some(connection), &flags("-", "-", "-", flag), &environment(&[]));
+    assert!(both("one", "two").unwrap_err().to_string().contains("\"one\" and \"two\""));
+    assert!(both("host=h dbname=one", "two").is_err());
+    assert!(both("host=h", "host=i").unwrap_err().to_string().contains("two connection strings"));
+    assert_eq!(both("one", "one").unwrap().database, "one");
+}
+
+#[test]
+fn every_variable_has_its_effect() {
+    let variables = [
+        ("PGHOSTADDR", "::1"),
+        ("PGPASSWORD", "secret"),
+        ("PGAPPNAME", "app"),
+        ("PGOPTIONS", "-c geqo=off"),
+        ("PGCONNECT_TIMEOUT", "7"),
+        ("PGCLIENTENCODING", "LATIN1"),
+        ("PGTZ", "UTC"),
+        ("PGGEQO", "Default"),
+        ("PGSSLMODE", "prefer"),
+        ("PGTARGETSESSIONATTRS", "any"),
+        ("PGDATA", "ignored"),
+    ];
+    let target = resolved("d", &variables);
+    assert_eq!(target.hosts[0].hostaddr, Some("::1".parse().unwrap()));
+    assert_eq!(target.hosts[0].name, HostName::Network("::1".to_owned()));
+    let parameters = target.startup_parameters(&target.hosts[0]);
+    assert_eq!(parameters.password, Some(Password::new("secret")));
+    assert_eq!(parameters.application_name.as_deref(), Some("app"));
+    assert_eq!(parameters.options.as_deref(), Some("-c geqo=off"));
+    assert_eq!(target.connect_timeout, Some(Duration::from_secs(7)));
+    let extra: Vec<_> = parameters.extra.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(extra, ["client_encoding=LATIN1", "timezone=UTC"]);
+}
+
+#[test]
+fn hosts_addresses_and_ports_are_lists_that_belong_together() {
+    let shown = |text: &str| resolved(text, &[]).to_string();
+    assert_eq!(shown("host=a,b port=1,2"), "host=a,b port=1,2 user=alice dbname=alice");
+    assert_eq!(shown("host=a,b port=1"), "host=a,b port=1,1 user=alice dbname=alice");
+    assert_eq!(shown("host=a,/run port=,2"), "host=a,/run port=5432,2 user=alice dbname=alice");
+    assert_eq!(shown("hostaddr=::1,10.0.0.1"), {
+        "host=::1,10.0.0.1 hostaddr=::1,10.0.0.1 port=5432,5432 user=alice dbname=alice"
+    });
+    assert!(refusal("host=a,b,c port=1,2", &[]).contains("as many as hosts are needed, 3"));
+    assert!(refusal("host=a,b hostaddr=::1", &[]).contains("as many addresses as hosts are needed, 2"));
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused_and_so_is_the_place_that_said_them() {
+    assert_eq!(
+        refusal("host=h port=70000", &[]),
+        "port=70000 in the connection string: a port is a number from 1 to 65535"
+    );
+    assert!(refusal("d", &[("PGPORT", "none")]).starts_with("PGPORT=none in the environment: "));
+    let flag = resolve(None, &flags("-", "0", "-", "-"), &environment(&[]));
+    assert!(flag.unwrap_err().to_string().starts_with("-p 0: "));
+    assert!(refusal("host=h hostaddr=name", &[]).contains("an IP address, not a name"));
+    assert!(refusal("host=h connect_timeout=soon", &[]).contains("whole number"));
+    assert!(refusal("host=@abstract", &[]).contains("abstract"));
+    assert!(refusal("a\0b", &[]).contains("zero byte"));
+    let mut broken = environment(&[]);
+    let not_text = std::os::unix::ffi::OsStringExt::from_vec(vec![0xff]);
+    broken.variables.insert("PGHOST".to_owned(), not_text);
+    let refused = resolve(None, &Overrides::default(), &broken).unwrap_err().to_string();
+    assert!(refused.contains("PGHOST is not valid UTF-8"), "{refused}");
+    let nameless = resolve(None, &Overrides::default(), &Environment::default()).unwrap_err().to_string();
+    assert!(nameless.contains("-d"), "{nameless}");
+}
+
+#[test]
+fn asking_for_tls_never_ends_in_a_plain_connection() {
+    for mode in ["require", "verify-ca", "verify-full"] {
+        for text in [format!("host=h sslmode={mode}"), format!("postgres://h?sslmode={mode}")] {
+            let refused = refusal(&text, &[]);
+            assert!(
+                refused.starts_with(&format!("sslmode={mode} in the connection string: TLS")),
+                "{refused}"
+            );
+        }
+        assert!(refusal("d", &[("PGSSLMODE", mode)]).starts_with(&format!("PGSSLMODE={mode} ")));
+    }
+    for text in
+        ["sslrootcert=system", "sslnegotiation=direct", "channel_binding=require", "sslcertmode=require"]
+    {
+        assert!(refusal(text, &[]).contains("TLS is not supported yet"), "{text}");
+    }
+    assert!(refusal("postgres://h?ssl=true", &[]).contains("TLS is not supported yet"));
+    assert!(refusal("sslmode=on", &[]).contains("no such mode"));
+    for text in
+        ["sslmode=disable", "sslmode=allow", "sslmode=prefer", "sslmode=", "sslrootcert=/x sslcert=/y"]
+    {
+        resolved(text, &[]);
+    }
+    resolved("sslmode=disable", &[("PGSSLMODE", "require")]);
+}
+
+#[test]
+fn what_is_not_there_yet_is_refused_by_name() {
+    for (text, variable) in [
+        ("service=x", "PGSERVICE"),
+        ("target_session_attrs=read-write", "PGTARGETSESSIONATTRS"),
+        ("load_balance_hosts=random", "PGLOADBALANCEHOSTS"),
+        ("require_auth=scram-sha-256", "PGREQUIREAUTH"),
+        ("requirepeer=postgres", "PGREQUIREPEER"),
+        ("gssencmode=require", "PGGSSENCMODE"),
+        ("min_protocol_version=3.2", "PGMINPROTOCOLVERSION"),
+    ] {
+        let (name, value) = text.split_once('=').unwrap();
+        assert!(
+            refusal(text, &[]).starts_with(&format!("{name}={value} in the connection string: ")),
+            "{text}"
+        );
+        assert!(refusal("d", &[(variable, value)]).starts_with(&format!("{variable}={value} in the env")));
+        resolved("d", &[(variable, "")]);
+    }
+}
+
+#[test]
+fn the_password_file_is_asked_for_each_host() {
+    let home = tempfile::tempdir().unwrap();
+    let write = |name: &str, mode, content: &str| {
+        let path = home.path().join(name);
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    write(
+        ".pgpass",
+        0o600,
+        "db1:5432:*:alice:one\nlocalhost:*:d:*:here\n/run/x:7:*:*:there\n\\:\\:1:*:*:*:six\n",
+    );
+    let named = write("named", 0o600, "*:*:*:*:named\n");
+    let open = write("open", 0o644, "*:*:*:*:open\n");
+    let mut around = environment(&[]);
+    around.home = Some(home.path().to_owned());
+    let passwords = |text: &str, around: &Environment| {
+        let target = resolve(Some(text), &Overrides::default(), around).unwrap();
+        let password = |host: &Host| {
+            let found = target.startup_parameters(host).password?;
+            Some(String::from_utf8(found.as_bytes().to_vec()).unwrap())
+        };
+        target.hosts.iter().map(|host| password(host).unwrap_or_default()).collect::<Vec<_>>().join(",")
+    };
+    assert_eq!(passwords("host=db1,db2", &around), "one,");
+    assert_eq!(passwords("d", &around), "here");
+    assert_eq!(passwords("host=/tmp dbname=d", &around), "here", "a usual directory goes by localhost");
+    assert_eq!(passwords("host=/run/x port=7", &around), "there");
+    assert_eq!(passwords("hostaddr=::1", &around), "six");
+    assert_eq!(passwords("host=db1 password=given", &around), "given");
+    let passfile = format!("host=db1 passfile={}", named.display());
+    assert_eq!(passwords(&passfile, &around), "named");
+    around.variables.insert("PGPASSFILE".to_owned(), open.clone().into_os_string());
+    let target = resolve(Some("host=db1"), &Overrides::default(), &around).unwrap();
+    assert_eq!(target.hosts[0].password, None);
+    let reason = target.password_file_unused.unwrap();
+    assert!(reason.contains("0644") && reason.contains(open.to_str().unwrap()), "{reason}");
+    around.variables.insert("PGPASSWORD".to_owned(), "variable".into());
+    assert_eq!(passwords("host=db1", &around), "variable");
+}
+
+#[test]
+fn a_password_shows_in_no_debug_display_or_message() {
+    let flags = flags("-", "-", "-", "postgres://u:secret@h/d");
+    let target = resolve(None, &flags, &environment(&[])).unwrap();
+    assert_eq!(target.password, Some(Password::new("secret")));
+    let shown = format!("{target:?} {target} {flags:?} {:?}", target.startup_parameters(&target.hosts[0]));
+    assert!(!shown.contains("secret"), "{shown}");
+    for text in [
+        "u:secret@h/d",
+        "mysql://u:secret@h/d",
+        "postgres://u:secret@h/d?sslmode=require",
+        "postgres://u:secret@h:port/d",
+        "password=secret port=x",
+        "password='secret",
+        "scram_client_key=secret",
+        "host=h password=\u{0}secret",
+    ] {
+        assert!(!refusal(text, &[]).contains("secret"), "{text}");
+    }
+}
+
+#[test]
+fn keep_alive_is_as_libpq_has_it() {
+    let text =
+        "keepalives=0 keepalives_idle=5 keepalives_interval=-1 keepalives_count=3 tcp_user_timeout=250";
+    let KeepAlive { is_on, idle, interval, count, user_timeout_ms } = resolved(text, &[]).keep_alive;
+    assert_eq!((is_on, idle, interval), (false, Some(Duration::from_secs(5)), None));
+    assert_eq!((count, user_timeout_ms), (Some(3), Some(250)));
+    assert_eq!(resolved("connect_timeout=0", &[]).connect_timeout, None);
+    assert_eq!(resolved("connect_timeout=-1", &[]).connect_timeout, None);
+}
+
+/// A value as a careful user would quote it.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\\', r"\\").replace('\'', r"\'"))
+}
+
+fn percent_encoded(value: &str) -> String {
+    value.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+proptest! {
+    #[test]
+    fn any_value_survives_quoting_and_percent_encoding(
+        user in "[^\0]{1,20}",
+        password in "[^\0]{1,20}",
+        database in "[^\0]{1,20}",
+    ) {
+        let pairs =
+            format!("user={} password={} dbname={}", quoted(&user), quoted(&password), quoted(&database));
+        let encoded = [&user, &password, &database].map(|value| percent_encoded(value));
+        let uri = format!("postgresql://{}:{}@/{}", encoded[0], encoded[1], encoded[2]);
+        for text in [pairs, uri] {
+            let target = resolved(&text, &[]);
+            prop_assert_eq!(&target.user, &user);
+            prop_assert_eq!(&target.database, &database);
+            prop_assert_eq!(&target.password, &Some(Password::new(password.as_str())));
+            let again = resolved(&target.to_string(), &[("PGPASSWORD", &password)]);
+            prop_assert_eq!(again, target);
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_target_or_an_error(text in "\\PC{0,60}", tail in ".{0,30}") {
+        let around = environment(&[]);
+        for text in [text.clone(), format!("host={text} {tail}"), format!("postgres://{text}/{tail}")] {
+            // Either is fine; a panic is not.
+            let _ = resolve(Some(&text), &Overrides::default(), &around);
+        }
+    }
+}
