@@ -1,4 +1,5 @@
 //! Summaries and progress lines as people see them: each test is a situation and the whole text for it.
+//! Not what is stored, which `results` tests; how single numbers are written is tested beside `figures`.
 
 use std::time::Duration;
 
