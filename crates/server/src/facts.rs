@@ -1,6 +1,9 @@
 //! What a server says of itself, for the record: version, settings that are not the default, how it was built.
+//! Works with any server and any user; what a user may not see is left out. No secret gets from here into a record.
 
-use crate::Setting;
+use connect::{ConnectError, Row, Session};
+
+use crate::{ServerError, Setting};
 
 /// What a server says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,7 +14,7 @@ pub struct Facts {
     pub version_num: u32,
     /// The answer of `version()`, with compiler and architecture.
     pub version_text: String,
-    /// Settings that differ from PostgreSQL's defaults, by name; none that could hold a secret.
+    /// Settings that differ from PostgreSQL's defaults, by name, with their units; none that could hold a secret.
     pub settings: Vec<Setting>,
     /// Whether it survives a power cut: `fsync`.
     pub fsync: bool,
@@ -21,18 +24,103 @@ pub struct Facts {
     pub build: Option<Build>,
 }
 
-/// How a server was built, from the view `pg_config`.
+/// How a server was built, from the view `pg_config`. Servers are comparable if these are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Build {
-    /// CFLAGS.
-    pub cflags: String,
-    /// CONFIGURE.
-    pub configure: String,
-    /// CC.
+    /// The compiler.
     pub cc: String,
+    /// Its flags: `-O2` or not.
+    pub cflags: String,
+    /// The linker's flags.
+    pub ldflags: String,
+    /// The options of `configure`.
+    pub configure: String,
 }
+
+const IDENTITY: &str = "select version(), current_setting('server_version'), current_setting('server_version_num'), \
+                        current_setting('fsync'), current_setting('debug_assertions')";
+
+/// Not those of this session (client, session), nor what follows from other settings or from where the server's
+/// files are (override), except what initdb chose for good.
+const SETTINGS: &str = "select name, current_setting(name) from pg_settings \
+                        where (source not in ('default', 'override', 'client', 'session') \
+                               or name in ('data_checksums', 'wal_segment_size')) \
+                          and setting is distinct from boot_val \
+                        order by name";
+
+const BUILD: &str = "select name, setting from pg_config";
+
+/// Parts of the names of settings whose values may be, or hold, a secret.
+const SECRETS: [&str; 8] =
+    ["conninfo", "command", "passphrase", "password", "secret", "token", "credential", "private"];
+/// What has such a part in its name and is none.
+const NO_SECRETS: [&str; 1] = ["password_encryption"];
+
 /// Asks the server.
 ///
 /// # Errors
 /// The session ends or a query fails.
-pub fn facts() {}
+pub fn facts(session: &mut Session) -> Result<Facts, ServerError> {
+    ask(session).map_err(|error| ServerError::Facts(error.to_string()))
+}
+
+fn ask(session: &mut Session) -> Result<Facts, ConnectError> {
+    let identity = session.query(IDENTITY)?;
+    let text = |column| identity.first().and_then(|row| row.get(column)).unwrap_or_default().to_owned();
+    Ok(Facts {
+        version_text: text(0),
+        version: text(1),
+        version_num: text(2).parse().unwrap_or(0),
+        fsync: text(3) == "on",
+        debug_assertions: text(4) == "on",
+        settings: session.query(SETTINGS)?.iter().filter_map(setting).collect(),
+        build: build(session)?,
+    })
+}
+
+fn setting(row: &Row) -> Option<Setting> {
+    let (name, value) = (row.get(0)?, row.get(1)?);
+    (!may_be_secret(name)).then(|| Setting { name: name.to_owned(), value: value.to_owned() })
+}
+
+fn may_be_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let key = name.contains('.') && name.contains("key");
+    !NO_SECRETS.contains(&name.as_str()) && (key || SECRETS.iter().any(|part| name.contains(part)))
+}
+
+/// Only superusers may ask; others are answered with an error, which ends nothing.
+fn build(session: &mut Session) -> Result<Option<Build>, ConnectError> {
+    let rows = match session.query(BUILD) {
+        Ok(rows) => rows,
+        Err(error) if error.server_error().is_some() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let value = |name| {
+        let row = rows.iter().find(|row| row.get(0) == Some(name));
+        row.and_then(|row| row.get(1)).unwrap_or_default().to_owned()
+    };
+    Ok(Some(Build {
+        cc: value("CC"),
+        cflags: value("CFLAGS"),
+        ldflags: value("LDFLAGS"),
+        configure: value("CONFIGURE"),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_may_hold_a_secret_are_left_out() {
+        for name in
+            ["primary_conninfo", "archive_command", "ssl_passphrase_command", "my.api_key", "App.Secret"]
+        {
+            assert!(may_be_secret(name), "{name}");
+        }
+        for name in ["password_encryption", "shared_buffers", "ssl_key_file", "work_mem"] {
+            assert!(!may_be_secret(name), "{name}");
+        }
+    }
+}

@@ -218,7 +218,8 @@ impl Claim {
             beside
         } else {
             let base = Path::new(SHORT_DIRECTORY);
-            let made = tempfile::Builder::new().prefix(SHORT_PREFIX).tempdir_in(base);
+            let closed = fs::Permissions::from_mode(0o700);
+            let made = tempfile::Builder::new().prefix(SHORT_PREFIX).permissions(closed).tempdir_in(base);
             made.map_err(ServerError::io("create a directory in", base))?.keep()
         };
         account.give(&directory)?;

@@ -2,14 +2,15 @@
 //! or says why not. Used by `running` and `named`; what happens to the server afterwards is their business.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+use connect::{Environment, Overrides, Session, resolve};
 
 use crate::account::Account;
 use crate::home::{Description, Home};
@@ -184,21 +185,12 @@ fn spawn(home: &Home, about: &Description, account: &Account) -> Result<Child, S
     with_log(&mut command, &home.log())?.spawn().map_err(ServerError::io("run", &path))
 }
 
-/// Knocks as a client does: a server that has not finished starting opens the door too, but only to say so.
-fn accepts(socket: &Path) -> bool {
-    let knock = || -> io::Result<u8> {
-        let mut stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(KNOCK_LIMIT))?;
-        let parameters = format!("user\0{SUPERUSER}\0database\0{SUPERUSER}\0\0");
-        let length = u32::try_from(8 + parameters.len()).unwrap_or(0);
-        stream.write_all(&length.to_be_bytes())?;
-        stream.write_all(&196_608_u32.to_be_bytes())?;
-        stream.write_all(parameters.as_bytes())?;
-        let mut answer = [0];
-        stream.read_exact(&mut answer)?;
-        Ok(answer[0])
-    };
-    knock().is_ok_and(|kind| kind == b'R')
+/// A session is the proof: a server that has not finished starting answers too, but only to say so.
+fn accepts(about: &Description) -> bool {
+    let connection = format!("{} connect_timeout={}", conninfo(about), KNOCK_LIMIT.as_secs());
+    resolve(Some(&connection), &Overrides::default(), &Environment::default())
+        .and_then(|target| Session::connect(&target))
+        .is_ok()
 }
 
 /// Why a server that was started does not accept connections.
@@ -208,13 +200,12 @@ enum Wait {
 }
 
 fn await_connections(child: &mut Child, about: &Description) -> Result<(), Wait> {
-    let socket = about.socket_directory.join(format!(".s.PGSQL.{}", about.port));
     let since = Instant::now();
     while since.elapsed() < START_LIMIT {
         if child.try_wait().map_or(true, |status| status.is_some()) {
             return Err(Wait::Ended);
         }
-        if accepts(&socket) {
+        if accepts(about) {
             return Ok(());
         }
         std::thread::sleep(PAUSE);
@@ -234,9 +225,13 @@ fn why_not(home: &Home, about: &Description, wait: Wait, log: String) -> ServerE
     }
 }
 
-/// Too few semaphores are reported as "No space left on device" as well.
+/// Too few semaphores and too little shared memory are reported in the same words.
 fn home_is_full(log: &str) -> bool {
-    log.contains("No space left on device") && !log.contains("semaphores") && !log.contains("shared memory")
+    log.lines().any(|line| {
+        line.contains("No space left on device")
+            && !line.contains("semaphores")
+            && !line.contains("shared memory")
+    })
 }
 
 fn disk_full(home: &Home) -> ServerError {
@@ -338,7 +333,8 @@ mod tests {
         let log = "FATAL:  could not create semaphores: No space left on device";
         assert!(!home_is_full(log));
         assert!(hint(log).unwrap().contains("max_connections"));
-        assert!(home_is_full("FATAL:  could not write to file \"x\": No space left on device"));
+        let log = "selecting dynamic shared memory … posix\nFATAL:  could not extend file: No space left on device\n";
+        assert!(home_is_full(log));
         assert_eq!(hint("nothing we know"), None);
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use connect::{Overrides, Session, resolve};
 use pgmeter_server::{Environment, Installation, Locations, Server, ServerOptions, named, obtain};
 
 /// How long anything that happens in another process may take.
@@ -219,4 +220,15 @@ pub fn socket(server: &Server) -> PathBuf {
 /// Sockets and other directories of ours in /tmp that belong to this socket directory's server.
 pub fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+/// A session that only the connection string decides about.
+pub fn session(conninfo: &str) -> Session {
+    let target = resolve(Some(conninfo), &Overrides::default(), &connect::Environment::default()).unwrap();
+    Session::connect(&target).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The first value of the first row.
+pub fn ask(session: &mut Session, sql: &str) -> String {
+    session.query(sql).unwrap()[0].get(0).unwrap().to_owned()
 }

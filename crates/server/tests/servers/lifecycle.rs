@@ -1,12 +1,11 @@
 //! From start to end in good order: what a server is given, where it can be reached, and that nothing is left.
 
-use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use pgmeter_server::named;
 
-use crate::harness::{Owner, Place, eventually, exists, listens, runs, small, socket, user_of};
+use crate::harness::{Owner, Place, ask, eventually, exists, listens, runs, session, small, socket, user_of};
 
 const BOTH: [&str; 2] = ["18", "9.6"];
 
@@ -17,8 +16,10 @@ fn a_server_is_reached_by_socket_and_tcp_until_it_is_dropped_and_leaves_nothing(
         let mut server = place.start(wanted);
         let (pid, port, socket) = (server.pid().unwrap(), server.port(), socket(&server));
         assert!(server.is_running() && runs(pid));
-        UnixStream::connect(&socket).unwrap();
-        assert!(listens(port));
+        for conninfo in [server.conninfo(), server.conninfo_tcp()] {
+            let answer = ask(&mut session(&conninfo), "select current_setting('server_version')");
+            assert_eq!(answer, place.programs(wanted).version.text());
+        }
         assert!(server.conninfo().contains(&format!("port={port} user=postgres")));
         assert!(server.conninfo_tcp().starts_with("host=127.0.0.1 "));
         drop(server);
@@ -81,10 +82,14 @@ fn settings_are_passed_on_and_ours_stay_where_nothing_else_is_said() {
         server.settings().iter().find(|setting| setting.name == name).map(|found| found.value.as_str())
     };
     assert_eq!(value("work_mem"), Some("5MB"));
+    let mut session = session(&server.conninfo());
+    for (name, expected) in
+        [("work_mem", "5MB"), ("cluster_name", r"it's a \ test"), ("checkpoint_timeout", "15min")]
+    {
+        assert_eq!(ask(&mut session, &format!("show {name}")), expected);
+    }
     assert_eq!(value("shared_buffers"), Some("16MB"));
     assert_eq!(value("checkpoint_timeout"), Some("15min"));
-    let configuration = fs::read_to_string(server.directory().join("pgmeter.conf")).unwrap();
-    assert!(configuration.contains(r"cluster_name = 'it''s a \\ test'"), "{configuration}");
 }
 
 #[test]

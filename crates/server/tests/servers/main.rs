@@ -2,6 +2,7 @@
 //! Needs the network once, to fill the cache; a test that cannot have its server fails and says why.
 
 mod bad_luck;
+mod facts;
 mod harness;
 mod lifecycle;
 mod named;

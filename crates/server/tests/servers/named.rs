@@ -2,7 +2,7 @@
 
 use pgmeter_server::named;
 
-use crate::harness::{Place, eventually, listens, runs, small};
+use crate::harness::{Place, ask, eventually, listens, runs, session, small};
 
 #[test]
 fn a_named_server_lives_from_install_to_remove() {
@@ -19,12 +19,14 @@ fn a_named_server_lives_from_install_to_remove() {
         assert_eq!(named::status("mine", locations).unwrap().pid, Some(pid));
         assert_eq!(named::list(locations).unwrap()[0].pid, Some(pid));
 
+        session(&started.conninfo).execute("create table kept as select 42 as value").unwrap();
         assert_eq!(named::stop("mine", locations).unwrap().pid, None);
         assert_eq!(named::stop("mine", locations).unwrap().pid, None);
         eventually("the server ends", || !runs(pid));
 
         let again = named::start("mine", locations).unwrap();
         assert_eq!(again.port, started.port);
+        assert_eq!(ask(&mut session(&again.conninfo), "select value from kept"), "42");
         named::remove("mine", locations).unwrap();
         eventually("the server ends", || !runs(again.pid.unwrap()));
         assert!(place.homes().is_empty() && named::list(locations).unwrap().is_empty());
