@@ -1,4 +1,5 @@
-//! Where a server listens, after names have been looked up: what a socket connects to.
+//! Where a server listens, after names have been looked up: what a socket connects to. A target has several;
+//! sessions and the engine's clients take one. Its Display is how every message names the place.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
-//! What the user said, and where the connection then goes. Precedence and defaults are libpq's and pgbench's.
+//! What the user said, and where the connection then goes. Precedence and defaults are libpq's and pgbench's;
+//! nothing here reads the real environment.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

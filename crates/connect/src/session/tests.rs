@@ -1,4 +1,5 @@
-//! Sessions against servers that behave, refuse, close, stay silent or talk rubbish; every server is a thread.
+//! Sessions against servers that behave, refuse, close, stay silent or talk rubbish. Every server is a thread
+//! with a socket of its own; no PostgreSQL is needed.
 
 mod fake;
 
@@ -39,6 +40,28 @@ fn a_session_knows_its_server() {
     assert_eq!(session.cancel_key(), CancelKey { process_id: 7, secret_key: vec![1, 2, 3, 4] });
     assert_eq!(*session.address(), fake.target.addresses().unwrap()[0]);
     assert!(!format!("{session:?}").contains("secret_key"), "the cancel key is not shown");
+    drop(session);
+    fake.finish();
+}
+
+#[test]
+fn a_tcp_socket_is_prepared_as_the_target_says() {
+    use rustix::net::sockopt;
+    let mut fake = Fake::tcp(|mut peer| peer.welcome());
+    fake.target.keep_alive = crate::KeepAlive {
+        idle: Some(Duration::from_secs(33)),
+        interval: Some(Duration::from_secs(44)),
+        count: Some(5),
+        user_timeout_ms: Some(6000),
+        ..crate::KeepAlive::default()
+    };
+    let session = Session::connect(&fake.target).unwrap();
+    let socket = &session.stream;
+    assert!(sockopt::tcp_nodelay(socket).unwrap() && sockopt::socket_keepalive(socket).unwrap());
+    assert_eq!(sockopt::tcp_keepidle(socket).unwrap(), Duration::from_secs(33));
+    assert_eq!(sockopt::tcp_keepintvl(socket).unwrap(), Duration::from_secs(44));
+    assert_eq!(sockopt::tcp_keepcnt(socket).unwrap(), 5);
+    assert_eq!(sockopt::tcp_user_timeout(socket).unwrap(), 6000);
     drop(session);
     fake.finish();
 }
