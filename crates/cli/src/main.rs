@@ -1,2 +1,45 @@
-//! The binary.
-fn main() {}
+//! The binary: what was typed becomes a job for one of the libraries, and an exit status. Only this crate
+//! owns the terminal, the signals and the exit status.
+
+mod arguments;
+mod bench;
+mod describing;
+mod failure;
+mod init;
+mod job;
+mod live;
+mod quickstart;
+mod server_command;
+mod signals;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use failure::Failure;
+use signals::Signals;
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let terminal = Terminal::of_process(arguments.colour);
+    let result = Signals::catch().and_then(|signals| obey(&arguments.command, &terminal, &signals));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            terminal.complain(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    match command {
+        Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),
+        Command::Bench(arguments) => bench::run(arguments, terminal, signals),
+        Command::Init(arguments) => init::run(arguments, terminal, signals),
+        Command::Server(arguments) => server_command::run(&arguments.action, terminal),
+    }
+}

@@ -4,7 +4,7 @@ use std::io;
 
 use connect::Address;
 use thiserror::Error;
-use wire::StartupError;
+use wire::{SqlState, StartupError};
 
 /// A run that gave no outcome.
 #[derive(Debug, Error)]
@@ -33,6 +33,16 @@ pub enum EngineError {
     /// The user asked to stop while the clients were still connecting.
     #[error("interrupted while the clients were connecting; nothing was measured")]
     InterruptedBeforeStart,
+}
+
+impl EngineError {
+    /// Whether the server has no room for so many clients.
+    pub fn is_too_many_connections(&self) -> bool {
+        let Self::Connect { reason: ConnectReason::Startup(StartupError::Server(error)), .. } = self else {
+            return false;
+        };
+        error.sqlstate == SqlState::TOO_MANY_CONNECTIONS
+    }
 }
 
 /// Why a client did not get in.

@@ -23,7 +23,7 @@ mod timers;
 mod worker;
 
 pub use driver::{Driver, Event, Receive};
-pub use error::EngineError;
+pub use error::{ConnectReason, EngineError};
 pub use outcome::{AbortedClient, End, Outcome, Progress};
 pub use plan::{Limit, Plan, Protocol, ScriptPlan};
 pub use run::{run, run_on};

@@ -32,12 +32,14 @@ impl<'a> Merging<'a> {
         Self { observer, start, open: BTreeMap::new(), reached: vec![start; workers], measured }
     }
 
-    /// Takes a worker's interval in and gives it back for further use.
-    pub(crate) fn take(&mut self, worker: usize, interval: Interval, warmup: bool) -> Option<Interval> {
+    /// Takes a worker's interval in and gives it back, empty, for further use.
+    pub(crate) fn take(&mut self, worker: usize, mut interval: Interval, warmup: bool) -> Option<Interval> {
         let (begin, end) = (interval.start, interval.end);
         let spare = match self.open.get_mut(&begin) {
             Some((merged, _)) => {
                 merged.merge(&interval);
+                // Emptying it takes longer than a worker should be away from its clients.
+                interval.clear();
                 Some(interval)
             }
             None => {

@@ -1,0 +1,287 @@
+//! What can be typed: commands, options and their help. What it means is decided elsewhere.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::terminal::Colour;
+
+/// Measures PostgreSQL.
+#[derive(Debug, Parser)]
+#[command(name = "pgmeter", version, about, max_term_width = 110, subcommand_required = true)]
+pub(crate) struct Arguments {
+    /// When to use colour in reports
+    #[arg(long = "color", value_name = "WHEN", default_value = "auto", global = true)]
+    pub(crate) colour: Colour,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start an embedded PostgreSQL, load it, run two workloads, report: nothing to set up before
+    Quickstart(QuickstartArguments),
+    /// Run a workload against any server
+    Bench(BenchArguments),
+    /// Create and fill the tables of the built-in workloads
+    Init(InitArguments),
+    /// Install, start, stop and list PostgreSQL servers managed by pgmeter
+    Server(ServerArguments),
+}
+
+/// How SQL commands travel.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProtocolName {
+    /// One message with the values in its text
+    Simple,
+    /// Parse, Bind, Execute for each command
+    Extended,
+    /// As extended, each command parsed once per connection
+    Prepared,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuickstartArguments {
+    /// PostgreSQL version: a major one (9.6 to 18) or an exact one (16.4)
+    #[arg(long, value_name = "VERSION", default_value = "18")]
+    pub(crate) pg_version: String,
+    /// Directory with the programs of a PostgreSQL installed here, instead of fetching one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) bin_dir: Option<PathBuf>,
+    /// When run as root: the user who runs the server [default: postgres, else nobody]
+    #[arg(long, value_name = "USER")]
+    pub(crate) server_user: Option<String>,
+    /// Setting of the server, as in postgresql.conf; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Scale of the tables: 100,000 accounts each (about 15 MB)
+    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    pub(crate) scale: u32,
+    /// Simulated users, each with its own connection
+    #[arg(short, long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) clients: u32,
+    /// Threads that drive the clients
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: u32,
+    /// Seconds measured, for each workload
+    #[arg(short = 'T', long, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
+    pub(crate) duration: f64,
+    /// Seconds run before measuring, for each workload
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
+    pub(crate) warmup: f64,
+    /// How SQL commands travel
+    #[arg(short = 'M', long, value_name = "PROTOCOL", default_value = "simple")]
+    pub(crate) protocol: ProtocolName,
+    /// Number from which every random draw comes [default: from the system]
+    #[arg(long, value_name = "SEED")]
+    pub(crate) random_seed: Option<u64>,
+    /// Directory for the records, one JSON file for each run
+    #[arg(long, value_name = "DIR", default_value = "pgmeter-results")]
+    pub(crate) results: PathBuf,
+    /// Keep the server running afterwards, and say how to connect
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// Where the server is. What is missing comes from the PG* variables, as in psql.
+#[derive(Debug, Args)]
+pub(crate) struct ConnectionArguments {
+    /// Database name, conninfo string ("host=… dbname=…") or URI (postgresql://…)
+    #[arg(value_name = "CONNECTION")]
+    pub(crate) connection: Option<String>,
+    /// Server host or directory of its socket
+    #[arg(short = 'h', long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Server port
+    #[arg(short, long, value_name = "PORT")]
+    pub(crate) port: Option<String>,
+    /// User name on the server
+    #[arg(short = 'U', long, value_name = "USER")]
+    pub(crate) username: Option<String>,
+    /// Database name, conninfo string or URI
+    #[arg(short, long, value_name = "CONNECTION", conflicts_with = "connection")]
+    pub(crate) dbname: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct BenchArguments {
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArguments,
+    /// Print help
+    #[arg(short = '?', long, action = ArgAction::Help)]
+    help: Option<bool>,
+
+    /// Script file, @WEIGHT for its share of the mix; - is stdin; may be repeated
+    #[arg(short, long = "file", value_name = "FILE[@WEIGHT]", help_heading = "What to run")]
+    pub(crate) files: Vec<String>,
+    /// Built-in script (tpcb-like, simple-update, select-only; a prefix is enough); may be repeated
+    #[arg(short, long = "builtin", value_name = "NAME[@WEIGHT]", help_heading = "What to run")]
+    pub(crate) builtins: Vec<String>,
+    /// Same as -b simple-update
+    #[arg(short = 'N', long, help_heading = "What to run")]
+    pub(crate) skip_some_updates: bool,
+    /// Same as -b select-only
+    #[arg(short = 'S', long, help_heading = "What to run")]
+    pub(crate) select_only: bool,
+    /// Define a variable of the scripts; may be repeated
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", help_heading = "What to run")]
+    pub(crate) variables: Vec<String>,
+    /// Value of :scale for script files [default: 1]; built-in scripts count pgbench_branches
+    #[arg(short, long, value_name = "N", help_heading = "What to run", value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    pub(crate) scale: Option<u32>,
+
+    /// Simulated users, each with its own connection
+    #[arg(short, long, value_name = "N", alias = "client", default_value_t = 1, help_heading = "How to run it", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) clients: u32,
+    /// Threads that drive the clients
+    #[arg(short, long, value_name = "N", default_value_t = 1, help_heading = "How to run it", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: u32,
+    /// Seconds measured
+    #[arg(short = 'T', long = "duration", value_name = "SECONDS", alias = "time", conflicts_with = "transactions", help_heading = "How to run it", value_parser = positive_seconds)]
+    pub(crate) duration: Option<f64>,
+    /// Transactions of each client [default: 10, if there is no duration]
+    #[arg(short, long, value_name = "N", help_heading = "How to run it", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) transactions: Option<u64>,
+    /// Seconds run before measuring
+    #[arg(long, value_name = "SECONDS", default_value = "0", help_heading = "How to run it", value_parser = seconds)]
+    pub(crate) warmup: f64,
+    /// How SQL commands travel
+    #[arg(
+        short = 'M',
+        long,
+        value_name = "PROTOCOL",
+        default_value = "simple",
+        help_heading = "How to run it"
+    )]
+    pub(crate) protocol: ProtocolName,
+    /// Open loop: transactions scheduled per second in all, whether or not the server keeps up
+    #[arg(short = 'R', long, value_name = "TPS", help_heading = "How to run it", value_parser = positive_number)]
+    pub(crate) rate: Option<f64>,
+    /// Number from which every random draw comes [default: from the system]
+    #[arg(long, value_name = "SEED", help_heading = "How to run it")]
+    pub(crate) random_seed: Option<u64>,
+    /// Do not vacuum the tables and empty pgbench_history before the run
+    #[arg(short, long, help_heading = "How to run it")]
+    pub(crate) no_vacuum: bool,
+
+    /// A line every so many seconds [default: 1 on a terminal, none elsewhere]; 0 for none
+    #[arg(short = 'P', long, value_name = "SECONDS", help_heading = "What to show")]
+    pub(crate) progress: Option<u32>,
+    /// Directory for the record, a JSON file
+    #[arg(long, value_name = "DIR", default_value = "pgmeter-results", help_heading = "What to show")]
+    pub(crate) results: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct InitArguments {
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArguments,
+    /// Print help
+    #[arg(short = '?', long, action = ArgAction::Help)]
+    help: Option<bool>,
+    /// Scale: 100,000 accounts each (about 15 MB)
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    pub(crate) scale: u32,
+    /// Steps in order: d drop, t create tables, g generate, G generate on the server, v vacuum, p primary keys, f foreign keys
+    #[arg(short = 'I', long, value_name = "STEPS", default_value = "dtgvp")]
+    pub(crate) init_steps: String,
+    /// How full, in percent, the pages of the tables are packed
+    #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(10..=100))]
+    pub(crate) fillfactor: u8,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerArguments {
+    #[command(subcommand)]
+    pub(crate) action: ServerAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerAction {
+    /// Make a server: fetch its programs if need be, and create its data directory
+    Install {
+        /// Its name
+        name: String,
+        /// PostgreSQL version: a major one (9.6 to 18) or an exact one (16.4)
+        #[arg(long, value_name = "VERSION", default_value = "18")]
+        pg_version: String,
+        /// Directory with the programs of a PostgreSQL installed here, instead of fetching one
+        #[arg(long, value_name = "DIR")]
+        bin_dir: Option<PathBuf>,
+        /// When run as root: the user who runs the server [default: postgres, else nobody]
+        #[arg(long, value_name = "USER")]
+        server_user: Option<String>,
+        /// Setting of the server, as in postgresql.conf; may be repeated
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        settings: Vec<String>,
+    },
+    /// Start it, and say how to connect
+    Start {
+        /// Its name
+        name: String,
+    },
+    /// Stop it; its data stay
+    Stop {
+        /// Its name
+        name: String,
+        /// Remove its data too
+        #[arg(long)]
+        remove: bool,
+    },
+    /// List all servers
+    List,
+    /// Tell all about one server
+    Status {
+        /// Its name
+        name: String,
+    },
+}
+
+/// Parses a number of seconds, 0 or more.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('s').parse::<f64>() {
+        Ok(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("expected a number of seconds from 0 to {SECONDS_MAX}, such as 10 or 0.5")),
+    }
+}
+
+fn positive_seconds(text: &str) -> Result<f64, String> {
+    match seconds(text)? {
+        0.0 => Err("must be more than 0".to_owned()),
+        seconds => Ok(seconds),
+    }
+}
+
+fn positive_number(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("expected a positive number".to_owned()),
+    }
+}
+
+/// Longer than anybody waits, short enough for every sum of times.
+const SECONDS_MAX: f64 = 31_536_000.0;
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_options_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn seconds_may_have_a_unit_and_must_be_sensible() {
+        assert_eq!(seconds("0"), Ok(0.0));
+        assert_eq!(seconds("2.5s"), Ok(2.5));
+        for bad in ["-1", "NaN", "inf", "x", "", "1e9"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+        assert!(positive_seconds("0").is_err());
+    }
+}

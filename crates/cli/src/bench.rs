@@ -1,0 +1,171 @@
+//! `pgmeter bench`: what was typed becomes a job.
+
+use std::fs;
+use std::io::Read;
+
+use connect::{Environment, Overrides, Target};
+use engine::{Limit, Protocol};
+
+use crate::arguments::{BenchArguments, ConnectionArguments, ProtocolName};
+use crate::failure::Failure;
+use crate::job::{Job, Mix, ScriptText};
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+
+/// Transactions of each client when nothing was asked for, as in pgbench.
+const DEFAULT_TRANSACTIONS: u64 = 10;
+/// Most scripts in a mix, as in pgbench.
+const SCRIPTS_MAX: usize = 128;
+
+pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    let texts = script_texts(arguments)?;
+    let variables = definitions(&arguments.variables)?;
+    let mix = Mix::parse(&texts, &variables)?;
+    let job = Job {
+        target: target(&arguments.connection)?,
+        mix,
+        variables,
+        scale: arguments.scale,
+        clients: arguments.clients,
+        workers: arguments.jobs,
+        protocol: arguments.protocol.meaning(),
+        limit: limit(arguments),
+        warmup_s: arguments.warmup,
+        rate_per_s: arguments.rate,
+        seed: arguments.random_seed,
+        vacuum: !arguments.no_vacuum,
+        progress_s: arguments.progress.unwrap_or(u32::from(terminal.is_watched())),
+        results: arguments.results.clone(),
+    };
+    job.run(terminal, signals)
+}
+
+/// Where to connect, from options and environment.
+pub(crate) fn target(arguments: &ConnectionArguments) -> Result<Target, Failure> {
+    let overrides = Overrides {
+        host: arguments.host.clone(),
+        port: arguments.port.clone(),
+        user: arguments.username.clone(),
+        dbname: arguments.dbname.clone(),
+        fallback_application_name: None,
+    };
+    Ok(connect::resolve(arguments.connection.as_deref(), &overrides, &Environment::of_process())?)
+}
+
+fn limit(arguments: &BenchArguments) -> Limit {
+    match arguments.duration {
+        Some(seconds) => Limit::Duration(std::time::Duration::from_secs_f64(seconds)),
+        None => Limit::TransactionsPerClient(arguments.transactions.unwrap_or(DEFAULT_TRANSACTIONS)),
+    }
+}
+
+impl ProtocolName {
+    pub(crate) fn meaning(self) -> Protocol {
+        match self {
+            Self::Simple => Protocol::Simple,
+            Self::Extended => Protocol::Extended,
+            Self::Prepared => Protocol::Prepared,
+        }
+    }
+}
+
+/// The scripts asked for, in the order: built-in ones, then files. TPC-B-like if none was named.
+fn script_texts(arguments: &BenchArguments) -> Result<Vec<ScriptText>, Failure> {
+    let mut texts = Vec::new();
+    for name in &arguments.builtins {
+        let (name, weight) = weighted(name)?;
+        texts.push(ScriptText::builtin(name, weight)?);
+    }
+    if arguments.skip_some_updates {
+        texts.push(ScriptText::builtin("simple-update", 1)?);
+    }
+    if arguments.select_only {
+        texts.push(ScriptText::builtin("select-only", 1)?);
+    }
+    for file in &arguments.files {
+        let (path, weight) = weighted(file)?;
+        texts.push(ScriptText { name: path.to_owned(), text: read_script(path)?, weight, builtin: false });
+    }
+    if texts.is_empty() {
+        texts.push(ScriptText::builtin("tpcb-like", 1)?);
+    }
+    if texts.len() > SCRIPTS_MAX {
+        return Err(Failure::Usage(format!("at most {SCRIPTS_MAX} SQL scripts are allowed")));
+    }
+    Ok(texts)
+}
+
+/// Splits `NAME@WEIGHT` at the last `@`.
+fn weighted(text: &str) -> Result<(&str, u32), Failure> {
+    let Some((name, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
+    match weight.parse::<i64>() {
+        Ok(number) => match u32::try_from(number).ok().filter(|weight| *weight <= i32::MAX.cast_unsigned()) {
+            Some(weight) => Ok((name, weight)),
+            None => Err(Failure::Usage(format!(
+                "weight specification out of range (0 .. {}): {number}",
+                i32::MAX
+            ))),
+        },
+        Err(_) => Err(Failure::Usage(format!(
+            "invalid weight specification: @{weight} (a file name that contains @ needs a weight after it)"
+        ))),
+    }
+}
+
+fn read_script(path: &str) -> Result<String, Failure> {
+    let unreadable = |error| Failure::System { what: format!("read script \"{path}\""), error };
+    let bytes = if path == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map_err(unreadable)?;
+        bytes
+    } else {
+        fs::read(path).map_err(unreadable)?
+    };
+    String::from_utf8(bytes).map_err(|error| {
+        let line =
+            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        Failure::Usage(format!("script \"{path}\" is not UTF-8 text: see line {line}"))
+    })
+}
+
+/// Splits `NAME=VALUE`.
+fn definitions(texts: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    texts.iter().map(|text| definition(text)).collect()
+}
+
+fn definition(text: &str) -> Result<(String, String), Failure> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            if script::Symbols::is_valid_name(name) {
+                Ok((name.to_owned(), value.to_owned()))
+            } else {
+                Err(Failure::Usage(format!("option -D: invalid variable name: \"{name}\"")))
+            }
+        }
+        _ => Err(Failure::Usage(format!("invalid variable definition: \"{text}\"; expected -D name=value"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence<T: std::fmt::Debug>(result: Result<T, Failure>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_weight_follows_the_last_at_sign() {
+        assert_eq!(weighted("a.sql").unwrap(), ("a.sql", 1));
+        assert_eq!(weighted("a@b.sql@3").unwrap(), ("a@b.sql", 3));
+        assert!(sentence(weighted("a@b.sql")).starts_with("invalid weight specification: @b.sql"));
+        assert_eq!(sentence(weighted("a@-1")), "weight specification out of range (0 .. 2147483647): -1");
+    }
+
+    #[test]
+    fn a_definition_has_a_name_and_a_value() {
+        assert_eq!(definition("a=b=c").unwrap(), ("a".to_owned(), "b=c".to_owned()));
+        assert!(sentence(definition("a=")).starts_with("invalid variable definition"));
+        assert_eq!(sentence(definition("1a=2")), "option -D: invalid variable name: \"1a\"");
+    }
+}

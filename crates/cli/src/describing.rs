@@ -1,0 +1,80 @@
+//! What the record says about a job: the same facts in the words of `results`.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+
+use connect::Address;
+use engine::{Limit, Protocol};
+use results::SafeText;
+
+use crate::job::Job;
+
+/// The plan as it is recorded. Workers and seed are set once they are known.
+pub(crate) fn plan(job: &Job, address: &Address) -> results::Plan {
+    results::Plan {
+        scripts: job
+            .mix
+            .texts
+            .iter()
+            .map(|text| results::Script {
+                name: text.name.clone(),
+                text: text.text.clone(),
+                weight: text.weight,
+            })
+            .collect(),
+        clients: job.clients,
+        workers: job.workers,
+        protocol: match job.protocol {
+            Protocol::Simple => results::Protocol::Simple,
+            Protocol::Extended => results::Protocol::Extended,
+            Protocol::Prepared => results::Protocol::Prepared,
+        },
+        limit: match job.limit {
+            Limit::Duration(duration) => results::Limit::Duration(duration.as_secs_f64()),
+            Limit::TransactionsPerClient(count) => results::Limit::TransactionsPerClient(count),
+        },
+        warmup_s: job.warmup_s,
+        rate_tps: job.rate_per_s,
+        latency_limit_us: None,
+        seed: job.seed.unwrap_or_default(),
+        connection: connection(job, address),
+        variables: job.variables.iter().cloned().collect::<BTreeMap<_, _>>(),
+    }
+}
+
+fn connection(job: &Job, address: &Address) -> results::Connection {
+    let host = match address {
+        Address::Unix(path) => path.parent().unwrap_or(path).display().to_string(),
+        Address::Tcp { host, .. } => host.clone(),
+    };
+    results::Connection {
+        host: SafeText::from(host),
+        port: job.target.host_of(address).port,
+        user: SafeText::from(job.target.user.clone()),
+        database: SafeText::from(job.target.database.clone()),
+    }
+}
+
+/// The server's account of itself.
+pub(crate) fn server(facts: &server::Facts) -> results::ServerFacts {
+    let build = facts.build.as_ref();
+    results::ServerFacts {
+        version: facts.version.clone(),
+        server_version_num: facts.version_num,
+        non_default_settings: facts
+            .settings
+            .iter()
+            .map(|setting| (setting.name.clone(), setting.value.clone()))
+            .collect(),
+        build: results::BuildFingerprint {
+            configure: build.map(|build| build.configure.clone()),
+            cflags: build.map(|build| build.cflags.clone()),
+            version: facts.version_text.clone(),
+        },
+    }
+}
+
+/// A seed that nobody chose. The hasher's keys come from the system's random numbers.
+pub(crate) fn fresh_seed() -> u64 {
+    RandomState::new().hash_one("pgmeter")
+}

@@ -1,0 +1,54 @@
+//! How a command can fail, and what exit status that is.
+
+use std::process::ExitCode;
+
+use connect::ConnectError;
+use engine::EngineError;
+use results::ResultsError;
+use script::ParseError;
+use server::ServerError;
+use thiserror::Error;
+use workload::WorkloadError;
+
+/// A command that did not do all that it was asked to. The message is the sentence for the user.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// Something typed makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    Script(ParseError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// The system refused something.
+    #[error("cannot {what}: {error}")]
+    System { what: String, error: std::io::Error },
+    /// The run was measured, but not all of its clients came through.
+    #[error("{0}")]
+    Aborted(String),
+    /// The user asked to stop.
+    #[error("{0}")]
+    Interrupted(&'static str),
+}
+
+impl Failure {
+    /// 1: nothing was measured; 2: measured, but clients were aborted, as pgbench has it; 130: interrupted,
+    /// as shells have it.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Aborted(_) => 2,
+            Self::Interrupted(_)
+            | Self::Engine(EngineError::InterruptedBeforeStart)
+            | Self::Workload(WorkloadError::Interrupted) => 130,
+            _ => 1,
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! `pgmeter init`: creates and fills the tables of the built-in workloads; also the loading of `quickstart`.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use connect::Session;
+use workload::{InitOptions, InitProgress, InitReport, Step};
+
+use crate::arguments::InitArguments;
+use crate::bench::target;
+use crate::failure::Failure;
+use crate::signals::Signals;
+use crate::terminal::{Bar, Terminal, Unit};
+
+pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    let options = InitOptions {
+        scale: arguments.scale,
+        steps: Step::parse_list(&arguments.init_steps)?,
+        fillfactor: arguments.fillfactor,
+        ..InitOptions::default()
+    };
+    let target = target(&arguments.connection)?;
+    let mut session = Session::connect(&target)?;
+    load(&mut session, &options, terminal, signals)
+}
+
+/// Takes the steps, with a bar for the rows and a line at the end.
+pub(crate) fn load(
+    session: &mut Session,
+    options: &InitOptions,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<(), Failure> {
+    let mut bar: Option<Bar> = None;
+    let mut show = |progress: InitProgress| {
+        match progress {
+            InitProgress::Started(step) => {
+                bar = None;
+                let waiting = terminal.bar(None, Unit::Nothing);
+                waiting.label(format!("{} …", step.facts().doing));
+                bar = Some(waiting);
+            }
+            InitProgress::Rows { table, done, total } => {
+                let rows =
+                    bar.take().filter(Bar::counts).unwrap_or_else(|| terminal.bar(Some(total), Unit::Rows));
+                rows.label(format!("loading {table}"));
+                rows.reached(done, total);
+                bar = Some(rows);
+            }
+            InitProgress::Finished(_) => bar = None,
+        }
+        if signals.stop().load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let result = signals.guard(session, |session| workload::init(session, options, &mut show));
+    drop(bar);
+    // A statement that was cancelled because of a signal is an interruption, not an error.
+    if result.is_err() && signals.stop().load(Ordering::Relaxed) {
+        return Err(workload::WorkloadError::Interrupted.into());
+    }
+    terminal.say(summary(options, &result?));
+    Ok(())
+}
+
+fn summary(options: &InitOptions, report: &InitReport) -> String {
+    let steps: Vec<String> = report
+        .steps
+        .iter()
+        .map(|time| format!("{} {:.2} s", time.step.facts().name, time.took.as_secs_f64()))
+        .collect();
+    let scale = options.scale;
+    format!("loaded scale {scale} in {:.2} s ({})", report.total().as_secs_f64(), steps.join(", "))
+}

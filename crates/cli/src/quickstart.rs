@@ -1,0 +1,174 @@
+//! `pgmeter quickstart`: from nothing to a measured run, and nothing left behind.
+
+use std::time::Duration;
+
+use connect::{Environment, Overrides, Session, Target};
+use engine::Limit;
+use server::{FetchProgress, Installation, Locations, Origin, Server, ServerOptions, Swept};
+use workload::InitOptions;
+
+use crate::arguments::QuickstartArguments;
+use crate::failure::Failure;
+use crate::init;
+use crate::job::{Job, Mix, ScriptText};
+use crate::signals::Signals;
+use crate::terminal::{Bar, Terminal, Unit};
+
+/// What is run, in this order.
+const WORKLOADS: [&str; 2] = ["tpcb-like", "select-only"];
+/// Connections beside the clients: control sessions, and some for the user who looks on.
+const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
+
+pub(crate) fn run(
+    arguments: &QuickstartArguments,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<(), Failure> {
+    let locations = Locations::from_environment(&server::Environment::of_process())?;
+    sweep(&locations, terminal);
+    let installation = obtain(&arguments.pg_version, arguments.bin_dir.as_deref(), &locations, terminal)?;
+    signals.check()?;
+
+    let bar = terminal.bar(None, Unit::Nothing);
+    bar.label(format!("starting PostgreSQL {} …", installation.version));
+    let mut server = Server::start(&installation, &options(arguments)?, &locations)?;
+    drop(bar);
+    let result = measure(arguments, &server, terminal, signals);
+    if arguments.keep && result.is_ok() {
+        let status = server.keep()?;
+        terminal.say(format_args!("server kept. Connect: psql \"{}\"", status.conninfo));
+        terminal.say(format_args!("Stop and remove it: pgmeter server stop --remove {}", status.name));
+        return Ok(());
+    }
+    let stopped = server.stop_and_remove();
+    result?;
+    Ok(stopped?)
+}
+
+/// Loads and runs the workloads on a running server.
+fn measure(
+    arguments: &QuickstartArguments,
+    server: &Server,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<(), Failure> {
+    let nothing = Environment::default();
+    let target = connect::resolve(Some(&server.conninfo()), &Overrides::default(), &nothing)?;
+    terminal.say(format_args!("PostgreSQL is running: psql \"{}\"", server.conninfo()));
+    let mut session = Session::connect(&target)?;
+    let options = InitOptions { scale: arguments.scale, ..InitOptions::default() };
+    init::load(&mut session, &options, terminal, signals)?;
+    drop(session);
+    for name in WORKLOADS {
+        signals.check()?;
+        terminal.say(format_args!("\n{}", heading(name, arguments)));
+        job(arguments, &target, name)?.run(terminal, signals)?;
+    }
+    Ok(())
+}
+
+fn heading(name: &str, arguments: &QuickstartArguments) -> String {
+    let QuickstartArguments { clients, duration, warmup, .. } = arguments;
+    format!("running {name}: {clients} clients, {duration} s after a warm-up of {warmup} s")
+}
+
+fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<Job, Failure> {
+    Ok(Job {
+        target: target.clone(),
+        mix: Mix::parse(&[ScriptText::builtin(name, 1)?], &[])?,
+        variables: Vec::new(),
+        scale: None,
+        clients: arguments.clients,
+        workers: arguments.jobs,
+        protocol: arguments.protocol.meaning(),
+        limit: Limit::Duration(Duration::from_secs_f64(arguments.duration)),
+        warmup_s: arguments.warmup,
+        rate_per_s: None,
+        seed: arguments.random_seed,
+        vacuum: true,
+        progress_s: 1,
+        results: arguments.results.clone(),
+    })
+}
+
+fn options(arguments: &QuickstartArguments) -> Result<ServerOptions, Failure> {
+    let mut settings = settings(&arguments.settings)?;
+    let connections = arguments.clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
+    settings.insert(0, ("max_connections".to_owned(), connections.to_string()));
+    Ok(ServerOptions { name: None, settings, server_user: arguments.server_user.clone(), keep: false })
+}
+
+/// Splits `NAME=VALUE`.
+pub(crate) fn settings(texts: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    texts
+        .iter()
+        .map(|text| match text.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                Ok((name.trim().to_owned(), value.trim().to_owned()))
+            }
+            _ => Err(Failure::Usage(format!(
+                "--set {text}: expected NAME=VALUE, such as --set shared_buffers=1GB"
+            ))),
+        })
+        .collect()
+}
+
+/// Removes what killed processes left behind.
+pub(crate) fn sweep(locations: &Locations, terminal: &Terminal) {
+    for Swept { name, failure, .. } in server::sweep(locations) {
+        match failure {
+            None => {
+                terminal.say(format_args!("removed server {name}, left behind by a process that was killed"))
+            }
+            Some(reason) => terminal.warn(format_args!("server {name} was left behind and stays: {reason}")),
+        }
+    }
+}
+
+/// Finds or fetches the programs of PostgreSQL, with a bar.
+pub(crate) fn obtain(
+    version: &str,
+    bin_dir: Option<&std::path::Path>,
+    locations: &Locations,
+    terminal: &Terminal,
+) -> Result<Installation, Failure> {
+    let mut bar: Option<Bar> = None;
+    let installation = server::obtain(version, bin_dir, locations, &mut |progress| match progress {
+        FetchProgress::Downloading { version, bytes, total } => {
+            let bytes_bar = bar
+                .take()
+                .filter(Bar::counts)
+                .unwrap_or_else(|| terminal.bar(total.or(Some(0)), Unit::Bytes));
+            bytes_bar.label(format!("fetching PostgreSQL {version}"));
+            bytes_bar.reached(bytes, total.unwrap_or(bytes));
+            bar = Some(bytes_bar);
+        }
+        other => {
+            bar = None;
+            let waiting = terminal.bar(None, Unit::Nothing);
+            waiting.label(fetch_label(&other));
+            bar = Some(waiting);
+        }
+    })?;
+    drop(bar);
+    let origin = match installation.origin {
+        Origin::Named => "as asked for",
+        Origin::Embedded => "embedded, from the cache",
+        Origin::Installed => "installed on this machine",
+    };
+    terminal.say(format_args!(
+        "PostgreSQL {} ({origin}): {}",
+        installation.version,
+        installation.bin_dir.display()
+    ));
+    Ok(installation)
+}
+
+fn fetch_label(progress: &FetchProgress) -> String {
+    match progress {
+        FetchProgress::Waiting => "waiting for another pgmeter that is fetching".to_owned(),
+        FetchProgress::Locating { wanted } => format!("looking for the newest PostgreSQL {wanted}"),
+        FetchProgress::Unpacking { version } => format!("unpacking PostgreSQL {version}"),
+        _ => "fetching PostgreSQL".to_owned(),
+    }
+}

@@ -1,0 +1,79 @@
+//! `pgmeter server …`: servers that stay, by name.
+
+use server::named::{self, Status};
+use server::{Locations, ServerOptions};
+
+use crate::arguments::ServerAction;
+use crate::failure::Failure;
+use crate::quickstart::{obtain, settings, sweep};
+use crate::terminal::Terminal;
+
+pub(crate) fn run(action: &ServerAction, terminal: &Terminal) -> Result<(), Failure> {
+    let locations = Locations::from_environment(&server::Environment::of_process())?;
+    sweep(&locations, terminal);
+    match action {
+        ServerAction::Install { name, pg_version, bin_dir, server_user, settings: texts } => {
+            let options = ServerOptions {
+                name: Some(name.clone()),
+                settings: settings(texts)?,
+                server_user: server_user.clone(),
+                keep: true,
+            };
+            let installation = obtain(pg_version, bin_dir.as_deref(), &locations, terminal)?;
+            let status = named::install(name, &installation, &options, &locations)?;
+            terminal.say(format_args!("server {name} is made: {}", status.data_dir.display()));
+            terminal.say(format_args!("Start it: pgmeter server start {name}"));
+        }
+        ServerAction::Start { name } => {
+            let status = named::start(name, &locations)?;
+            terminal.say(format_args!("server {name} is running. Connect:"));
+            terminal.print(&format!("{}\n", status.conninfo));
+        }
+        ServerAction::Stop { name, remove: true } => {
+            named::remove(name, &locations)?;
+            terminal.say(format_args!("server {name} is stopped and removed"));
+        }
+        ServerAction::Stop { name, remove: false } => {
+            named::stop(name, &locations)?;
+            terminal.say(format_args!("server {name} is stopped; its data stay"));
+        }
+        ServerAction::List => terminal.print(&table(&named::list(&locations)?)),
+        ServerAction::Status { name } => terminal.print(&details(&named::status(name, &locations)?)),
+    }
+    Ok(())
+}
+
+fn state(status: &Status) -> String {
+    match status.pid {
+        Some(pid) => format!("running (pid {pid})"),
+        None => "stopped".to_owned(),
+    }
+}
+
+fn table(servers: &[Status]) -> String {
+    if servers.is_empty() {
+        return "no servers; make one: pgmeter server install NAME\n".to_owned();
+    }
+    let width = servers.iter().map(|status| status.name.len()).max().unwrap_or(0).max("name".len());
+    let mut text = format!("{:width$}  {:8}  {:20}  connect\n", "name", "version", "state");
+    for status in servers {
+        let (name, version) = (&status.name, &status.version);
+        text += &format!("{name:width$}  {version:8}  {:20}  {}\n", state(status), status.conninfo);
+    }
+    text
+}
+
+fn details(status: &Status) -> String {
+    let rows = [
+        ("name", status.name.clone()),
+        ("version", status.version.clone()),
+        ("state", state(status)),
+        ("kept", if status.temporary { "no: goes with its owner".to_owned() } else { "yes".to_owned() }),
+        ("socket", status.conninfo.clone()),
+        ("tcp", status.conninfo_tcp.clone()),
+        ("data", status.data_dir.display().to_string()),
+        ("log", status.log_file.display().to_string()),
+        ("programs", status.bin_dir.display().to_string()),
+    ];
+    rows.iter().map(|(name, value)| format!("{name:9} {value}\n")).collect()
+}

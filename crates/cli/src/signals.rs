@@ -1,0 +1,82 @@
+//! Ctrl-C and its relatives: the first one asks the run to stop and cancels the statement that a
+//! control session is waiting for; the second one ends the program at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use connect::{Address, CancelKey, Session};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator;
+
+use crate::failure::Failure;
+
+/// Exit status of a program that was interrupted, as shells have it.
+const INTERRUPTED: i32 = 130;
+
+/// The stop flag, and what must be told when it is set.
+pub(crate) struct Signals {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// The control session that may be waiting for a long statement.
+    waiting: Mutex<Option<(Address, CancelKey)>>,
+}
+
+impl Signals {
+    /// Catches the signals from now on.
+    pub(crate) fn catch() -> Result<Self, Failure> {
+        let system = |error| Failure::System { what: "catch signals".to_owned(), error };
+        let mut signals = iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(system)?;
+        let shared = Arc::new(Shared::default());
+        let watched = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for _ in signals.forever() {
+                    watched.caught();
+                }
+            })
+            .map_err(system)?;
+        Ok(Self { shared })
+    }
+
+    /// Set once the user has asked to stop.
+    pub(crate) fn stop(&self) -> &AtomicBool {
+        &self.shared.stop
+    }
+
+    /// An error once the user has asked to stop.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.stop().load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted("interrupted; nothing was measured"));
+        }
+        Ok(())
+    }
+
+    /// Does something that waits for the server; a signal cancels the statement that is running then.
+    pub(crate) fn guard<T>(&self, session: &mut Session, work: impl FnOnce(&mut Session) -> T) -> T {
+        let waiting = || self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        *waiting() = Some((session.address().clone(), session.cancel_key()));
+        let result = work(session);
+        *waiting() = None;
+        result
+    }
+}
+
+impl Shared {
+    #[allow(clippy::exit)] // the second Ctrl-C means now; servers of ours are stopped by their guard
+    fn caught(&self) {
+        if self.stop.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((address, key)) = waiting.as_ref() {
+            // A server that cannot be reached has nothing left to cancel.
+            let _ = connect::cancel(address, key);
+        }
+    }
+}
