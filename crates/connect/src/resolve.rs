@@ -239,7 +239,7 @@ impl Settings {
 
     /// The elements of a comma-separated list; none if the value is not given.
     fn list(&self, name: &str) -> Vec<&str> {
-        self.given(name).map(|value| value.split(',').map(str::trim).collect()).unwrap_or_default()
+        self.given(name).map(|value| value.split(',').collect()).unwrap_or_default()
     }
 
     fn hosts(&self) -> Result<Vec<Host>, ConnectError> {
@@ -291,7 +291,7 @@ impl Settings {
         if text.is_empty() {
             return Ok(DEFAULT_PORT);
         }
-        let port = text.parse().ok().filter(|port| *port > 0);
+        let port = text.trim().parse().ok().filter(|port| *port > 0);
         port.ok_or_else(|| self.wrong("port", "a port is a number from 1 to 65535"))
     }
 

@@ -86,6 +86,8 @@ fn parameters(query: &str, pairs: &mut Vec<Pair>) -> Result<(), ConnectError> {
     if query.is_empty() {
         return Ok(());
     }
+    // One "&" at the end is nothing, as in libpq.
+    let query = query.strip_suffix('&').filter(|query| !query.is_empty()).unwrap_or(query);
     for parameter in query.split('&') {
         let Some((name, value)) = parameter.split_once('=') else {
             return Err(wrong("has a query parameter without \"=\""));
@@ -204,6 +206,7 @@ mod tests {
         check("postgresql://h/a+b", "host=h dbname=a+b");
         check("postgresql://h:/d", "host=h dbname=d");
         check("postgresql://h?", "host=h");
+        check("postgresql://h?user=u&", "host=h user=u");
     }
 
     #[test]
@@ -212,6 +215,7 @@ mod tests {
         assert!(refusal("postgresql://[]").contains("no address between"));
         assert!(refusal("postgresql://[::1]x").contains("between the \"]\""));
         assert!(refusal("postgresql://h?port").contains("without \"=\""));
+        assert!(refusal("postgresql://h?&").contains("without \"=\""));
         assert!(refusal("postgresql://h?options=a=b").contains("%3D"));
         assert!(refusal("postgresql://h?prot=1").contains("did you mean \"port\"?"));
         assert!(refusal("postgresql://h/%zz").contains("two hexadecimal digits"));
