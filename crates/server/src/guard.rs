@@ -16,6 +16,9 @@ const SCRIPT: &str = r#"
 read -r word && [ "$word" = done ] && exit 0
 home=$1 data=$1/data sockets=$2
 ours() {
+  name=
+  { read -r name < "$1/comm"; } 2>/dev/null
+  [ "$name" = postgres ] || return 1
   case $(readlink "$1/exe") in */postgres|*'/postgres (deleted)') ;; *) return 1 ;; esac
   case $(readlink "$1/cwd") in "$data"|"$data (deleted)") ;; *) return 1 ;; esac
 }
@@ -33,7 +36,7 @@ while [ "$round" -lt 100 ]; do
     [ -e "$home" ] || [ -e "$sockets" ] || exit 0
   fi
   round=$((round + 1))
-  sleep 0.1
+  sleep 0.1 || sleep 1
 done
 "#;
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::cache::make_open_directories;
+use crate::patience::wait_for;
 use crate::{Locations, ServerError, Setting};
 
 /// The longest path of a socket that every system takes (macOS; Linux takes 107 bytes).
@@ -24,9 +25,8 @@ const SHORT_PREFIX: &str = "pgm-";
 /// How often a made-up name is tried anew when another process has just taken it.
 const NAME_ATTEMPTS: u32 = 1000;
 const NAME_LENGTH_LIMIT: usize = 40;
-/// How often, and how long apart, removing is tried while the last processes of a server still write.
-const REMOVAL_ATTEMPTS: u32 = 50;
-const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+/// How long removing is tried while the last processes of a server still write.
+const REMOVAL_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The version of the description's format.
 const SCHEMA: u32 = 1;
@@ -245,17 +245,18 @@ fn remove_short_directory(directory: &Path) -> Result<(), ServerError> {
 
 /// Tries again while the last processes of a server that was killed still write.
 fn remove_tree(directory: &Path) -> Result<(), ServerError> {
-    let mut attempt = 1;
-    loop {
-        match fs::remove_dir_all(directory) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !directory.exists() => return Ok(()),
-            Err(_) if attempt < REMOVAL_ATTEMPTS => {
-                attempt += 1;
-                std::thread::sleep(REMOVAL_PAUSE);
-            }
-            Err(source) => return Err(ServerError::io("remove", directory)(source)),
+    let mut failure = None;
+    let removed = wait_for(REMOVAL_LIMIT, || match fs::remove_dir_all(directory) {
+        Ok(()) => Some(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !directory.exists() => Some(()),
+        Err(error) => {
+            failure = Some(error);
+            None
         }
+    });
+    match (removed, failure) {
+        (None, Some(source)) => Err(ServerError::io("remove", directory)(source)),
+        _ => Ok(()),
     }
 }
 
@@ -359,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_socket_whose_path_would_be_too_long_goes_to_a_short_one() {
-        let base = tempfile::tempdir_in("/tmp").unwrap();
+        let base = tempfile::tempdir().unwrap();
         let account = Account::choose(None).unwrap();
         let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
         assert_eq!(claim.make_socket_directory(&account).unwrap(), claim.home.directory.join("socket"));
@@ -376,7 +377,7 @@ mod tests {
 
     #[test]
     fn removing_never_follows_a_description_to_other_peoples_files() {
-        let base = tempfile::tempdir_in("/tmp").unwrap();
+        let base = tempfile::tempdir().unwrap();
         let precious = base.path().join("pgm-precious");
         fs::create_dir(&precious).unwrap();
         let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();

@@ -8,12 +8,13 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, resolve};
 
 use crate::account::Account;
 use crate::home::{Description, Home};
+use crate::patience::wait_for;
 use crate::process::{THROWN_AWAY, end_child};
 use crate::{ServerError, settings};
 
@@ -24,7 +25,6 @@ const INITDB_LIMIT: Duration = Duration::from_secs(180);
 /// How long a server may take to accept connections; recovery after a crash may need some time.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const KNOCK_LIMIT: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(10);
 /// How often another port is tried when somebody took the one that was free a moment ago.
 const PORT_ATTEMPTS: u32 = 10;
 /// How much of a log is shown, at most.
@@ -104,12 +104,8 @@ fn check_reach(home: &Home, about: &Description, account: &Account) -> Result<()
 /// Waits for a program to end; `None` if it does not within the limit, and is killed.
 fn run(command: &mut Command, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let mut child = command.spawn()?;
-    let since = Instant::now();
-    while since.elapsed() < limit {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        std::thread::sleep(PAUSE);
+    if let Some(ended) = wait_for(limit, || child.try_wait().transpose()) {
+        return ended.map(Some);
     }
     child.kill()?;
     child.wait()?;
@@ -200,17 +196,11 @@ enum Wait {
 }
 
 fn await_connections(child: &mut Child, about: &Description) -> Result<(), Wait> {
-    let since = Instant::now();
-    while since.elapsed() < START_LIMIT {
-        if child.try_wait().map_or(true, |status| status.is_some()) {
-            return Err(Wait::Ended);
-        }
-        if accepts(about) {
-            return Ok(());
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Err(Wait::TooLong)
+    let outcome = wait_for(START_LIMIT, || match child.try_wait() {
+        Ok(None) => accepts(about).then_some(Ok(())),
+        Ok(Some(_)) | Err(_) => Some(Err(Wait::Ended)),
+    });
+    outcome.unwrap_or(Err(Wait::TooLong))
 }
 
 fn why_not(home: &Home, about: &Description, wait: Wait, log: String) -> ServerError {

@@ -16,6 +16,7 @@ mod installation;
 mod launch;
 mod locations;
 pub mod named;
+mod patience;
 mod process;
 mod running;
 mod settings;

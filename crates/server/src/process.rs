@@ -5,15 +5,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::ServerError;
 use crate::home::Home;
-
-/// How often an ending process is looked at.
-const ENDING_PAUSE: Duration = Duration::from_millis(10);
+use crate::patience::wait_for;
 
 /// A signal and how long it may take to work before the next is sent.
 pub(crate) struct Step {
@@ -43,15 +41,11 @@ fn end(steps: &[Step], data: &Path, send: &mut dyn FnMut(Signal), ended: &mut dy
             return true;
         }
         send(step.signal);
-        let since = Instant::now();
-        while since.elapsed() < step.limit {
-            if ended() {
-                if step.signal == Signal::KILL {
-                    free(segment);
-                }
-                return true;
+        if wait_for(step.limit, || ended().then_some(())).is_some() {
+            if step.signal == Signal::KILL {
+                free(segment);
             }
-            std::thread::sleep(ENDING_PAUSE);
+            return true;
         }
     }
     ended()

@@ -1,4 +1,5 @@
-//! A server that runs and that this process answers for: from its first directory to the last.
+//! A server that runs and that this process answers for: from its first directory to the last. The public face for
+//! whoever needs a server for a while; servers that stay are the business of `named`.
 
 use std::path::Path;
 use std::process::Child;

@@ -1,11 +1,33 @@
 //! Throw-away clusters for tests: a real PostgreSQL, one per test process and major version, a fresh database per
 //! test, gone when the process ends however it ends. Used by the tests that must talk to a real server.
+//!
+//! Nothing drops a static, and a killed process drops nothing at all: what stops a shared cluster is the guard
+//! process that `server` gives to every temporary server, and, should that be killed too, the sweep before the next.
 
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use connect::{Overrides, Session, resolve};
+use server::{Environment, Locations, Server, ServerOptions, obtain, sweep};
+
+/// Small, and as fast as a server can be that need not survive anything.
+const SETTINGS: [(&str, &str); 5] = [
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("synchronous_commit", "off"),
+    ("shared_buffers", "64MB"),
+    ("max_connections", "300"),
+];
+/// What of a test's name goes into its database's, whose name PostgreSQL cuts at 63 bytes.
+const NAME_LENGTH: usize = 48;
 
 /// A running server that belongs to this test process.
+#[derive(Debug)]
 pub struct Cluster {
-    conninfo: Mutex<String>,
+    server: Server,
+    databases: AtomicU32,
 }
 
 impl Cluster {
@@ -14,7 +36,13 @@ impl Cluster {
     /// # Panics
     /// It cannot be fetched or started: a test that cannot run says so.
     pub fn shared(major: &str) -> &'static Cluster {
-        panic!("no server of PostgreSQL {major}")
+        static SHARED: Mutex<BTreeMap<String, &'static OnceLock<Cluster>>> = Mutex::new(BTreeMap::new());
+        let cell = *SHARED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(major.to_owned())
+            .or_insert_with(|| Box::leak(Box::default()));
+        cell.get_or_init(|| Cluster::start(major))
     }
 
     /// A server of one's own, for tests that stop it or change its settings; goes away when dropped.
@@ -22,14 +50,190 @@ impl Cluster {
     /// # Panics
     /// It cannot be fetched or started.
     pub fn start(major: &str) -> Cluster {
-        panic!("no server of PostgreSQL {major}")
+        Cluster::start_with(major, &[])
     }
 
-    /// Creates a fresh database whose name begins with `name` and says how to connect to it.
+    /// A server of one's own with these settings.
+    ///
+    /// # Panics
+    /// It cannot be fetched or started.
+    pub fn start_with(major: &str, settings: &[(&str, &str)]) -> Cluster {
+        let of_process = Locations::from_environment(&Environment::of_process());
+        let started = of_process.and_then(|locations| {
+            sweep(&locations);
+            // Not the programs that this machine happens to have: all machines test the same.
+            let locations = Locations { search_path: Vec::new(), ..locations };
+            let installation = obtain(major, None, &locations, &mut |_| {})?;
+            let settings =
+                SETTINGS.iter().chain(settings).map(|&(name, value)| (name.to_owned(), value.to_owned()));
+            let options = ServerOptions { settings: settings.collect(), ..ServerOptions::default() };
+            Server::start(&installation, &options, &locations)
+        });
+        match started {
+            Ok(server) => Cluster { server, databases: AtomicU32::new(0) },
+            Err(error) => panic!("no PostgreSQL {major} to test with: {error}"),
+        }
+    }
+
+    /// The server, to stop it in the middle of something.
+    pub fn server(&mut self) -> &mut Server {
+        &mut self.server
+    }
+
+    /// Creates a fresh database whose name begins with `name` and says how to connect to it over the Unix socket.
     ///
     /// # Panics
     /// The server is gone or refuses.
     pub fn database(&self, name: &str) -> String {
-        format!("{} dbname={name}", self.conninfo.lock().expect("no test panics while it holds this"))
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let plain: String = name.chars().take(NAME_LENGTH).map(plain).collect();
+        let database = format!("{plain}_{number}");
+        self.execute(&format!("create database {database} template template0"));
+        self.conninfo().replace("dbname=postgres", &format!("dbname={database}"))
+    }
+
+    /// How to connect over the Unix socket, as the superuser, to the database `postgres`.
+    pub fn conninfo(&self) -> String {
+        self.server.conninfo()
+    }
+
+    /// How to connect over TCP.
+    pub fn conninfo_tcp(&self) -> String {
+        self.server.conninfo_tcp()
+    }
+
+    /// A session that only the connection string decides about, not this process's environment.
+    ///
+    /// # Panics
+    /// It cannot be had.
+    pub fn session(conninfo: &str) -> Session {
+        let target = resolve(Some(conninfo), &Overrides::default(), &connect::Environment::default());
+        let session = target.and_then(|target| Session::connect(&target));
+        session.unwrap_or_else(|error| panic!("no session with \"{conninfo}\": {error}"))
+    }
+
+    /// Runs statements as the superuser in the database `postgres`.
+    ///
+    /// # Panics
+    /// The server is gone or refuses.
+    pub fn execute(&self, sql: &str) {
+        let done = Cluster::session(&self.conninfo()).execute(sql);
+        done.unwrap_or_else(|error| panic!("\"{sql}\": {error}"));
+    }
+
+    /// Lets in only whom these lines of `pg_hba.conf` let in, and this test over the Unix socket: for tests of
+    /// passwords, on a cluster of one's own. The server takes it up with the next connection.
+    ///
+    /// # Panics
+    /// The file cannot be written; the server is gone.
+    pub fn admit(&self, lines: &str) {
+        let path = self.server.directory().join("data/pg_hba.conf");
+        fs::write(&path, format!("local all all trust\n{lines}\n")).expect("the data directory is ours");
+        self.execute("select pg_reload_conf()");
+    }
+}
+
+/// What needs no quotes in SQL or in a connection string.
+fn plain(character: char) -> char {
+    if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '_' }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+    /// Tells a copy of this test program to start a shared cluster, and how to end then.
+    const ENDING: &str = "PGMETER_TEST_ENDING";
+
+    fn ask(conninfo: &str, sql: &str) -> String {
+        Cluster::session(conninfo).query(sql).unwrap()[0].get(0).unwrap().to_owned()
+    }
+
+    #[test]
+    fn tests_share_a_server_and_have_a_database_each() {
+        let (one, two) =
+            (Cluster::shared("18").database("Some test!"), Cluster::shared("18").database("Some test!"));
+        assert_ne!(one, two);
+        let identity = "select pg_postmaster_start_time()";
+        assert_eq!(ask(&one, identity), ask(&two, identity));
+        assert!(ask(&one, "select current_database()").starts_with("some_test__"));
+    }
+
+    #[test]
+    fn versions_do_not_share() {
+        let version = |major| ask(&Cluster::shared(major).conninfo(), "show server_version_num");
+        assert!(version("9.6").starts_with("906") && version("18").starts_with("18"));
+    }
+
+    #[test]
+    fn a_cluster_of_ones_own_has_its_settings_and_goes_away_when_dropped() {
+        let cluster = Cluster::start_with("18", &[("work_mem", "5MB"), ("fsync", "on")]);
+        assert_eq!(ask(&cluster.conninfo(), "show work_mem"), "5MB");
+        assert_eq!(ask(&cluster.conninfo_tcp(), "show fsync"), "on");
+        let directory = cluster.server.directory().to_owned();
+        drop(cluster);
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_cluster_asks_for_passwords_when_it_is_told_to() {
+        let cluster = Cluster::start("18");
+        cluster.execute("create role guest login password 'secret'");
+        cluster.admit("host all all 127.0.0.1/32 scram-sha-256");
+        let guest = cluster.conninfo_tcp().replace("user=postgres", "user=guest");
+        assert_eq!(ask(&format!("{guest} password=secret"), "select current_user"), "guest");
+        let target = resolve(Some(&guest), &Overrides::default(), &connect::Environment::default()).unwrap();
+        assert!(Session::connect(&target).is_err());
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_shared_cluster_however_its_process_ends() {
+        for ending in ["return", "panic", "abort", "exit"] {
+            let mut process = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "cluster::tests::a_process_with_a_shared_cluster", "--nocapture"])
+                .env(ENDING, ending)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let output = BufReader::new(process.stdout.take().unwrap());
+            let lines: Vec<String> = output.lines().map(Result::unwrap).collect();
+            process.wait().unwrap();
+            let said =
+                |what: &str| lines.iter().find_map(|line| line.strip_prefix(what)).expect("said").to_owned();
+            let (pid, directory) = (said("pid: "), said("directory: "));
+            let since = Instant::now();
+            let postmaster = Path::new("/proc").join(pid);
+            while postmaster.exists() || Path::new(&directory).exists() {
+                assert!(since.elapsed() < LIMIT, "{ending}: {directory} is still there");
+                // Not to give it time, but to leave it the processor.
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    /// Not a test of its own: the other end of the test above.
+    #[test]
+    #[allow(clippy::print_stdout, clippy::exit)]
+    fn a_process_with_a_shared_cluster() {
+        let Ok(ending) = std::env::var(ENDING) else { return };
+        let cluster = Cluster::shared("18");
+        println!(
+            "\npid: {}\ndirectory: {}",
+            cluster.server.pid().unwrap(),
+            cluster.server.directory().display()
+        );
+        match ending.as_str() {
+            "panic" => panic!("as it was told"),
+            "abort" => std::process::abort(),
+            "exit" => std::process::exit(1),
+            _ => {}
+        }
     }
 }

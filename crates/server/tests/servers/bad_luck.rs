@@ -1,4 +1,5 @@
 //! What keeps a server from starting: each a sentence that says what to do, and nothing left behind.
+//! What keeps programs from being fetched is tested beside the code, without a network.
 
 use std::fs;
 use std::net::TcpListener;

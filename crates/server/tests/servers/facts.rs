@@ -1,4 +1,5 @@
-//! What servers say of themselves.
+//! What servers say of themselves: to a superuser everything, to others what they may see.
+//! Needs servers of more than one build.
 
 use pgmeter_server::facts;
 

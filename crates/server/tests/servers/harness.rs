@@ -28,7 +28,7 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Place {
-        let base = tempfile::tempdir_in("/tmp").unwrap();
+        let base = tempfile::tempdir().unwrap();
         // The user that runs the server must pass through, as through /var/lib.
         fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let of_process = Locations::from_environment(&Environment::of_process()).unwrap();

@@ -1,4 +1,5 @@
 //! From start to end in good order: what a server is given, where it can be reached, and that nothing is left.
+//! What happens when its owner is killed is in `orphans`.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;

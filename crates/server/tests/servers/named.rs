@@ -1,4 +1,5 @@
 //! Servers that stay: installed, started, stopped, started again with their data, listed and removed.
+//! Each call stands for a command of its own: nothing is remembered but what is in the state directory.
 
 use pgmeter_server::named;
 
