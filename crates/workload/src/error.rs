@@ -88,6 +88,6 @@ pub enum WorkloadError {
         branches: String,
     },
     /// The caller's progress function asked to stop.
-    #[error("loading was interrupted; the transaction that loads was not committed")]
+    #[error("loading was interrupted; start again with `pgmeter init`")]
     Interrupted,
 }

@@ -75,11 +75,7 @@ impl InitReport {
     }
 }
 
-/// Bytes of rows gathered before they are handed to the session: a COPY message of this size is large
-/// enough that its five bytes of header and its system call do not count.
-const COPY_BUFFER_BYTES: usize = 64 * 1024;
-
-/// Room for the longest row, so that the buffer never grows.
+/// Room for the longest row, so that its buffer never grows.
 const ROW_BYTES_MAX: usize = 64;
 
 /// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
@@ -89,8 +85,8 @@ const COUNT_MAX: u32 = i32::MAX.unsigned_abs();
 /// with its visibility map set.
 const FREEZES_FROM_VERSION_NUM: u32 = 140_000;
 
-/// Takes the steps of `options`. `progress` is told of each, and may break off between rows: then the
-/// transaction that loads is not committed, and the session is of no further use.
+/// Takes the steps of `options`. `progress` is told of each, and may break off between steps and between
+/// rows: what was being loaded is rolled back, what earlier steps did stays.
 pub fn init(
     session: &mut Session,
     options: &InitOptions,
@@ -176,13 +172,17 @@ fn take(
     }
 }
 
-/// Commits what `work` did; if it fails, the server rolls back when the caller closes the session.
+/// Commits what `work` did; if it fails, nothing of it is kept and the session can go on.
 fn in_transaction(
     session: &mut Session,
     work: impl FnOnce(&mut Session) -> Result<(), WorkloadError>,
 ) -> Result<(), WorkloadError> {
     execute(session, "begin")?;
-    work(session)?;
+    if let Err(error) = work(session) {
+        // The first error is the one that tells. If the session is lost, the server rolls back by itself.
+        let _ = session.execute("rollback");
+        return Err(error);
+    }
     execute(session, "commit")
 }
 
@@ -200,19 +200,17 @@ fn copy(
     let mut copy = session.copy_in(&sql).map_err(failed)?;
 
     let mut numbers = itoa::Buffer::new();
-    let mut buffer = Vec::with_capacity(COPY_BUFFER_BYTES + ROW_BYTES_MAX);
+    let mut row = Vec::with_capacity(ROW_BYTES_MAX);
     for k in 0..total {
-        (rows.write)(k, &mut numbers, &mut buffer);
-        if buffer.len() >= COPY_BUFFER_BYTES {
-            copy.write_all(&buffer).map_err(|error| failed(server_error(error)))?;
-            buffer.clear();
-        }
+        row.clear();
+        (rows.write)(k, &mut numbers, &mut row);
+        // The writer gathers rows into messages of its own size.
+        copy.write_all(&row).map_err(|error| failed(server_error(error)))?;
         let done = k + 1;
         if done.is_multiple_of(ROWS_PER_PROGRESS) || done == total {
             tell(progress, InitProgress::Rows { table, done, total })?;
         }
     }
-    copy.write_all(&buffer).map_err(|error| failed(server_error(error)))?;
     copy.finish().map_err(failed)?;
     Ok(())
 }
