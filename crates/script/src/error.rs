@@ -17,13 +17,14 @@ pub struct ParseError {
     pub file: Box<str>,
     /// Line of the file, from 1, on which the command begins.
     pub line: u32,
-    /// Byte, from 1, counted from the command's first byte, if the error has a place.
+    /// Byte of `source`, from 1, if the error has a place.
     pub column: Option<usize>,
     /// What is wrong.
     pub kind: ParseErrorKind,
     /// The meta command's name as typed, where the message mentions it.
     pub command: Option<Box<str>>,
-    /// The command's text, without the last newline.
+    /// The text that the caret points into, without the last newline: as in pgbench a meta command from its
+    /// backslash, but the whole line for what is not supported yet.
     pub source: Box<str>,
 }
 
@@ -34,7 +35,7 @@ pub enum ParseErrorKind {
     #[error("invalid command")]
     InvalidCommand,
     /// A meta command of the language that cannot be run yet.
-    #[error("\\{name} is not supported yet; remove it, or run this script with pgbench")]
+    #[error("\\{name} is not supported yet")]
     NotSupportedYet {
         /// Its name in the manual.
         name: &'static str,
@@ -126,21 +127,26 @@ impl fmt::Display for ParseError {
             return kind.fmt(f);
         }
         write!(f, "{file}:{line}: {kind}")?;
+        if let (ParseErrorKind::NotSupportedYet { .. }, Some(column)) = (kind, column) {
+            write!(f, " (column {column}); leave it out, or run this script with pgbench")?;
+        }
         if let Some(command) = command {
             write!(f, " in command \"{command}\"")?;
         }
         let Some(column) = column else {
             return if source.is_empty() { Ok(()) } else { write!(f, "\n{source}") };
         };
-        let offset = column - 1;
-        let mut start = 0;
-        for text in source.split('\n') {
-            write!(f, "\n{}", text.strip_suffix('\r').unwrap_or(text))?;
-            let end = start + text.len();
-            if (start..=end).contains(&offset) {
-                write_caret(f, text, offset - start)?;
+        let mut offset = column - 1;
+        let mut pending = true;
+        let mut lines = source.split('\n').peekable();
+        while let Some(line) = lines.next() {
+            write!(f, "\n{}", line.strip_suffix('\r').unwrap_or(line))?;
+            // The newline's own place, and all beyond the last line, is the end of a line.
+            if pending && (offset <= line.len() || lines.peek().is_none()) {
+                write_caret(f, line, offset)?;
+                pending = false;
             }
-            start = end + 1;
+            offset = offset.saturating_sub(line.len() + 1);
         }
         Ok(())
     }

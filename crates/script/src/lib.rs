@@ -17,6 +17,7 @@ mod hash;
 mod permute;
 mod random;
 
+mod datum;
 mod number;
 mod symbols;
 mod value;

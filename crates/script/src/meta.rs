@@ -14,6 +14,8 @@ use crate::symbols::{Symbols, is_name_byte};
 pub(crate) struct MetaText<'a> {
     /// From the backslash to the end of the line, or of the last line that goes on from it; without the newline.
     text: &'a str,
+    /// What stands in front of it on its line is the end of this.
+    before: &'a str,
     /// Whether a newline follows.
     newline: bool,
     /// The name as typed, if there is one.
@@ -56,10 +58,10 @@ static META_COMMANDS: [(&str, Option<Read>); 13] = [
 impl<'a> MetaText<'a> {
     /// The meta command whose backslash is byte `start` of the script.
     pub(crate) fn at(script: &'a str, start: usize) -> Self {
-        let rest = &script[start..];
+        let (before, rest) = script.split_at(start);
         let newline = rest.match_indices('\n').map(|(at, _)| at).find(|&at| !goes_on(&rest[1..at]));
         let text = &rest[..newline.unwrap_or(rest.len())];
-        let mut meta = Self { text, newline: newline.is_some(), name: None };
+        let mut meta = Self { text, before, newline: newline.is_some(), name: None };
         meta.name = meta.word(1);
         meta
     }
@@ -89,16 +91,16 @@ impl<'a> MetaText<'a> {
     /// The whole error of a fault in here.
     pub(crate) fn error(&self, file: &str, line: u32, fault: Fault) -> ParseError {
         let Fault { kind, offset } = fault;
-        // This sentence has the name in it already.
-        let named = !matches!(kind, ParseErrorKind::NotSupportedYet { .. });
-        ParseError {
-            file: file.into(),
-            line,
-            column: offset.map(|offset| offset + 1),
-            kind,
-            command: self.name.filter(|_| named).map(|name| name.text.into()),
-            source: self.display().into(),
+        let column = offset.map(|offset| offset + 1);
+        let (command, source) = (self.name.map(|name| name.text.into()), self.display().into());
+        let error = ParseError { file: file.into(), line, column, kind, command, source };
+        if !matches!(error.kind, ParseErrorKind::NotSupportedYet { .. }) {
+            return error;
         }
+        // This sentence has the name in it already, and is not one of pgbench's.
+        let indent = &self.before[self.before.rfind('\n').map_or(0, |newline| newline + 1)..];
+        let source = format!("{indent}{}", error.source).into();
+        ParseError { column: column.map(|column| column + indent.len()), command: None, source, ..error }
     }
 
     /// The first word behind byte `from`.
@@ -134,7 +136,7 @@ fn read_set(meta: &MetaText<'_>, command: Word<'_>, symbols: &mut Symbols) -> Re
     let Some(variable) = meta.word(command.end()) else {
         return Err(Fault { kind: ParseErrorKind::MissingArgument, offset: None });
     };
-    let expression = expression::parse(meta.display(), variable.end(), meta.newline, symbols)?;
+    let expression = expression::parse(meta.text, variable.end(), meta.newline, symbols)?;
     if !Symbols::is_valid_name(variable.text) {
         let kind = ParseErrorKind::InvalidVariableName { name: variable.text.into() };
         return Err(Fault { kind, offset: Some(variable.offset) });

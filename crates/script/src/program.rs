@@ -142,8 +142,8 @@ impl Set {
     /// Evaluates and assigns.
     #[inline]
     pub fn execute(&self, scope: &mut Scope<'_>) -> Result<(), EvaluationError> {
-        let value = self.expression.evaluate(scope)?;
-        scope.variables.set(self.slot, value);
+        let datum = self.expression.datum(scope).map_err(|failure| *failure)?;
+        scope.variables.set_datum(self.slot, datum);
         Ok(())
     }
 }

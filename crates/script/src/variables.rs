@@ -1,6 +1,7 @@
 //! The values of one client's variables, an array by slot. A variable set from text (`-D`, `\gset`) keeps the text
 //! for SQL and is typed when an expression first needs it. Owned by the engine's clients; no names are kept here.
 
+use crate::datum::{Datum, Failure, Kind};
 use crate::error::EvaluationError;
 use crate::number::{is_c_space, parse_double};
 use crate::symbols::{Slot, Symbols};
@@ -9,108 +10,126 @@ use crate::value::Value;
 /// One client's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
-    by_slot: Vec<Variable>,
-}
-
-#[derive(Clone, Debug, Default)]
-enum Variable {
-    #[default]
-    Undefined,
-    Typed(Value),
-    /// Boxed, so that the common case stays at two words.
-    Text(Box<Text>),
+    by_slot: Vec<Datum>,
+    /// What the variables of kind `Text` hold, at the place that their bits say. A text whose variable has got a
+    /// typed value since waits for its next text.
+    texts: Vec<Text>,
 }
 
 #[derive(Clone, Debug)]
 struct Text {
+    slot: Slot,
     text: String,
-    typed: Option<Value>,
+    typed: Option<Datum>,
 }
+
+const UNDEFINED: Datum = Datum { kind: Kind::Undefined, bits: 0 };
 
 impl Variables {
     /// All symbols of the table, all undefined. Symbols that are interned later may be set as well.
     pub fn new(symbols: &Symbols) -> Self {
-        Self { by_slot: vec![Variable::Undefined; symbols.len()] }
+        Self { by_slot: vec![UNDEFINED; symbols.len()], texts: Vec::new() }
     }
 
     /// Gives a typed value.
     #[inline]
     pub fn set(&mut self, slot: Slot, value: Value) {
-        *self.entry(slot) = Variable::Typed(value);
+        self.set_datum(slot, value.into());
+    }
+
+    #[inline]
+    pub(crate) fn set_datum(&mut self, slot: Slot, datum: Datum) {
+        match self.by_slot.get_mut(slot.index()) {
+            Some(variable) => *variable = datum,
+            None => self.grow_and_set(slot, datum),
+        }
+    }
+
+    #[cold]
+    fn grow_and_set(&mut self, slot: Slot, datum: Datum) {
+        self.by_slot.resize(slot.index(), UNDEFINED);
+        self.by_slot.push(datum);
     }
 
     /// Gives a text, typed when an expression first needs it. The room of an earlier text is used again.
     pub fn set_text(&mut self, slot: Slot, text: impl AsRef<str>) {
         let text = text.as_ref();
-        let entry = self.entry(slot);
-        if let Variable::Text(old) = entry {
-            old.text.clear();
-            old.text.push_str(text);
-            old.typed = None;
-        } else {
-            *entry = Variable::Text(Box::new(Text { text: text.to_owned(), typed: None }));
-        }
+        let known = self.text_place(slot).or_else(|| self.texts.iter().position(|text| text.slot == slot));
+        let place = known.unwrap_or_else(|| {
+            self.texts.push(Text { slot, text: String::new(), typed: None });
+            self.texts.len() - 1
+        });
+        let entry = &mut self.texts[place];
+        entry.text.clear();
+        entry.text.push_str(text);
+        entry.typed = None;
+        self.set_datum(slot, Datum { kind: Kind::Text, bits: place as u64 });
     }
 
     /// Takes the value away.
     pub fn unset(&mut self, slot: Slot) {
-        *self.entry(slot) = Variable::Undefined;
+        self.set_datum(slot, UNDEFINED);
     }
 
     /// Whether it has a value (NULL is one).
     pub fn is_set(&self, slot: Slot) -> bool {
-        !matches!(self.get(slot), Variable::Undefined)
+        self.get(slot).kind != Kind::Undefined
     }
 
     /// Appends the text form; false, and nothing appended, if undefined.
     #[inline]
     pub fn write_text(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
-        match self.get(slot) {
-            Variable::Undefined => return false,
-            Variable::Typed(value) => value.write_text(out),
-            Variable::Text(text) => out.extend_from_slice(text.text.as_bytes()),
+        let datum = self.get(slot);
+        match datum.kind {
+            Kind::Undefined => return false,
+            Kind::Text => {
+                if let Some(place) = self.text_place(slot) {
+                    out.extend_from_slice(self.texts[place].text.as_bytes());
+                }
+            }
+            Kind::Null | Kind::Boolean | Kind::Int | Kind::Double => datum.value().write_text(out),
         }
         true
     }
 
     /// The typed value; a text is typed now and its type remembered. `symbols` names it if that fails.
-    #[inline]
     pub fn value(&mut self, slot: Slot, symbols: &Symbols) -> Result<Value, EvaluationError> {
-        match self.by_slot.get(slot.index()) {
-            Some(Variable::Typed(value)) => Ok(*value),
-            _ => self.value_of_text(slot, symbols),
+        self.datum(slot, symbols).map(Datum::value).map_err(|failure| *failure)
+    }
+
+    /// The same as the evaluator takes it.
+    #[inline(always)]
+    pub(crate) fn datum(&mut self, slot: Slot, symbols: &Symbols) -> Result<Datum, Failure> {
+        let datum = self.get(slot);
+        match datum.kind {
+            Kind::Undefined | Kind::Text => self.datum_of_text(slot, symbols),
+            Kind::Null | Kind::Boolean | Kind::Int | Kind::Double => Ok(datum),
         }
     }
 
-    #[cold]
-    fn value_of_text(&mut self, slot: Slot, symbols: &Symbols) -> Result<Value, EvaluationError> {
-        let Variable::Text(text) = self.entry(slot) else {
-            return Err(EvaluationError::UndefinedVariable { name: symbols.name(slot).into() });
+    #[inline(never)]
+    fn datum_of_text(&mut self, slot: Slot, symbols: &Symbols) -> Result<Datum, Failure> {
+        let Some(place) = self.text_place(slot) else {
+            return Err(EvaluationError::UndefinedVariable { name: symbols.name(slot).into() }.into());
         };
-        if let Some(value) = text.typed {
-            return Ok(value);
+        let text = &mut self.texts[place];
+        if let Some(datum) = text.typed {
+            return Ok(datum);
         }
-        let value = type_text(&text.text, slot, symbols)?;
-        text.typed = Some(value);
-        Ok(value)
+        let datum = type_text(&text.text, slot, symbols)?.into();
+        text.typed = Some(datum);
+        Ok(datum)
     }
 
-    #[inline]
-    fn get(&self, slot: Slot) -> &Variable {
-        self.by_slot.get(slot.index()).unwrap_or(&Variable::Undefined)
+    #[inline(always)]
+    fn get(&self, slot: Slot) -> Datum {
+        self.by_slot.get(slot.index()).copied().unwrap_or(UNDEFINED)
     }
 
-    #[inline]
-    fn entry(&mut self, slot: Slot) -> &mut Variable {
-        if slot.index() >= self.by_slot.len() {
-            self.grow(slot);
-        }
-        &mut self.by_slot[slot.index()]
-    }
-
-    #[cold]
-    fn grow(&mut self, slot: Slot) {
-        self.by_slot.resize_with(slot.index() + 1, Variable::default);
+    /// Where its text is, if that is what it holds.
+    fn text_place(&self, slot: Slot) -> Option<usize> {
+        let datum = self.get(slot);
+        (datum.kind == Kind::Text).then(|| usize::try_from(datum.bits).expect("a place in a vector"))
     }
 }
 
@@ -168,11 +187,6 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_takes_two_words() {
-        assert_eq!(size_of::<Variable>(), 16);
-    }
-
-    #[test]
     fn text_is_typed_when_it_is_needed() {
         for text in ["t", "TRUE", "tr", "y", "Yes", "on"] {
             assert_eq!(typed(text), Ok(Value::Boolean(true)), "{text}");
@@ -220,6 +234,9 @@ mod tests {
         assert_eq!(variables.value(slot, &symbols), Ok(Value::Int(8)));
         variables.set(slot, Value::Null);
         assert!(variables.is_set(slot));
+        variables.set_text(slot, "9");
+        assert_eq!(variables.texts.len(), 1, "the room is used again");
+        assert_eq!(variables.value(slot, &symbols), Ok(Value::Int(9)));
         variables.unset(slot);
         assert!(!variables.is_set(slot));
     }

@@ -1,102 +1,127 @@
-//! The operators' arithmetic on two values that are not NULL: doubles if either is one, else 64-bit integers that
-//! never wrap silently. Called by the evaluator, and by the parser to fold constants.
+//! The binary operators: integers first, because nearly all operands are, then NULL, doubles and what cannot be
+//! computed. Called by the machine, and by the parser to fold constants.
 
-use std::ops;
-
+use crate::datum::{Datum, Failure};
 use crate::error::EvaluationError;
-use crate::value::Value;
 
-type Outcome = Result<Value, EvaluationError>;
+/// An operation on two values; NULL if either is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Equal,
+    Unequal,
+    Less,
+    LessOrEqual,
+    BitAnd,
+    BitOr,
+    BitXor,
+    ShiftLeft,
+    ShiftRight,
+}
 
-/// `+ - *` on integers that overflow into `operation`, or on doubles.
-#[inline(always)]
-fn exact(
-    (left, right): (Value, Value),
-    operation: &'static str,
-    integers: fn(i64, i64) -> Option<i64>,
-    doubles: fn(f64, f64) -> f64,
-) -> Outcome {
-    if either_double(left, right) {
-        return Ok(Value::Double(doubles(left.to_double()?, right.to_double()?)));
+impl Binary {
+    #[inline(always)]
+    pub(super) fn apply(self, left: Datum, right: Datum) -> Result<Datum, Failure> {
+        if let (Some(first), Some(second)) = (left.as_int(), right.as_int())
+            && let Some(result) = self.on_integers(first, second)
+        {
+            return Ok(result);
+        }
+        self.apply_to_any(left, right)
     }
-    match integers(left.to_int()?, right.to_int()?) {
-        Some(result) => Ok(Value::Int(result)),
-        None => Err(EvaluationError::IntegerOverflow { operation }),
+
+    /// Whether the operands may change places.
+    pub(super) fn commutes(self) -> bool {
+        matches!(
+            self,
+            Self::Add
+                | Self::Multiply
+                | Self::Equal
+                | Self::Unequal
+                | Self::BitAnd
+                | Self::BitOr
+                | Self::BitXor
+        )
     }
-}
 
-#[inline(always)]
-fn either_double(left: Value, right: Value) -> bool {
-    matches!(left, Value::Double(_)) || matches!(right, Value::Double(_))
-}
-
-#[inline]
-pub(super) fn add(left: Value, right: Value) -> Outcome {
-    exact((left, right), "add", i64::checked_add, ops::Add::add)
-}
-
-#[inline]
-pub(super) fn subtract(left: Value, right: Value) -> Outcome {
-    exact((left, right), "sub", i64::checked_sub, ops::Sub::sub)
-}
-
-#[inline]
-pub(super) fn multiply(left: Value, right: Value) -> Outcome {
-    exact((left, right), "mul", i64::checked_mul, ops::Mul::mul)
-}
-
-/// Integers are cut towards zero; doubles follow IEEE 754 and never fail.
-pub(super) fn divide(left: Value, right: Value) -> Outcome {
-    if either_double(left, right) {
-        return Ok(Value::Double(left.to_double()? / right.to_double()?));
+    #[inline(never)]
+    fn apply_to_any(self, left: Datum, right: Datum) -> Result<Datum, Failure> {
+        if left.is_null() || right.is_null() {
+            return Ok(Datum::NULL);
+        }
+        if let Some(on_doubles) = self.on_doubles()
+            && (left.is_double() || right.is_double())
+        {
+            return Ok(on_doubles(left.to_double()?, right.to_double()?));
+        }
+        let (left, right) = (left.to_int()?, right.to_int()?);
+        self.on_integers(left, right).ok_or_else(|| self.failure(right))
     }
-    let (left, right) = (left.to_int()?, right.to_int()?);
-    match left.checked_div(right) {
-        Some(quotient) => Ok(Value::Int(quotient)),
-        None if right == 0 => Err(EvaluationError::DivisionByZero),
-        None => Err(EvaluationError::IntegerOverflow { operation: "div" }),
+
+    /// `None` if there is no result in 64 bits. Division cuts towards zero, the remainder has the sign of the
+    /// dividend, and a shift's count is taken modulo 64, as the machine does.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a shift's low six bits count"
+    )]
+    fn on_integers(self, left: i64, right: i64) -> Option<Datum> {
+        let integer = match self {
+            Self::Add => left.checked_add(right)?,
+            Self::Subtract => left.checked_sub(right)?,
+            Self::Multiply => left.checked_mul(right)?,
+            Self::Divide => left.checked_div(right)?,
+            Self::Remainder if right == 0 => return None,
+            Self::Remainder => left.wrapping_rem(right),
+            Self::Equal => return Some(Datum::boolean(left == right)),
+            Self::Unequal => return Some(Datum::boolean(left != right)),
+            Self::Less => return Some(Datum::boolean(left < right)),
+            Self::LessOrEqual => return Some(Datum::boolean(left <= right)),
+            Self::BitAnd => left & right,
+            Self::BitOr => left | right,
+            Self::BitXor => left ^ right,
+            Self::ShiftLeft => left.wrapping_shl(right as u32),
+            Self::ShiftRight => left.wrapping_shr(right as u32),
+        };
+        Some(Datum::int(integer))
     }
-}
 
-/// Always of integers, with the sign of the dividend.
-pub(super) fn remainder(left: Value, right: Value) -> Outcome {
-    match (left.to_int()?, right.to_int()?) {
-        (_, 0) => Err(EvaluationError::DivisionByZero),
-        (left, right) => Ok(Value::Int(left.wrapping_rem(right))),
+    /// How it works on doubles, if one double makes it so; the others round doubles to integers. IEEE 754: nothing
+    /// fails.
+    fn on_doubles(self) -> Option<fn(f64, f64) -> Datum> {
+        match self {
+            Self::Add => Some(|left, right| Datum::double(left + right)),
+            Self::Subtract => Some(|left, right| Datum::double(left - right)),
+            Self::Multiply => Some(|left, right| Datum::double(left * right)),
+            Self::Divide => Some(|left, right| Datum::double(left / right)),
+            Self::Equal => Some(|left, right| Datum::boolean(left == right)),
+            Self::Unequal => Some(|left, right| Datum::boolean(left != right)),
+            Self::Less => Some(|left, right| Datum::boolean(left < right)),
+            Self::LessOrEqual => Some(|left, right| Datum::boolean(left <= right)),
+            Self::Remainder
+            | Self::BitAnd
+            | Self::BitOr
+            | Self::BitXor
+            | Self::ShiftLeft
+            | Self::ShiftRight => None,
+        }
     }
-}
 
-/// An operation on the bits of two integers.
-#[inline(always)]
-pub(super) fn bits(left: Value, right: Value, operation: fn(i64, i64) -> i64) -> Outcome {
-    Ok(Value::Int(operation(left.to_int()?, right.to_int()?)))
-}
-
-/// The machine's shift: the count is taken modulo 64.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low six bits count")]
-fn shift_count(count: i64) -> u32 {
-    count as u32
-}
-
-pub(super) fn shift_left(value: i64, count: i64) -> i64 {
-    value.wrapping_shl(shift_count(count))
-}
-
-/// Keeps the sign.
-pub(super) fn shift_right(value: i64, count: i64) -> i64 {
-    value.wrapping_shr(shift_count(count))
-}
-
-/// A comparison of doubles if either is one, else of integers; booleans have no order here and no equality.
-#[inline(always)]
-pub(super) fn compare(
-    left: Value,
-    right: Value,
-    integers: fn(&i64, &i64) -> bool,
-    doubles: fn(&f64, &f64) -> bool,
-) -> Outcome {
-    if either_double(left, right) {
-        return Ok(Value::Boolean(doubles(&left.to_double()?, &right.to_double()?)));
+    /// Why two integers have no result.
+    #[cold]
+    fn failure(self, right: i64) -> Failure {
+        let operation = match self {
+            Self::Divide | Self::Remainder if right == 0 => return EvaluationError::DivisionByZero.into(),
+            Self::Add => "add",
+            Self::Subtract => "sub",
+            Self::Multiply => "mul",
+            _ => "div",
+        };
+        EvaluationError::IntegerOverflow { operation }.into()
     }
-    Ok(Value::Boolean(integers(&left.to_int()?, &right.to_int()?)))
 }

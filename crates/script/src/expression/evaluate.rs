@@ -2,33 +2,39 @@
 //! result; jumps leave out what AND, OR and CASE need not evaluate. The parser guarantees that the stack neither
 //! underflows nor grows beyond the depth it computed. No allocation unless an evaluation fails.
 
-use std::ops;
-
+use crate::datum::{Datum, Failure};
 use crate::error::EvaluationError;
 use crate::symbols::Slot;
-use crate::value::Value;
 
 use super::Scope;
-use super::arithmetic::{add, bits, compare, divide, multiply, remainder, shift_left, shift_right, subtract};
-use super::functions::ARGUMENTS_MAX;
-use super::functions::{Body, Function};
+use super::arithmetic::Binary;
+use super::functions::{ARGUMENTS_MAX, Body, FunctionId};
 
-/// One operation. Distances of jumps count from the operation behind the jump.
+/// One operation. Jumps lead forwards only; their distance counts from the operation behind them.
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Op {
-    Push(Value),
+    Push(Datum),
     Load(Slot),
     Binary(Binary),
+    /// With a constant on the right.
+    BinaryInt {
+        binary: Binary,
+        right: i32,
+    },
+    /// With a variable on the right.
+    BinaryVariable {
+        binary: Binary,
+        right: Slot,
+    },
     Not,
     /// NULL if any argument is; else the function's result.
     Call {
-        function: &'static Function,
+        function: FunctionId,
         arguments: u8,
     },
     /// Fails: there are more arguments than a function takes.
     TooManyArguments,
-    /// Whether the top is of the same type and value.
-    Is(Value),
+    Is(Test),
     /// NULL and false stay, and the right operand is left out; true makes room for it.
     And {
         skip: u32,
@@ -48,153 +54,144 @@ pub(super) enum Op {
     },
 }
 
-/// An operation on two values; NULL if either is.
+/// What IS asks for: this type and this value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Binary {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
-    Equal,
-    Unequal,
-    Less,
-    LessOrEqual,
-    BitAnd,
-    BitOr,
-    BitXor,
-    ShiftLeft,
-    ShiftRight,
+pub(super) enum Test {
+    Null,
+    True,
+    False,
 }
 
-impl Binary {
-    #[inline(always)]
-    pub(super) fn apply(self, left: Value, right: Value) -> Result<Value, EvaluationError> {
-        if matches!(left, Value::Null) || matches!(right, Value::Null) {
-            return Ok(Value::Null);
-        }
+impl Test {
+    fn holds(self, value: Datum) -> bool {
         match self {
-            Self::Add => add(left, right),
-            Self::Subtract => subtract(left, right),
-            Self::Multiply => multiply(left, right),
-            Self::Divide => divide(left, right),
-            Self::Remainder => remainder(left, right),
-            Self::Equal => compare(left, right, i64::eq, f64::eq),
-            Self::Unequal => compare(left, right, i64::ne, f64::ne),
-            Self::Less => compare(left, right, i64::lt, f64::lt),
-            Self::LessOrEqual => compare(left, right, i64::le, f64::le),
-            Self::BitAnd => bits(left, right, ops::BitAnd::bitand),
-            Self::BitOr => bits(left, right, ops::BitOr::bitor),
-            Self::BitXor => bits(left, right, ops::BitXor::bitxor),
-            Self::ShiftLeft => bits(left, right, shift_left),
-            Self::ShiftRight => bits(left, right, shift_right),
+            Self::Null => value.is_null(),
+            Self::True => value == Datum::TRUE,
+            Self::False => value == Datum::FALSE,
         }
     }
 }
 
-/// Most values that an evaluation may hold at once. Nested calls of sixteen arguments reach it first; it takes
-/// 16 kB of the thread's stack.
+/// Most values that an evaluation may hold at once, a power of two. Nested calls of sixteen arguments reach it
+/// first; it takes 16 kB of the thread's stack.
 pub(super) const STACK_MAX: usize = 1024;
 
 /// Runs `code` on a stack for `depth` values.
 #[inline]
-pub(super) fn evaluate(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
+pub(super) fn evaluate(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
     // A small stack is cheap to clear, and nearly all expressions need no more.
     match depth {
-        0..=4 => run(code, &mut [Value::Null; 4], scope),
-        5..=16 => run(code, &mut [Value::Null; 16], scope),
-        _ => evaluate_deep(code, scope),
+        0..=4 => run::<4>(code, scope),
+        5..=16 => run::<16>(code, scope),
+        _ => run_deep(code, scope),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn evaluate_deep(code: &[Op], scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
-    run(code, &mut [Value::Null; STACK_MAX], scope)
+fn run_deep(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+    run::<STACK_MAX>(code, scope)
 }
 
-#[inline]
-fn run(code: &[Op], stack: &mut [Value], scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
-    let mut next = 0;
-    // The number of values on the stack; the topmost stands right before.
-    let mut height = 0;
-    while let Some(op) = code.get(next) {
-        next += 1;
+/// Values below the topmost one, which the machine keeps apart. `N` is a power of two; an index is cut to it, which
+/// is cheaper than a check and never happens, because the parser knows how high the stack grows.
+struct Stack<'a, const N: usize> {
+    values: &'a mut [Datum; N],
+    height: usize,
+}
+
+impl<const N: usize> Stack<'_, N> {
+    #[inline(always)]
+    fn push(&mut self, value: Datum) {
+        debug_assert!(self.height < N, "the parser computed the depth");
+        self.values[self.height & (N - 1)] = value;
+        self.height += 1;
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Datum {
+        debug_assert!(self.height > 0, "the parser balanced the operations");
+        self.height -= 1;
+        self.values[self.height & (N - 1)]
+    }
+}
+
+fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+    let mut values = [Datum::NULL; N];
+    let mut stack = Stack { values: &mut values, height: 0 };
+    // The first operand pushes this one down.
+    let mut top = Datum::NULL;
+    let mut rest = code;
+    while let Some((op, behind)) = rest.split_first() {
+        rest = behind;
         match *op {
             Op::Push(value) => {
-                stack[height] = value;
-                height += 1;
+                stack.push(top);
+                top = value;
             }
             Op::Load(slot) => {
-                stack[height] = scope.variables.value(slot, scope.symbols)?;
-                height += 1;
+                stack.push(top);
+                top = scope.variables.datum(slot, scope.symbols)?;
             }
-            Op::Binary(binary) => {
-                height -= 1;
-                stack[height - 1] = binary.apply(stack[height - 1], stack[height])?;
-            }
-            Op::Not => {
-                let value = &mut stack[height - 1];
-                if !matches!(value, Value::Null) {
-                    *value = Value::Boolean(!value.to_boolean()?);
-                }
+            Op::Binary(binary) => top = binary.apply(stack.pop(), top)?,
+            Op::BinaryInt { binary, right } => top = binary.apply(top, Datum::int(i64::from(right)))?,
+            Op::BinaryVariable { binary, right } => {
+                let right = scope.variables.datum(right, scope.symbols)?;
+                top = binary.apply(top, right)?;
             }
             Op::Call { function, arguments } => {
-                let first = height - usize::from(arguments);
-                let result = call(function, &stack[first..height], scope)?;
-                stack[first] = result;
-                height = first + 1;
+                // The arguments below the topmost one are its neighbours.
+                stack.push(top);
+                let first = stack.height - usize::from(arguments);
+                top = call(function, &stack.values[first..stack.height], scope)?;
+                stack.height = first;
             }
-            Op::TooManyArguments => {
-                return Err(EvaluationError::TooManyFunctionArguments { maximum: ARGUMENTS_MAX });
-            }
-            Op::Is(wanted) => stack[height - 1] = Value::Boolean(stack[height - 1] == wanted),
-            Op::And { skip } => match stack[height - 1] {
-                Value::Null => next += skip as usize,
-                value if !value.to_boolean()? => next += skip as usize,
-                _ => height -= 1,
-            },
-            Op::Or { skip } => match stack[height - 1] {
-                Value::Null => next += skip as usize,
-                value if value.to_boolean()? => next += skip as usize,
-                _ => height -= 1,
-            },
-            Op::RequireBoolean => {
-                if !matches!(stack[height - 1], Value::Null) {
-                    stack[height - 1].to_boolean()?;
-                }
-            }
+            Op::And { skip } if top.is_null() || !top.to_boolean()? => rest = &rest[skip as usize..],
+            Op::Or { skip } if top.is_null() || top.to_boolean()? => rest = &rest[skip as usize..],
+            Op::And { .. } | Op::Or { .. } => top = stack.pop(),
             Op::JumpUnless { skip } => {
-                height -= 1;
-                if !stack[height].is_true() {
-                    next += skip as usize;
+                if !top.is_true() {
+                    rest = &rest[skip as usize..];
                 }
+                top = stack.pop();
             }
-            Op::Jump { skip } => next += skip as usize,
+            Op::Jump { skip } => rest = &rest[skip as usize..],
+            Op::Not | Op::Is(_) | Op::RequireBoolean | Op::TooManyArguments => top = unary(*op, top)?,
         }
     }
-    debug_assert_eq!(height, 1, "an expression leaves one value");
-    Ok(stack[0])
+    Ok(top)
 }
 
-#[inline]
-fn call(function: &Function, arguments: &[Value], scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
-    match function.body {
+/// The operations on the topmost value alone.
+#[inline(never)]
+fn unary(op: Op, top: Datum) -> Result<Datum, Failure> {
+    match op {
+        Op::Is(test) => Ok(Datum::boolean(test.holds(top))),
+        Op::TooManyArguments => {
+            Err(EvaluationError::TooManyFunctionArguments { maximum: ARGUMENTS_MAX }.into())
+        }
+        _ if top.is_null() => Ok(top),
+        Op::Not => Ok(Datum::boolean(!top.to_boolean()?)),
+        _ => Ok(Datum::boolean(top.to_boolean()?)),
+    }
+}
+
+#[inline(never)]
+fn call(function: FunctionId, arguments: &[Datum], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+    match function.function().body {
         Body::Debug => {
             if let Some(show) = &mut scope.debug {
-                show(arguments[0]);
+                show(arguments[0].value());
             }
             Ok(arguments[0])
         }
-        Body::Compute(_) if arguments.iter().any(|argument| matches!(argument, Value::Null)) => {
-            Ok(Value::Null)
-        }
+        Body::Compute(_) if arguments.iter().any(|argument| argument.is_null()) => Ok(Datum::NULL),
         Body::Compute(compute) => compute(arguments, scope.random),
     }
 }
 
-/// Most values on the stack at once while `code` runs. Each branch of a CASE leaves its value in the same place, so
-/// that behind a jump the next branch begins without it.
+/// Most values on the stack at once while `code` runs, with one more for the place below the first operand. Each
+/// branch of a CASE leaves its value in the same place, so that behind a jump the next branch begins without it.
 pub(super) fn depth(code: &[Op]) -> usize {
     let mut height = 0;
     let mut deepest = 0;
@@ -205,10 +202,11 @@ pub(super) fn depth(code: &[Op]) -> usize {
                 height -= 1
             }
             Op::Call { arguments, .. } => height = height + 1 - usize::from(arguments),
+            Op::BinaryInt { .. } | Op::BinaryVariable { .. } => {}
             Op::Not | Op::Is(_) | Op::RequireBoolean | Op::TooManyArguments => {}
         }
         deepest = deepest.max(height);
     }
     debug_assert_eq!(height, 1, "an expression leaves one value");
-    deepest
+    deepest + 1
 }

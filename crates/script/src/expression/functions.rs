@@ -3,15 +3,14 @@
 //! NULL.
 
 use std::f64::consts::PI;
-use std::fmt;
 
+use crate::datum::{Datum, Failure};
 use crate::error::EvaluationError;
 use crate::hash::{hash_fnv1a, hash_murmur2};
 use crate::permute::permute;
 use crate::random::Random;
-use crate::value::Value;
 
-use super::arithmetic::remainder;
+use super::arithmetic::Binary;
 
 /// Most arguments of a call.
 pub(super) const ARGUMENTS_MAX: usize = 16;
@@ -20,7 +19,7 @@ const GAUSSIAN_PARAMETER_MIN: f64 = 2.0;
 const ZIPFIAN_PARAMETER_MIN: f64 = 1.001;
 const ZIPFIAN_PARAMETER_MAX: f64 = 1000.0;
 
-type Compute = fn(&[Value], &mut Random) -> Result<Value, EvaluationError>;
+type Compute = fn(&[Datum], &mut Random) -> Result<Datum, Failure>;
 
 /// One row of the table.
 pub(super) struct Function {
@@ -45,139 +44,146 @@ pub(super) enum Body {
     Debug,
 }
 
-impl fmt::Debug for Function {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
 /// The table.
 static FUNCTIONS: [Function; 21] = [
     row("abs", Arity::Exactly(1), abs),
     Function { name: "debug", arity: Arity::Exactly(1), body: Body::Debug },
-    row("double", Arity::Exactly(1), |of, _| Ok(Value::Double(of[0].to_double()?))),
-    row("exp", Arity::Exactly(1), |of, _| Ok(Value::Double(of[0].to_double()?.exp()))),
+    row("double", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?))),
+    row("exp", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?.exp()))),
     row("greatest", Arity::AtLeastOne, |of, _| {
         extreme(of, |value, best| value > best, |value, best| value > best)
     }),
     row("hash", Arity::AndSeed(1), murmur2),
     row("hash_fnv1a", Arity::AndSeed(1), |of, _| {
-        Ok(Value::Int(hash_fnv1a(of[0].to_int()?, of[1].to_int()?)))
+        Ok(Datum::int(hash_fnv1a(of[0].to_int()?, of[1].to_int()?)))
     }),
     row("hash_murmur2", Arity::AndSeed(1), murmur2),
-    row("int", Arity::Exactly(1), |of, _| Ok(Value::Int(of[0].to_int()?))),
+    row("int", Arity::Exactly(1), |of, _| Ok(Datum::int(of[0].to_int()?))),
     row("least", Arity::AtLeastOne, |of, _| {
         extreme(of, |value, best| value < best, |value, best| value < best)
     }),
-    row("ln", Arity::Exactly(1), |of, _| Ok(Value::Double(of[0].to_double()?.ln()))),
-    row("mod", Arity::Exactly(2), |of, _| remainder(of[0], of[1])),
+    row("ln", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?.ln()))),
+    row("mod", Arity::Exactly(2), |of, _| Binary::Remainder.apply(of[0], of[1])),
     row("permute", Arity::AndSeed(2), permuted),
-    row("pi", Arity::Exactly(0), |_, _| Ok(Value::Double(PI))),
+    row("pi", Arity::Exactly(0), |_, _| Ok(Datum::double(PI))),
     row("pow", Arity::Exactly(2), power),
     row("power", Arity::Exactly(2), power),
     row("random", Arity::Exactly(2), |of, random| {
         let (low, high) = range(of)?;
-        Ok(Value::Int(random.integer(low, high)))
+        Ok(Datum::int(random.integer(low, high)))
     }),
     row("random_exponential", Arity::Exactly(3), exponential),
     row("random_gaussian", Arity::Exactly(3), gaussian),
     row("random_zipfian", Arity::Exactly(3), zipfian),
-    row("sqrt", Arity::Exactly(1), |of, _| Ok(Value::Double(of[0].to_double()?.sqrt()))),
+    row("sqrt", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?.sqrt()))),
 ];
 
 const fn row(name: &'static str, arity: Arity, compute: Compute) -> Function {
     Function { name, arity, body: Body::Compute(compute) }
 }
 
-/// The function of this name, in any case.
-pub(super) fn find(name: &str) -> Option<&'static Function> {
-    FUNCTIONS.iter().find(|function| name.eq_ignore_ascii_case(function.name))
+/// The row of a function, small enough for an operation of the machine.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct FunctionId(u8);
+
+impl FunctionId {
+    /// The function of this name, in any case.
+    pub(super) fn find(name: &str) -> Option<Self> {
+        let row = FUNCTIONS.iter().position(|function| name.eq_ignore_ascii_case(function.name))?;
+        Some(Self(u8::try_from(row).expect("the table has fewer than 256 rows")))
+    }
+
+    #[inline]
+    pub(super) fn function(self) -> &'static Function {
+        &FUNCTIONS[usize::from(self.0)]
+    }
 }
 
 /// The lowest integer stays itself. (pgbench lets a boolean through and gives rubbish; here it is refused.)
-fn abs(of: &[Value], _: &mut Random) -> Result<Value, EvaluationError> {
-    match of[0] {
-        Value::Double(value) => Ok(Value::Double(value.abs())),
-        other => Ok(Value::Int(other.to_int()?.wrapping_abs())),
+fn abs(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
+    if of[0].is_double() {
+        return Ok(Datum::double(of[0].to_double()?.abs()));
     }
+    Ok(Datum::int(of[0].to_int()?.wrapping_abs()))
 }
 
-fn murmur2(of: &[Value], _: &mut Random) -> Result<Value, EvaluationError> {
-    Ok(Value::Int(hash_murmur2(of[0].to_int()?, of[1].to_int()?)))
+fn murmur2(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
+    Ok(Datum::int(hash_murmur2(of[0].to_int()?, of[1].to_int()?)))
 }
 
-fn power(of: &[Value], _: &mut Random) -> Result<Value, EvaluationError> {
-    Ok(Value::Double(of[0].to_double()?.powf(of[1].to_double()?)))
+fn power(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
+    Ok(Datum::double(of[0].to_double()?.powf(of[1].to_double()?)))
 }
 
-fn permuted(of: &[Value], _: &mut Random) -> Result<Value, EvaluationError> {
+fn permuted(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
     let (index, size, seed) = (of[0].to_int()?, of[1].to_int()?, of[2].to_int()?);
     if size <= 0 {
-        return Err(EvaluationError::PermuteSize);
+        return Err(EvaluationError::PermuteSize.into());
     }
-    Ok(Value::Int(permute(index, size, seed)))
+    Ok(Datum::int(permute(index, size, seed)))
 }
 
 /// The argument that `beats` all before it: as doubles if any is one, else as integers.
 fn extreme(
-    of: &[Value],
+    of: &[Datum],
     beats: fn(&i64, &i64) -> bool,
     beats_double: fn(&f64, &f64) -> bool,
-) -> Result<Value, EvaluationError> {
-    if of.iter().any(|value| matches!(value, Value::Double(_))) {
+) -> Result<Datum, Failure> {
+    if of.iter().any(|value| value.is_double()) {
         let mut best = of[0].to_double()?;
         for value in &of[1..] {
             let value = value.to_double()?;
             best = if beats_double(&value, &best) { value } else { best };
         }
-        return Ok(Value::Double(best));
+        return Ok(Datum::double(best));
     }
     let mut best = of[0].to_int()?;
     for value in &of[1..] {
         let value = value.to_int()?;
         best = if beats(&value, &best) { value } else { best };
     }
-    Ok(Value::Int(best))
+    Ok(Datum::int(best))
 }
 
 /// The bounds of a random number: not empty, and with a size that is an i64.
 #[inline]
-fn range(of: &[Value]) -> Result<(i64, i64), EvaluationError> {
+fn range(of: &[Datum]) -> Result<(i64, i64), Failure> {
     let (low, high) = (of[0].to_int()?, of[1].to_int()?);
     if low > high {
-        return Err(EvaluationError::EmptyRange);
+        return Err(EvaluationError::EmptyRange.into());
     }
     match high.checked_sub(low) {
         Some(distance) if distance < i64::MAX => Ok((low, high)),
-        _ => Err(EvaluationError::RangeTooLarge),
+        _ => Err(EvaluationError::RangeTooLarge.into()),
     }
 }
 
 /// (pgbench lets NaN through, here and below; the draw then never ends or is rubbish. Here it is refused.)
-fn gaussian(of: &[Value], random: &mut Random) -> Result<Value, EvaluationError> {
+fn gaussian(of: &[Datum], random: &mut Random) -> Result<Datum, Failure> {
     let ((low, high), parameter) = (range(of)?, of[2].to_double()?);
     if parameter >= GAUSSIAN_PARAMETER_MIN {
-        return Ok(Value::Int(random.gaussian(low, high, parameter)));
+        return Ok(Datum::int(random.gaussian(low, high, parameter)));
     }
-    Err(EvaluationError::GaussianParameter { minimum: GAUSSIAN_PARAMETER_MIN, parameter })
+    Err(EvaluationError::GaussianParameter { minimum: GAUSSIAN_PARAMETER_MIN, parameter }.into())
 }
 
-fn exponential(of: &[Value], random: &mut Random) -> Result<Value, EvaluationError> {
+fn exponential(of: &[Datum], random: &mut Random) -> Result<Datum, Failure> {
     let ((low, high), parameter) = (range(of)?, of[2].to_double()?);
     if parameter > 0.0 {
-        return Ok(Value::Int(random.exponential(low, high, parameter)));
+        return Ok(Datum::int(random.exponential(low, high, parameter)));
     }
-    Err(EvaluationError::ExponentialParameter { parameter })
+    Err(EvaluationError::ExponentialParameter { parameter }.into())
 }
 
-fn zipfian(of: &[Value], random: &mut Random) -> Result<Value, EvaluationError> {
+fn zipfian(of: &[Datum], random: &mut Random) -> Result<Datum, Failure> {
     let ((low, high), parameter) = (range(of)?, of[2].to_double()?);
     if (ZIPFIAN_PARAMETER_MIN..=ZIPFIAN_PARAMETER_MAX).contains(&parameter) {
-        return Ok(Value::Int(random.zipfian(low, high, parameter)));
+        return Ok(Datum::int(random.zipfian(low, high, parameter)));
     }
     Err(EvaluationError::ZipfianParameter {
         minimum: ZIPFIAN_PARAMETER_MIN,
         maximum: ZIPFIAN_PARAMETER_MAX,
         parameter,
-    })
+    }
+    .into())
 }

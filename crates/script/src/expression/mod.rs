@@ -8,6 +8,7 @@ mod functions;
 mod lexer;
 mod parser;
 
+use crate::datum::{Datum, Failure};
 use crate::error::EvaluationError;
 use crate::random::Random;
 use crate::symbols::Symbols;
@@ -48,7 +49,14 @@ pub struct Expression {
 
 impl Expression {
     /// The value. Does not allocate unless it fails.
+    #[inline]
     pub fn evaluate(&self, scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
+        self.datum(scope).map(Datum::value).map_err(|failure| *failure)
+    }
+
+    /// The value as the machine leaves it.
+    #[inline]
+    pub(crate) fn datum(&self, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
         evaluate::evaluate(&self.code, self.depth, scope)
     }
 }

@@ -2,12 +2,13 @@
 //! in which they are evaluated, so `a > b`, which is `b < a`, changes places with what it has written. Constants are
 //! folded where nothing is drawn and nothing can fail. Called for `\set`; knows nothing of meta commands.
 
+use crate::datum::Datum;
 use crate::error::{Fault, ParseErrorKind};
 use crate::symbols::Symbols;
-use crate::value::Value;
 
-use super::evaluate::{Binary, Op, STACK_MAX, depth};
-use super::functions::{ARGUMENTS_MAX, Arity, Function, find};
+use super::arithmetic::Binary;
+use super::evaluate::{Op, STACK_MAX, Test, depth};
+use super::functions::{ARGUMENTS_MAX, Arity, Function, FunctionId};
 use super::lexer::{Keyword, Lexer, Token};
 use super::{Expression, NESTING_MAX};
 
@@ -122,6 +123,17 @@ fn infix(token: Token<'_>) -> Option<(Level, Infix)> {
     }
 }
 
+/// The operation that is all of this code.
+fn single(code: &[Op]) -> Option<Op> {
+    if let [op] = code { Some(*op) } else { None }
+}
+
+/// The constant that an operation pushes, if it fits next to an operator.
+fn small_int(op: Op) -> Option<i32> {
+    let Op::Push(constant) = op else { return None };
+    constant.as_int().and_then(|value| i32::try_from(value).ok())
+}
+
 type Parsed = Result<(), ParseErrorKind>;
 
 struct Parser<'a> {
@@ -210,34 +222,45 @@ impl<'a> Parser<'a> {
             Infix::Is => {
                 let negated = self.accept(Token::Keyword(Keyword::Not))?;
                 let wanted = match self.advance()? {
-                    Token::Keyword(Keyword::Null) => Value::Null,
-                    Token::Keyword(Keyword::True) => Value::Boolean(true),
-                    Token::Keyword(Keyword::False) => Value::Boolean(false),
+                    Token::Keyword(Keyword::Null) => Test::Null,
+                    Token::Keyword(Keyword::True) => Test::True,
+                    Token::Keyword(Keyword::False) => Test::False,
                     _ => return Err(ParseErrorKind::Syntax),
                 };
                 self.is(wanted, negated);
             }
-            Infix::IsNull => self.is(Value::Null, false),
-            Infix::NotNull => self.is(Value::Null, true),
+            Infix::IsNull => self.is(Test::Null, false),
+            Infix::NotNull => self.is(Test::Null, true),
         }
         Ok(())
     }
 
-    fn is(&mut self, wanted: Value, negated: bool) {
+    fn is(&mut self, wanted: Test, negated: bool) {
         self.code.push(Op::Is(wanted));
         if negated {
             self.code.push(Op::Not);
         }
     }
 
-    /// An operation on the code from `left` and the code from `right`, done now if both are constants and it
-    /// succeeds.
+    /// An operation on the code from `left` and the code from `right`: done now if both are constants and it
+    /// succeeds; in one step with an operand that is a small constant or a variable.
     fn binary(&mut self, binary: Binary, left: usize, right: usize) {
-        if let ([Op::Push(first)], [Op::Push(second)]) = (&self.code[left..right], &self.code[right..])
-            && let Ok(value) = binary.apply(*first, *second)
+        let (first, second) = (single(&self.code[left..right]), single(&self.code[right..]));
+        if let (Some(Op::Push(first)), Some(Op::Push(second))) = (first, second)
+            && let Ok(datum) = binary.apply(first, second)
         {
             self.code.truncate(left);
-            self.code.push(Op::Push(value));
+            self.code.push(Op::Push(datum));
+        } else if let Some(right) = second.and_then(small_int) {
+            self.code.pop();
+            self.code.push(Op::BinaryInt { binary, right });
+        } else if let Some(right) = first.and_then(small_int).filter(|_| binary.commutes()) {
+            // A constant draws nothing and cannot fail, so it may as well come second.
+            self.code.remove(left);
+            self.code.push(Op::BinaryInt { binary, right });
+        } else if let Some(Op::Load(right)) = second {
+            self.code.pop();
+            self.code.push(Op::BinaryVariable { binary, right });
         } else {
             self.code.push(Op::Binary(binary));
         }
@@ -251,11 +274,11 @@ impl<'a> Parser<'a> {
     /// A constant, a variable, a call, a CASE, something in parentheses, or a prefix operator with its operand.
     fn operand(&mut self) -> Parsed {
         match self.advance()? {
-            Token::Int(value) => self.constant(Value::Int(value)),
-            Token::Double(value) => self.constant(Value::Double(value)),
-            Token::Keyword(Keyword::Null) => self.constant(Value::Null),
-            Token::Keyword(Keyword::True) => self.constant(Value::Boolean(true)),
-            Token::Keyword(Keyword::False) => self.constant(Value::Boolean(false)),
+            Token::Int(value) => self.constant(Datum::int(value)),
+            Token::Double(value) => self.constant(Datum::double(value)),
+            Token::Keyword(Keyword::Null) => self.constant(Datum::NULL),
+            Token::Keyword(Keyword::True) => self.constant(Datum::TRUE),
+            Token::Keyword(Keyword::False) => self.constant(Datum::FALSE),
             Token::Variable(name) => {
                 let slot = self.symbols.intern(name);
                 self.code.push(Op::Load(slot));
@@ -268,18 +291,18 @@ impl<'a> Parser<'a> {
             Token::Symbol("+") => self.expression(Level::Unary),
             Token::Symbol("-") if self.peek()? == Token::LowestMagnitude => {
                 self.peeked = None;
-                self.constant(Value::Int(i64::MIN))
+                self.constant(Datum::int(i64::MIN))
             }
             // −x is 0 − x, which makes −0.0 a positive zero; ~x is −1 # x and binds as loosely as #.
-            Token::Symbol("-") => self.prefix(Value::Int(0), Binary::Subtract, Level::Unary),
-            Token::Symbol("~") => self.prefix(Value::Int(-1), Binary::BitXor, Level::Bits.tighter()),
+            Token::Symbol("-") => self.prefix(Datum::int(0), Binary::Subtract, Level::Unary),
+            Token::Symbol("~") => self.prefix(Datum::int(-1), Binary::BitXor, Level::Bits.tighter()),
             Token::Keyword(Keyword::Not) => {
                 self.expression(Level::Not)?;
                 self.code.push(Op::Not);
                 Ok(())
             }
             Token::Keyword(Keyword::Case) => self.case(),
-            Token::Word(name) => match find(name) {
+            Token::Word(name) => match FunctionId::find(name) {
                 Some(function) => self.call(function),
                 None => Err(ParseErrorKind::UnknownFunction { name: name.into() }),
             },
@@ -290,13 +313,13 @@ impl<'a> Parser<'a> {
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "it ends the arms of `operand`")]
-    fn constant(&mut self, value: Value) -> Parsed {
+    fn constant(&mut self, value: Datum) -> Parsed {
         self.code.push(Op::Push(value));
         Ok(())
     }
 
     /// A prefix operator as a binary one with `left` in front.
-    fn prefix(&mut self, left: Value, binary: Binary, level: Level) -> Parsed {
+    fn prefix(&mut self, left: Datum, binary: Binary, level: Level) -> Parsed {
         let start = self.code.len();
         self.code.push(Op::Push(left));
         self.expression(level)?;
@@ -324,7 +347,7 @@ impl<'a> Parser<'a> {
         if self.accept(Token::Keyword(Keyword::Else))? {
             self.expression(Level::Or)?;
         } else {
-            self.code.push(Op::Push(Value::Null));
+            self.code.push(Op::Push(Datum::NULL));
         }
         self.expect(Token::Keyword(Keyword::End))?;
         for jump in to_the_end {
@@ -334,7 +357,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The arguments in parentheses behind a function's name.
-    fn call(&mut self, function: &'static Function) -> Parsed {
+    fn call(&mut self, function: FunctionId) -> Parsed {
         self.expect(Token::Symbol("("))?;
         let mut written = 0;
         if !self.accept(Token::Symbol(")"))? {
@@ -361,9 +384,9 @@ impl<'a> Parser<'a> {
     }
 
     /// The number of arguments that the call finds on the stack, after a seed left out was added.
-    fn check_arity(&mut self, function: &'static Function, written: usize) -> Result<u8, ParseErrorKind> {
-        let name = function.name;
-        let on_stack = match function.arity {
+    fn check_arity(&mut self, function: FunctionId, written: usize) -> Result<u8, ParseErrorKind> {
+        let Function { name, arity, .. } = *function.function();
+        let on_stack = match arity {
             Arity::Exactly(count) if written == count => written,
             Arity::AtLeastOne if written > 0 => written.min(ARGUMENTS_MAX),
             Arity::AtLeastOne => return Err(ParseErrorKind::ArgumentMissing { name }),
