@@ -1,0 +1,294 @@
+//! Creates and fills the tables on real servers, the newest and the oldest that is supported, and holds
+//! them against what `pgbench -i` makes: the same definitions, and the same rows by checksum.
+
+use std::ops::ControlFlow;
+
+use connect::Session;
+use pgmeter_workload::{
+    InitOptions, InitProgress, PartitionMethod, Partitioning, Step, WorkloadError, detect_scale, init,
+    prepare_run,
+};
+use testkit::cluster::Cluster;
+
+const NEWEST: &str = "18";
+const OLDEST: &str = "9.6";
+
+/// A session with a fresh database.
+fn session(major: &str, name: &str) -> Session {
+    Cluster::session(&Cluster::shared(major).database(name))
+}
+
+/// Takes all steps in silence.
+fn make(session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
+    init(session, options, &mut |_| ControlFlow::Continue(())).map(|_| ())
+}
+
+/// The first column of a query, one line for each row.
+fn lines(session: &mut Session, sql: &str) -> Vec<String> {
+    let rows = session.query(sql).unwrap_or_else(|error| panic!("{error}\n{sql}"));
+    rows.iter().map(|row| row.get(0).unwrap_or("NULL").to_owned()).collect()
+}
+
+/// Tables and indexes in the order of their creation, with their kind, persistence and options.
+const RELATIONS: &str = "\
+    select c.relname || ' ' || c.relkind::text || ' ' || c.relpersistence::text \
+        || coalesce(' ' || array_to_string(c.reloptions, ','), '') \
+    from pg_catalog.pg_class c where c.relname like 'pgbench%' order by c.oid";
+
+/// Columns with their types.
+const COLUMNS: &str = "\
+    select c.relname || '.' || a.attname || ' ' || pg_catalog.format_type(a.atttypid, a.atttypmod) \
+        || case when a.attnotnull then ' not null' else '' end \
+    from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid \
+    where c.relname in ('pgbench_accounts', 'pgbench_branches', 'pgbench_history', 'pgbench_tellers') \
+        and a.attnum > 0 order by c.relname, a.attnum";
+
+/// Keys with their definitions.
+const KEYS: &str = "\
+    select conname || ' ' || pg_catalog.pg_get_constraintdef(oid) from pg_catalog.pg_constraint \
+    where contype in ('p', 'f') and conrelid::regclass::text in \
+        ('pgbench_accounts', 'pgbench_branches', 'pgbench_history', 'pgbench_tellers') order by conname";
+
+/// Number and checksum of the rows of each table.
+const ROWS: &str = "\
+    select 'branches ' || count(*) || ' ' || md5(string_agg(t::text, ',' order by bid)) from pgbench_branches t \
+    union all \
+    select 'tellers ' || count(*) || ' ' || md5(string_agg(t::text, ',' order by tid)) from pgbench_tellers t \
+    union all \
+    select 'accounts ' || count(*) || ' ' || md5(string_agg(t::text, ',' order by aid)) from pgbench_accounts t \
+    union all select 'history ' || count(*) from pgbench_history";
+
+const COLUMNS_OF_PGBENCH: [&str; 17] = [
+    "pgbench_accounts.aid integer not null",
+    "pgbench_accounts.bid integer",
+    "pgbench_accounts.abalance integer",
+    "pgbench_accounts.filler character(84)",
+    "pgbench_branches.bid integer not null",
+    "pgbench_branches.bbalance integer",
+    "pgbench_branches.filler character(88)",
+    "pgbench_history.tid integer",
+    "pgbench_history.bid integer",
+    "pgbench_history.aid integer",
+    "pgbench_history.delta integer",
+    "pgbench_history.mtime timestamp without time zone",
+    "pgbench_history.filler character(22)",
+    "pgbench_tellers.tid integer not null",
+    "pgbench_tellers.bid integer",
+    "pgbench_tellers.tbalance integer",
+    "pgbench_tellers.filler character(84)",
+];
+
+const PRIMARY_KEYS_OF_PGBENCH: [&str; 3] = [
+    "pgbench_accounts_pkey PRIMARY KEY (aid)",
+    "pgbench_branches_pkey PRIMARY KEY (bid)",
+    "pgbench_tellers_pkey PRIMARY KEY (tid)",
+];
+
+/// Taken from tables that `pgbench -i -s 2` of PostgreSQL 15 had made.
+const ROWS_OF_PGBENCH_AT_SCALE_2: [&str; 4] = [
+    "branches 2 fc5a8e182191a1e7964c85d0782af097",
+    "tellers 20 d96169ac7ddedd5e6a2079121629b3e8",
+    "accounts 200000 0a41203e8a56128b30f66b0907b079a8",
+    "history 0",
+];
+
+/// Makes unpartitioned tables with the given letters and checks everything about them.
+fn check_tables(major: &str, name: &str, letters: &str) {
+    let mut session = session(major, name);
+    let steps = Step::parse_list(letters).expect("letters of steps");
+    make(&mut session, &InitOptions { scale: 2, steps, fillfactor: 70, ..InitOptions::default() })
+        .unwrap_or_else(|error| panic!("PostgreSQL {major}: {error}"));
+    assert_eq!(
+        lines(&mut session, RELATIONS),
+        [
+            "pgbench_history r p",
+            "pgbench_tellers r p fillfactor=70",
+            "pgbench_accounts r p fillfactor=70",
+            "pgbench_branches r p fillfactor=70",
+            "pgbench_branches_pkey i p",
+            "pgbench_tellers_pkey i p",
+            "pgbench_accounts_pkey i p",
+        ]
+    );
+    assert_eq!(lines(&mut session, COLUMNS), COLUMNS_OF_PGBENCH);
+    assert_eq!(lines(&mut session, KEYS), PRIMARY_KEYS_OF_PGBENCH);
+    assert_eq!(lines(&mut session, ROWS), ROWS_OF_PGBENCH_AT_SCALE_2);
+    assert_eq!(detect_scale(&mut session).expect("the tables are there"), 2);
+}
+
+#[test]
+fn tables_loaded_by_copy_equal_those_of_pgbench_on_the_newest_server() {
+    check_tables(NEWEST, "by_copy", "dtgvp");
+}
+
+#[test]
+fn tables_loaded_by_copy_equal_those_of_pgbench_on_the_oldest_server() {
+    check_tables(OLDEST, "by_copy", "dtgvp");
+}
+
+#[test]
+fn tables_that_the_server_fills_equal_those_of_pgbench_on_the_newest_server() {
+    check_tables(NEWEST, "by_server", "dtGvp");
+}
+
+#[test]
+fn tables_that_the_server_fills_equal_those_of_pgbench_on_the_oldest_server() {
+    check_tables(OLDEST, "by_server", "dtGvp");
+}
+
+#[test]
+fn loading_again_leaves_the_same_rows() {
+    let mut session = session(NEWEST, "again");
+    let options = InitOptions { scale: 2, ..InitOptions::default() };
+    make(&mut session, &options).expect("the first time");
+    session.execute("update pgbench_accounts set abalance = 1 where aid < 100").expect("an update");
+    session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("an insert");
+    make(&mut session, &options).expect("the second time");
+    assert_eq!(lines(&mut session, ROWS), ROWS_OF_PGBENCH_AT_SCALE_2);
+}
+
+#[test]
+fn foreign_keys_are_those_of_pgbench() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "keys");
+        let steps = Step::parse_list("dtgvpf").expect("letters of steps");
+        make(&mut session, &InitOptions { steps, ..InitOptions::default() }).expect("all steps");
+        assert_eq!(
+            lines(&mut session, KEYS),
+            [
+                "pgbench_accounts_bid_fkey FOREIGN KEY (bid) REFERENCES pgbench_branches(bid)",
+                "pgbench_accounts_pkey PRIMARY KEY (aid)",
+                "pgbench_branches_pkey PRIMARY KEY (bid)",
+                "pgbench_history_aid_fkey FOREIGN KEY (aid) REFERENCES pgbench_accounts(aid)",
+                "pgbench_history_bid_fkey FOREIGN KEY (bid) REFERENCES pgbench_branches(bid)",
+                "pgbench_history_tid_fkey FOREIGN KEY (tid) REFERENCES pgbench_tellers(tid)",
+                "pgbench_tellers_bid_fkey FOREIGN KEY (bid) REFERENCES pgbench_branches(bid)",
+                "pgbench_tellers_pkey PRIMARY KEY (tid)",
+            ]
+        );
+    }
+}
+
+#[test]
+fn partitions_share_the_accounts_as_in_pgbench() {
+    for (method, name, bounds) in [
+        (
+            PartitionMethod::Range,
+            "ranges",
+            [
+                "FOR VALUES FROM (MINVALUE) TO (66668)",
+                "FOR VALUES FROM (66668) TO (133335)",
+                "FOR VALUES FROM (133335) TO (MAXVALUE)",
+            ],
+        ),
+        (
+            PartitionMethod::Hash,
+            "hashes",
+            [
+                "FOR VALUES WITH (modulus 3, remainder 0)",
+                "FOR VALUES WITH (modulus 3, remainder 1)",
+                "FOR VALUES WITH (modulus 3, remainder 2)",
+            ],
+        ),
+    ] {
+        let mut session = session(NEWEST, name);
+        let partitioning = Some(Partitioning { method, partitions: 3 });
+        make(&mut session, &InitOptions { scale: 2, fillfactor: 90, partitioning, ..InitOptions::default() })
+            .expect("PostgreSQL 18 has both kinds");
+        let partitions = "select pg_catalog.pg_get_expr(relpartbound, oid) from pg_catalog.pg_class \
+            where relispartition and relname ~ '^pgbench_accounts_[1-3]$' and relkind = 'r' \
+            and reloptions = '{fillfactor=90}' order by relname";
+        assert_eq!(lines(&mut session, partitions), bounds);
+        assert_eq!(lines(&mut session, ROWS), ROWS_OF_PGBENCH_AT_SCALE_2);
+    }
+}
+
+#[test]
+fn rows_are_loaded_frozen_where_the_server_keeps_them_so() {
+    for (major, all_pages_are_frozen) in [(NEWEST, "true"), (OLDEST, "false")] {
+        let mut session = session(major, "frozen");
+        let steps = Step::parse_list("dtg").expect("letters of steps");
+        make(&mut session, &InitOptions { steps, ..InitOptions::default() }).expect("a load");
+        session.execute("create extension pg_visibility").expect("it comes with PostgreSQL");
+        let frozen = "select (all_frozen = pg_relation_size('pgbench_accounts') / 8192)::text \
+            from pg_visibility_map_summary('pgbench_accounts')";
+        assert_eq!(lines(&mut session, frozen), [all_pages_are_frozen], "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn partitions_on_a_server_without_them_are_refused_before_anything_is_dropped() {
+    let mut session = session(OLDEST, "refused");
+    session.execute("create table pgbench_history (mine int)").expect("a table");
+    let partitioning = Some(Partitioning { method: PartitionMethod::Range, partitions: 2 });
+    let error = make(&mut session, &InitOptions { partitioning, ..InitOptions::default() })
+        .expect_err("9.6 has no partitions");
+    assert!(error.to_string().starts_with("partitioning by range needs PostgreSQL 10 or newer"), "{error}");
+    assert_eq!(lines(&mut session, "select count(mine) from pgbench_history"), ["0"]);
+}
+
+#[test]
+fn missing_tables_are_reported_with_the_command_that_makes_them() {
+    let mut session = session(NEWEST, "missing");
+    let message = detect_scale(&mut session).expect_err("there are no tables").to_string();
+    assert!(message.contains("`pgmeter init`") && message.contains("missing"), "{message}");
+    assert_eq!(prepare_run(&mut session).len(), 3, "each statement fails, and none stops the others");
+}
+
+#[test]
+fn empty_tables_give_no_scale() {
+    let mut session = session(NEWEST, "empty");
+    let steps = Step::parse_list("t").expect("a step");
+    make(&mut session, &InitOptions { steps, ..InitOptions::default() }).expect("tables");
+    let message = detect_scale(&mut session).expect_err("there are no rows").to_string();
+    assert!(message.contains("pgbench_branches has 0 rows"), "{message}");
+}
+
+#[test]
+fn a_failing_statement_is_part_of_the_error() {
+    let mut session = session(NEWEST, "failing");
+    session.execute("create view pgbench_tellers as select 1 as tid").expect("a view in the way");
+    let message = make(&mut session, &InitOptions::default()).expect_err("a view is no table").to_string();
+    assert!(message.contains("pgbench_tellers"), "{message}");
+    assert!(message.contains("\nQuery was: drop table if exists pgbench_accounts"), "{message}");
+}
+
+#[test]
+fn progress_counts_every_row_and_may_break_off_with_nothing_kept() {
+    let mut session = session(NEWEST, "progress");
+    let mut seen = Vec::new();
+    init(&mut session, &InitOptions::default(), &mut |progress| {
+        if let InitProgress::Rows { table, done, total } = progress {
+            seen.push((table, done, total));
+        }
+        ControlFlow::Continue(())
+    })
+    .expect("a load");
+    assert_eq!(seen[..2], [("pgbench_branches", 1, 1), ("pgbench_tellers", 10, 10)]);
+    assert_eq!(seen[2], ("pgbench_accounts", 10_000, 100_000));
+    assert_eq!(seen.last(), Some(&("pgbench_accounts", 100_000, 100_000)));
+
+    let steps = vec![Step::GenerateClientSide];
+    let error = init(&mut session, &InitOptions { steps, ..InitOptions::default() }, &mut |progress| {
+        let begun = matches!(progress, InitProgress::Rows { table: "pgbench_accounts", .. });
+        if begun { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(error, Err(WorkloadError::Interrupted)));
+    assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["100000"]);
+}
+
+#[test]
+fn a_server_process_that_ends_while_loading_is_reported_with_its_own_words() {
+    let conninfo = Cluster::shared(NEWEST).database("ended");
+    let (mut session, mut other) = (Cluster::session(&conninfo), Cluster::session(&conninfo));
+    let end = format!("select pg_terminate_backend({})", session.cancel_key().process_id);
+    let error = init(&mut session, &InitOptions::default(), &mut |progress| {
+        if matches!(progress, InitProgress::Rows { table: "pgbench_accounts", done: 10_000, .. }) {
+            other.query(&end).expect("a superuser may");
+        }
+        ControlFlow::Continue(())
+    });
+    let message = error.expect_err("the rows have nowhere to go").to_string();
+    assert!(message.contains("terminating connection due to administrator command"), "{message}");
+    assert!(message.contains("\nQuery was: copy pgbench_accounts from stdin"), "{message}");
+}
