@@ -3,6 +3,8 @@
 //! The worker hands it what happened (connected, bytes, a timer) and `now`; it appends what must be
 //! sent to [`Turn::out`] and says what it waits for next ([`Step`]).
 
+use std::time::Duration;
+
 use connect::CancelKey;
 use script::{CommandKind, EvaluationError, Random, Scope, Set, Sql, Variables};
 use stats::{Ending, Failure, Sample, Timestamp};
@@ -247,6 +249,8 @@ impl Client {
                     self.command += 1;
                 }
                 CommandKind::Sleep(sleep) => match sleep.duration(&self.variables, &load.symbols) {
+                    // A timer that is due at once would be set and fired for ever at the same `now`.
+                    Ok(Duration::ZERO) => self.command += 1,
                     Ok(duration) => {
                         self.phase = Phase::Sleeping;
                         return Step::Sleep(turn.now + duration);
