@@ -4,9 +4,12 @@
 //! server is looked at, so a slow server cannot thin them out (no coordinated omission): an arrival
 //! that finds no free client waits, and its response time counts from its scheduled start.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
 use script::Random;
 use stats::Timestamp;
-use std::time::Duration;
 
 /// One worker's stream of scheduled starts.
 #[derive(Debug)]
@@ -24,8 +27,8 @@ pub(crate) struct Poisson {
     random: Random,
     mean_gap_us: f64,
     last: Timestamp,
-    /// Given back, in order.
-    returned: Vec<Timestamp>,
+    /// Given back; the earliest is taken first.
+    returned: BinaryHeap<Reverse<Timestamp>>,
 }
 
 impl Arrivals {
@@ -35,7 +38,7 @@ impl Arrivals {
             None => Self::Closed,
             Some(rate) => {
                 let mean_gap_us = MICROS_PER_SECOND / rate * workers as f64;
-                Self::Open(Poisson { random, mean_gap_us, last: start, returned: Vec::new() })
+                Self::Open(Poisson { random, mean_gap_us, last: start, returned: BinaryHeap::new() })
             }
         }
     }
@@ -48,17 +51,17 @@ impl Arrivals {
         }
     }
 
-    /// Gives back the start that [`Arrivals::next`] returned last, because nobody will take it.
+    /// Gives back a start that [`Arrivals::next`] returned, because its client will not take it.
     pub(crate) fn put_back(&mut self, scheduled: Timestamp) {
         if let Self::Open(stream) = self {
-            stream.returned.push(scheduled);
+            stream.returned.push(Reverse(scheduled));
         }
     }
 
     /// The scheduled starts before `end` that nobody has taken; they are used up.
     pub(crate) fn drain_before(&mut self, end: Timestamp) -> Vec<Timestamp> {
         let Self::Open(stream) = self else { return Vec::new() };
-        let mut missed = std::mem::take(&mut stream.returned);
+        let mut missed = Vec::new();
         loop {
             let scheduled = stream.next();
             if scheduled >= end {
@@ -73,6 +76,9 @@ const MICROS_PER_SECOND: f64 = 1e6;
 
 impl Poisson {
     fn next(&mut self) -> Timestamp {
+        if let Some(Reverse(scheduled)) = self.returned.pop() {
+            return scheduled;
+        }
         let gap = Duration::from_micros(self.random.poisson_delay_us(self.mean_gap_us));
         self.last = self.last + gap;
         self.last
@@ -110,6 +116,20 @@ mod tests {
         let count = arrivals.drain_before(seconds(100)).len() as f64;
         let expected = 50_000.0_f64;
         assert!((count - expected).abs() < 5.0 * expected.sqrt(), "{count} arrivals, {expected} expected");
+    }
+
+    #[test]
+    fn a_start_that_is_put_back_is_taken_again_the_earliest_first() {
+        let mut arrivals = Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO);
+        let taken = [(); 3].map(|()| arrivals.next(Timestamp::ZERO));
+        for scheduled in [taken[2], taken[0], taken[1]] {
+            arrivals.put_back(scheduled);
+        }
+        assert_eq!([(); 3].map(|()| arrivals.next(Timestamp::ZERO)), taken);
+        for scheduled in taken {
+            arrivals.put_back(scheduled);
+        }
+        assert_eq!(arrivals.drain_before(taken[1]), taken[..1]);
     }
 
     #[test]

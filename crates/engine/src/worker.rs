@@ -313,10 +313,18 @@ impl<'p, D: Driver> Worker<'p, D> {
         if self.seats[seat].client.in_transaction() {
             self.record(seat, Ending::Unfinished, now, shift);
         }
+        self.give_up_booking(seat, shift);
         self.aborted.push(AbortedClient { client: self.seats[seat].client.number(), reason });
         self.out.clear();
         self.driver.close(seat);
         self.finish(seat, now, shift);
+    }
+
+    /// The transaction that a client was going to start is for others to take.
+    fn give_up_booking(&mut self, seat: usize, shift: &mut Shift<'_>) {
+        if let Some(scheduled) = self.seats[seat].booked.take() {
+            shift.arrivals.put_back(scheduled);
+        }
     }
 
     fn record(&mut self, seat: usize, ending: Ending, now: Timestamp, shift: &mut Shift<'_>) {
@@ -345,6 +353,7 @@ impl<'p, D: Driver> Worker<'p, D> {
             if self.seats[seat].client.in_transaction() {
                 self.record(seat, Ending::Unfinished, now, shift);
             }
+            self.give_up_booking(seat, shift);
         }
         let finished = if interrupted { now } else { shift.finished };
         if let Some(end) = shift.timeline.end {
