@@ -58,6 +58,7 @@ struct Reply {
     ready: u32,
     status: TransactionStatus,
     error: Option<Box<ServerError>>,
+    parsed: bool,
     copy: bool,
 }
 
@@ -72,6 +73,8 @@ pub(crate) struct Client {
     random: Random,
     /// Statements that this connection has parsed (prepared protocol).
     prepared: Box<[bool]>,
+    /// The statement whose Parse is on its way.
+    parsing: Option<usize>,
     script: usize,
     command: usize,
     in_transaction: bool,
@@ -87,10 +90,17 @@ impl Client {
             number,
             phase: Phase::Disconnected,
             decoder: Decoder::new(),
-            reply: Reply { ready: 0, status: TransactionStatus::Idle, error: None, copy: false },
+            reply: Reply {
+                ready: 0,
+                status: TransactionStatus::Idle,
+                error: None,
+                parsed: false,
+                copy: false,
+            },
             variables,
             random,
             prepared: vec![false; load.statements.len()].into_boxed_slice(),
+            parsing: None,
             script: 0,
             command: 0,
             in_transaction: false,
@@ -196,6 +206,10 @@ impl Client {
     fn conclude(&mut self, turn: &mut Turn<'_>) -> Step {
         self.reply.ready -= 1;
         let error = self.reply.error.take();
+        if let Some(number) = self.parsing.take() {
+            // Its Parse may have failed together with a transaction after which the client goes on.
+            self.prepared[number] = self.reply.parsed;
+        }
         match (&self.phase, error) {
             (Phase::Waiting, None) => {
                 self.command += 1;
@@ -287,8 +301,11 @@ impl Client {
         if turn.load.plan.protocol == Protocol::Prepared {
             let number = turn.load.statements.number(self.script, self.command);
             name = turn.load.statements.name(number).as_bytes();
-            // Set before the answer is known: a failed Parse aborts the client anyway.
-            parsed = std::mem::replace(&mut self.prepared[number], true);
+            parsed = self.prepared[number];
+            if !parsed {
+                self.parsing = Some(number);
+                self.reply.parsed = false;
+            }
         }
         if !parsed {
             frontend::parse(out, name, sql.numbered_text().as_bytes());
@@ -339,6 +356,7 @@ impl Reply {
                 self.ready += 1;
                 self.status = *status;
             }
+            Message::ParseComplete => self.parsed = true,
             Message::ErrorResponse(fields) => {
                 // The first error is the cause; an aborted pipeline may repeat itself.
                 self.error.get_or_insert_with(|| Box::new(ServerError::from(*fields)));
