@@ -16,6 +16,9 @@ use wire::{
 use crate::load::Load;
 use crate::plan::{Plan, Protocol};
 
+/// Why a client cannot go on when answers and commands no longer correspond.
+const UNASKED: &str = "the server answered a question that nobody asked";
+
 /// What a client is handed each time it may act.
 pub(crate) struct Turn<'a> {
     pub(crate) load: &'a Load<'a>,
@@ -210,6 +213,10 @@ impl Client {
             // Its Parse may have failed together with a transaction after which the client goes on.
             self.prepared[number] = self.reply.parsed;
         }
+        if self.reply.ready > 0 {
+            // One too many: it would be taken for the answer to the next command.
+            return self.abort(UNASKED, turn.load);
+        }
         match (&self.phase, error) {
             (Phase::Waiting, None) => {
                 self.command += 1;
@@ -226,7 +233,7 @@ impl Client {
             (Phase::RollingBack(_), Some(error)) => {
                 self.abort(&format!("ROLLBACK failed: {error}"), turn.load)
             }
-            _ => self.abort("the server answered a question that nobody asked", turn.load),
+            _ => self.abort(UNASKED, turn.load),
         }
     }
 
