@@ -66,7 +66,7 @@ fn step(name: &str, work: impl FnOnce() -> Verdict) -> Verdict {
 }
 
 fn format() -> Verdict {
-    let output = cargo(&["fmt", "--all", "--check"]).output();
+    let output = cargo(&["fmt", "--all", "--check", "--", "--color=never"]).output();
     judge(output, "cargo fmt makes it right", |output| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -78,12 +78,10 @@ fn clippy() -> Verdict {
 fn test(scratch: &Scratch) -> Verdict {
     let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
     scratch.lend_to(&mut command);
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) => return Verdict::of_step(false, "", format!("cargo did not start: {error}")),
-    };
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    judge_tests(&stdout, &stderr(&output), output.status.success())
+    match scratch.run(&mut command) {
+        Ok((status, stdout, stderr)) => judge_tests(&stdout, &stderr, status.success()),
+        Err(error) => Verdict::of_step(false, "", format!("cargo did not run: {error}")),
+    }
 }
 
 /// A test that did not run counts as failed, and so does a program that ended without a result.

@@ -1,15 +1,18 @@
 //! A place of their own for the tests, and what they left there: files, and processes that still run.
 //! The tests get it as their temporary and state directory, so whatever they forget is found in it.
 
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// Where temporary folders of pgmeter's own begin with this, and the tests' place too.
 const PREFIX: &str = "pgm-";
 const CI_PREFIX: &str = "pgm-ci-";
+/// The folders inside it that the tests are told of: for temporary files, and for servers.
+const LENT: [&str; 2] = ["tmp", "state"];
 /// A server whose owner was killed is stopped a moment later; this long is waited for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,9 +29,10 @@ impl Scratch {
         let parent = std::env::temp_dir();
         sweep(&parent)?;
         let folder = parent.join(format!("{CI_PREFIX}{}", std::process::id()));
-        for inner in [folder.join("tmp"), folder.join("state")] {
-            std::fs::create_dir_all(&inner)?;
-            std::fs::set_permissions(&inner, std::fs::Permissions::from_mode(0o1777))?;
+        for inner in LENT {
+            let path = folder.join(inner);
+            std::fs::create_dir_all(&path)?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o1777))?;
         }
         let before = folders_of_ours(&parent)?;
         Ok(Scratch { folder, before })
@@ -36,7 +40,18 @@ impl Scratch {
 
     /// Has a command, and all that it starts, use the place.
     pub fn lend_to(&self, command: &mut Command) {
-        command.env("TMPDIR", self.folder.join("tmp")).env("PGMETER_STATE_DIR", self.folder.join("state"));
+        let [temporary, state] = LENT.map(|inner| self.folder.join(inner));
+        command.env("TMPDIR", temporary).env("PGMETER_STATE_DIR", state);
+    }
+
+    /// Runs a command; returns how it ended and what it printed to stdout and stderr. Through files: a pipe
+    /// would stay open, and we would wait, for as long as a forgotten process has it.
+    pub fn run(&self, command: &mut Command) -> io::Result<(ExitStatus, String, String)> {
+        let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.folder.join(name));
+        command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
+        let status = command.status()?;
+        let read = |path: &Path| Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
+        read(&stdout).and_then(|stdout| Ok((status, stdout, read(&stderr)?)))
     }
 
     /// What is still there, one line each; waits a moment for what is just going away.
@@ -81,11 +96,11 @@ fn folders_of_ours(parent: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries.into_iter().map(|entry| entry.path()).filter(is_ours).collect())
 }
 
-/// What the two inner folders hold, first level only.
+/// What the lent folders hold, first level only.
 fn files_below(folder: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
-    for inner in std::fs::read_dir(folder)? {
-        for entry in std::fs::read_dir(inner?.path())? {
+    for inner in LENT {
+        for entry in std::fs::read_dir(folder.join(inner))? {
             found.push(entry?.path().display().to_string());
         }
     }
@@ -139,7 +154,7 @@ mod tests {
     #[test]
     fn a_forgotten_file_is_found() {
         let place = Temporary::new("files");
-        std::fs::create_dir_all(place.0.join("tmp")).expect("a folder");
+        LENT.iter().for_each(|inner| std::fs::create_dir_all(place.0.join(inner)).expect("a folder"));
         assert_eq!(files_below(&place.0).expect("readable"), [""; 0]);
         std::fs::write(place.0.join("tmp/forgotten"), "").expect("writable");
         assert!(files_below(&place.0).expect("readable")[0].ends_with("/tmp/forgotten"));
@@ -169,6 +184,20 @@ mod tests {
             ]
         );
         assert_eq!(processes_of(&proc.0, Path::new("/another")), [""; 0]);
+    }
+
+    #[test]
+    fn a_forgotten_process_that_still_has_our_output_is_not_waited_for() {
+        let place = Temporary::new("run");
+        let scratch = Scratch { folder: place.0.clone(), before: Vec::new() };
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo said >&2; sleep 600 & echo $!"]);
+        let (status, stdout, stderr) = scratch.run(&mut command).expect("a shell");
+        assert!(status.success());
+        assert_eq!(stderr, "said\n");
+        let process = stdout.trim();
+        assert!(Path::new("/proc").join(process).exists(), "it sleeps on");
+        assert!(Command::new("kill").arg(process).status().expect("kill").success());
     }
 
     #[test]
