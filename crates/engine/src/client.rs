@@ -150,12 +150,22 @@ impl Client {
 
     /// Bytes have arrived during start-up. True when the client is in and free.
     pub(crate) fn start_up(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, StartupError> {
-        let Phase::StartingUp(startup) = &mut self.phase else { return Ok(false) };
+        let Phase::StartingUp(startup) = &mut self.phase else {
+            // It is in already, while others are still coming; what is said now may be half a message.
+            let reply = &mut self.reply;
+            self.decoder.decode(bytes, &mut |message| reply.take(&message))?;
+            return Ok(false);
+        };
         let Some(facts) = start_up(startup, &mut self.decoder, bytes, out)? else { return Ok(false) };
         let SessionFacts { process_id, secret_key, parameters: _ } = facts;
         self.cancel_key = Some(CancelKey { process_id, secret_key });
         self.phase = Phase::Free;
         Ok(true)
+    }
+
+    /// The server's last error, which says why it closed the connection.
+    pub(crate) fn take_error(&mut self) -> Option<Box<ServerError>> {
+        self.reply.error.take()
     }
 
     /// Begins a transaction of `script` that was scheduled for `scheduled`.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use stats::Timestamp;
+use wire::StartupError;
 
 use super::{STOP_CHECK, Worker};
 use crate::client::Turn;
@@ -94,10 +95,14 @@ impl<D: Driver> Worker<'_, D> {
             let ready = match driver.receive(seat) {
                 Receive::Empty => return Ok(()),
                 Receive::Bytes(bytes) => seats[seat].client.start_up(bytes, out),
-                Receive::Closed(Some(error)) => {
-                    return Err(self.refused(seat, ConnectReason::Transport(error)));
+                Receive::Closed(cause) => {
+                    let reason = match (seats[seat].client.take_error(), cause) {
+                        (Some(error), _) => ConnectReason::Startup(StartupError::Server(error)),
+                        (None, Some(error)) => ConnectReason::Transport(error),
+                        (None, None) => ConnectReason::Closed,
+                    };
+                    return Err(self.refused(seat, reason));
                 }
-                Receive::Closed(None) => return Err(self.refused(seat, ConnectReason::Closed)),
             };
             match ready {
                 Ok(true) if !entrance.connected[seat] => {
