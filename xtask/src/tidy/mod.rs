@@ -6,6 +6,7 @@ mod commands;
 mod heads;
 mod links;
 mod map;
+mod record;
 mod sizes;
 mod source;
 mod tree;
@@ -81,7 +82,7 @@ const BANS: &[Ban<'_>] = &[
 /// A rule's name and what it checks.
 type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     ("dependency arrows", arrows::check),
     ("sizes", |tree| sizes::check(tree, &LONGER)),
     ("heads of files", heads::check),
@@ -89,6 +90,7 @@ const RULES: [Rule; 8] = [
     ("names", map::names),
     ("words", |tree| words::check(tree, BANS)),
     ("links", links::check),
+    ("names in records", record::check),
     ("commands in documents", |tree| commands::check(tree, &crate::CHORES, &mut help_of_program)),
 ];
 
