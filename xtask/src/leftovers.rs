@@ -13,6 +13,8 @@ const PREFIX: &str = "pgm-";
 const CI_PREFIX: &str = "pgm-ci-";
 /// The folders inside it that the tests are told of: for temporary files, and for servers.
 const LENT: [&str; 2] = ["tmp", "state"];
+/// What a state folder keeps when no server is left in it.
+const EMPTY_STATE: [&str; 2] = ["state/servers", "state/servers/.lock"];
 /// A server whose owner was killed is stopped a moment later; this long is waited for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -96,12 +98,18 @@ fn folders_of_ours(parent: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries.into_iter().map(|entry| entry.path()).filter(is_ours).collect())
 }
 
-/// What the lent folders hold, first level only.
+/// What the lent folders hold: the first level, and what is in a state folder beside what it keeps.
 fn files_below(folder: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
-    for inner in LENT {
-        for entry in std::fs::read_dir(folder.join(inner))? {
-            found.push(entry?.path().display().to_string());
+    let mut folders: Vec<PathBuf> = LENT.iter().map(|inner| folder.join(inner)).collect();
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next)? {
+            let path = entry?.path();
+            if !EMPTY_STATE.iter().any(|kept| path == folder.join(kept)) {
+                found.push(path.display().to_string());
+            } else if path.is_dir() {
+                folders.push(path);
+            }
         }
     }
     Ok(found)
@@ -158,6 +166,18 @@ mod tests {
         assert_eq!(files_below(&place.0).expect("readable"), [""; 0]);
         std::fs::write(place.0.join("tmp/forgotten"), "").expect("writable");
         assert!(files_below(&place.0).expect("readable")[0].ends_with("/tmp/forgotten"));
+    }
+
+    #[test]
+    fn a_forgotten_server_is_found_and_an_empty_state_folder_is_not_one() {
+        let place = Temporary::new("state");
+        for inner in ["tmp", "state/servers"] {
+            std::fs::create_dir_all(place.0.join(inner)).expect("a folder");
+        }
+        std::fs::write(place.0.join("state/servers/.lock"), "").expect("writable");
+        assert_eq!(files_below(&place.0).expect("readable"), [""; 0]);
+        std::fs::create_dir(place.0.join("state/servers/x")).expect("a folder");
+        assert!(files_below(&place.0).expect("readable")[0].ends_with("/state/servers/x"));
     }
 
     #[test]
