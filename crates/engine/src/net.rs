@@ -2,7 +2,8 @@
 //! Linux), edge-triggered, each socket registered once.
 //!
 //! An edge means "read until nothing is left". A read that does not fill the buffer has emptied the
-//! socket (epoll(7), questions and answers), so the usual reply costs one system call, not two.
+//! socket (epoll(7), questions and answers), so the usual reply costs one system call, not two; unless
+//! the peer has closed, for then the end itself is still to be read and no other edge will tell.
 
 use std::io;
 use std::time::Duration;
@@ -44,7 +45,9 @@ struct Connection {
     connected: bool,
     /// There may be bytes in the socket.
     readable: bool,
-    /// Why connecting or writing failed; handed over by the next receive.
+    /// The peer has closed its side: no edge follows, so the socket must be read to its end.
+    ended: bool,
+    /// Why connecting or writing failed; handed over once all that had arrived is read.
     broken: Option<io::Error>,
     unsent: Unsent,
 }
@@ -79,8 +82,9 @@ impl Driver for NetDriver {
         let mut stream = Stream::connect(address)?;
         stream.register(self.poll.registry(), number)?;
         let unsent = Unsent::default();
+        let (connected, readable, ended) = (false, false, false);
         self.connections[number] =
-            Some(Connection { stream, connected: false, readable: false, broken: None, unsent });
+            Some(Connection { stream, connected, readable, ended, broken: None, unsent });
         Ok(())
     }
 
@@ -95,23 +99,20 @@ impl Driver for NetDriver {
 
     fn receive(&mut self, number: usize) -> Receive<'_> {
         let Some(connection) = self.connections[number].as_mut() else { return Receive::Empty };
-        if let Some(error) = connection.broken.take() {
-            return Receive::Closed(Some(error));
-        }
-        if !connection.readable {
-            return Receive::Empty;
-        }
-        match connection.stream.read_some(&mut self.buffer) {
-            Ok(Some(0)) => Receive::Closed(None),
-            Ok(Some(count)) => {
-                connection.readable = count == self.buffer.len();
-                Receive::Bytes(&self.buffer[..count])
+        if connection.readable {
+            match connection.stream.read_some(&mut self.buffer) {
+                Ok(Some(0)) => return Receive::Closed(connection.broken.take()),
+                Ok(Some(count)) => {
+                    connection.readable = connection.ended || count == self.buffer.len();
+                    return Receive::Bytes(&self.buffer[..count]);
+                }
+                Ok(None) => connection.readable = false,
+                Err(error) => return Receive::Closed(Some(connection.broken.take().unwrap_or(error))),
             }
-            Ok(None) => {
-                connection.readable = false;
-                Receive::Empty
-            }
-            Err(error) => Receive::Closed(Some(error)),
+        }
+        match connection.broken.take() {
+            Some(error) => Receive::Closed(Some(error)),
+            None => Receive::Empty,
         }
     }
 
@@ -159,11 +160,13 @@ impl Connection {
                 Err(error) => Err(error),
             }
         };
+        self.ended |= notice.is_read_closed() || notice.is_error();
         if let Err(error) = done {
+            self.readable = true;
             self.broken = Some(error);
             return Some(Event::Readable(number));
         }
-        if notice.is_readable() || notice.is_read_closed() || notice.is_error() {
+        if notice.is_readable() || self.ended {
             self.readable = true;
             return Some(Event::Readable(number));
         }
@@ -184,7 +187,8 @@ impl Connection {
             self.unsent.keep(bytes);
             return Ok(());
         }
-        let written = self.stream.write_some(bytes)?;
+        // What the peer said before it went is worth reading although no edge has told of it yet.
+        let written = self.stream.write_some(bytes).inspect_err(|_| self.readable = true)?;
         if written < bytes.len() {
             self.unsent.keep(&bytes[written..]);
             self.stream.watch(registry, number, Interest::READABLE | Interest::WRITABLE)?;

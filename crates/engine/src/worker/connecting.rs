@@ -122,7 +122,7 @@ impl<D: Driver> Worker<'_, D> {
         }
         // A failed send shows again as a closed connection, with the server's reason before it.
         match self.driver.send(seat, &mut self.out) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 Err(self.refused(seat, ConnectReason::Transport(error)))
             }
             _ => Ok(()),
