@@ -178,9 +178,10 @@ fn conclude(
     results: &std::path::Path,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
+    terminal.say("");
     terminal.print(&report::text(record, terminal.style()));
     let path = record.write_into(results)?;
-    terminal.print(&format!("record: {}\n", path.display()));
+    terminal.print(&format!("\n  record          {}\n", path.display()));
     for AbortedClient { reason, .. } in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
         terminal.complain(reason);
     }

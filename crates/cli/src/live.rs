@@ -59,7 +59,9 @@ impl<'a> Live<'a> {
         self.gathered.stats.merge(&interval.total());
         self.gathered.seconds += 1;
         self.gathered.time += length;
-        if self.every_s > 0 && self.gathered.seconds >= self.every_s {
+        let due = self.gathered.seconds >= self.every_s;
+        // The run ends a little after its last whole second; that remainder is no line's worth.
+        if self.every_s > 0 && due && length >= SHORTEST_LINE {
             self.line(progress);
         }
     }
@@ -88,6 +90,9 @@ impl<'a> Live<'a> {
         self.intervals
     }
 }
+
+/// Parts of a second below this are not shown as a line of their own.
+const SHORTEST_LINE: Duration = Duration::from_millis(500);
 
 const NANOS_PER_MICRO: f64 = 1e3;
 

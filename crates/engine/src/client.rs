@@ -61,6 +61,8 @@ struct Reply {
     ready: u32,
     status: TransactionStatus,
     error: Option<Box<ServerError>>,
+    /// An error that came after the answer was complete: why the server is about to close the connection.
+    farewell: Option<Box<ServerError>>,
     parsed: bool,
     copy: bool,
 }
@@ -97,6 +99,7 @@ impl Client {
                 ready: 0,
                 status: TransactionStatus::Idle,
                 error: None,
+                farewell: None,
                 parsed: false,
                 copy: false,
             },
@@ -165,7 +168,7 @@ impl Client {
 
     /// The server's last error, which says why it closed the connection.
     pub(crate) fn take_error(&mut self) -> Option<Box<ServerError>> {
-        self.reply.error.take()
+        self.reply.error.take().or_else(|| self.reply.farewell.take())
     }
 
     /// Begins a transaction of `script` that was scheduled for `scheduled`.
@@ -199,7 +202,7 @@ impl Client {
 
     /// The connection is gone. `cause` is the transport's error, if it had one.
     pub(crate) fn lose_connection(&mut self, cause: Option<&std::io::Error>, load: &Load<'_>) -> Step {
-        let reason = match (self.reply.error.take(), cause) {
+        let reason = match (self.take_error(), cause) {
             (Some(error), _) => format!("the server closed the connection: {error}"),
             (None, Some(cause)) => format!("the connection to the server was lost: {cause}"),
             (None, None) => "the server closed the connection unexpectedly; its log says why".to_owned(),
@@ -376,7 +379,8 @@ impl Reply {
             Message::ParseComplete => self.parsed = true,
             Message::ErrorResponse(fields) => {
                 // The first error is the cause; an aborted pipeline may repeat itself.
-                self.error.get_or_insert_with(|| Box::new(ServerError::from(*fields)));
+                let place = if self.ready == 0 { &mut self.error } else { &mut self.farewell };
+                place.get_or_insert_with(|| Box::new(ServerError::from(*fields)));
             }
             Message::CopyInResponse(_) | Message::CopyOutResponse(_) | Message::CopyBothResponse(_) => {
                 self.copy = true;

@@ -1,0 +1,106 @@
+//! What cannot work gets one clear sentence and a status that is not zero, before anything is started.
+
+use testkit::cluster::Cluster;
+
+use crate::harness::Bench;
+
+#[test]
+fn a_script_with_an_error_shows_its_place() {
+    let bench = Bench::new();
+    let script = bench.file("bad.sql", "SELECT 1;\n\\set x 1 +\n");
+    bench.run(["bench", "-f", script]).exits(1).says(&[
+        "bad.sql:2",
+        "syntax error",
+        "\\set x 1 +",
+        "^ error found here",
+    ]);
+}
+
+#[test]
+fn what_is_not_there_yet_is_refused_by_name() {
+    let bench = Bench::new();
+    let script = bench.file("later.sql", "SELECT 1 AS one\n\\gset\n");
+    bench.run(["bench", "-f", script]).exits(1).says(&["later.sql:2", "gset", "not supported yet"]);
+}
+
+#[test]
+fn a_script_that_is_not_there_or_not_text_is_named() {
+    let bench = Bench::new();
+    bench.run(["bench", "-f", "nowhere.sql"]).exits(1).says(&["nowhere.sql", "No such file"]);
+    std::fs::write(bench.path().join("binary.sql"), b"SELECT 1;\n\xff\xfe").expect("it can be written");
+    bench.run(["bench", "-f", "binary.sql"]).exits(1).says(&["binary.sql", "not UTF-8", "line 2"]);
+}
+
+#[test]
+fn an_unknown_or_ambiguous_builtin_lists_what_there_is() {
+    let bench = Bench::new();
+    bench.run(["bench", "-b", "x"]).exits(1).says(&["no builtin script found for name \"x\"", "tpcb-like"]);
+    bench.run(["bench", "-b", "s"]).exits(1).says(&["ambiguous", "simple-update", "select-only"]);
+}
+
+#[test]
+fn options_out_of_range_are_refused_with_the_range() {
+    let bench = Bench::new();
+    for flags in
+        [["-c", "0"], ["-j", "0"], ["-t", "0"], ["-T", "0"], ["-T", "x"], ["-R", "-1"], ["-M", "fast"]]
+    {
+        let out = bench.run(["bench"].iter().chain(&flags)).exits(2);
+        assert!(out.stderr.contains(&format!("'{}'", flags[1])), "{}", out.stderr);
+    }
+    bench.run(["bench", "-f", "a.sql@x"]).exits(1).says(&["invalid weight specification: @x"]);
+    bench.run(["bench", "-D", "x"]).exits(1).says(&["invalid variable definition"]);
+    bench.run(["init", "-I", "dtx"]).exits(1).says(&["unrecognized initialization step \"x\"", "dtgGvpf"]);
+}
+
+#[test]
+fn encryption_is_never_left_out_silently() {
+    let bench = Bench::new();
+    for mode in ["require", "verify-ca", "verify-full"] {
+        let conninfo = format!("host=127.0.0.1 sslmode={mode}");
+        bench.run(["bench", &conninfo]).exits(1).says(&["sslmode", mode, "TLS is not supported yet"]);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_named_with_what_to_do() {
+    let bench = Bench::new();
+    // Port 1 of this machine: nobody listens there.
+    bench.run(["bench", "host=127.0.0.1 port=1"]).exits(1).says(&[
+        "127.0.0.1",
+        "port 1",
+        "pgmeter quickstart",
+    ]);
+}
+
+#[test]
+fn missing_tables_are_met_with_the_command_that_creates_them() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("no_tables");
+    bench.run(["bench", &conninfo]).exits(1).says(&["pgbench_branches", "pgmeter init"]);
+}
+
+#[test]
+fn a_missing_database_and_a_wrong_password_are_told_apart() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("9.6");
+    cluster.execute("create role eva login password 'secret-word'");
+    cluster.admit("host all all 127.0.0.1/32 md5");
+    let tcp = cluster.conninfo_tcp();
+    let missing = cluster.conninfo().replace("dbname=postgres", "dbname=nowhere");
+    bench.run(["bench", &missing]).exits(1).says(&["\"nowhere\"", "does not exist"]);
+    let wrong = tcp.replace("user=postgres", "user=eva password=wrong-word");
+    let out = bench.run(["bench", &wrong]).exits(1).says(&["eva", "password"]);
+    assert!(!out.stderr.contains("wrong-word"), "{}", out.stderr);
+    let none = tcp.replace("user=postgres", "user=eva");
+    bench.run(["bench", &none]).exits(1).says(&["password", "PGPASSWORD"]);
+    assert!(bench.records().is_empty());
+}
+
+#[test]
+fn more_clients_than_the_server_takes_are_refused_with_the_setting() {
+    let bench = Bench::new();
+    let cluster = Cluster::start_with("18", &[("max_connections", "10")]);
+    let script = bench.file("one.sql", "SELECT 1;");
+    let flags = ["bench", "-n", "-c", "40", "-f", script];
+    bench.run(flags.iter().chain(&[cluster.conninfo().as_str()])).exits(1).says(&["max_connections", "40"]);
+}

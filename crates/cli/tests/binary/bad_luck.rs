@@ -1,0 +1,92 @@
+//! What goes wrong in mid-run leaves a marked record, a clear sentence, and nothing else.
+
+use std::process::Command;
+
+use results::Status;
+use rustix::process::Signal;
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, Running, finish};
+
+#[test]
+fn a_server_that_disappears_leaves_a_record_marked_as_failed() {
+    let bench = Bench::new();
+    let mut cluster = Cluster::start("18");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let flags = ["bench", "-n", "-c", "4", "-T", "600", "-P", "1", "-f", script];
+    let mut run = Running::start(&mut bench.command(flags.iter().chain(&[cluster.conninfo().as_str()])));
+    run.hear("tps");
+    cluster.server().stop().expect("the server stops");
+    let out = run.finish().exits(2).says(&["client 0 aborted", "4 of 4 clients were aborted", "incomplete"]);
+    assert!(out.stdout.contains("FAILED"), "{}", out.stdout);
+    let record = bench.record();
+    assert!(matches!(record.status, Status::Failed { .. }), "{:?}", record.status);
+    assert!(record.summary.counts.succeeded > 0);
+}
+
+#[test]
+fn an_error_of_the_server_ends_the_client_and_names_the_command() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("error");
+    let script = bench.file("zero.sql", "SELECT 1;\nSELECT 1/0;");
+    let flags = ["bench", "-n", "-c", "2", "-t", "5", "-f", script];
+    let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(2);
+    let out = out.says(&["client 0 aborted in command 1 (SQL) of script zero.sql", "division by zero"]);
+    assert!(out.stdout.contains("2 unfinished"), "{}", out.stdout);
+}
+
+#[test]
+fn a_failure_that_the_server_asks_to_retry_is_counted_and_the_run_goes_on() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("serialization");
+    let script = bench.file(
+        "fail.sql",
+        "BEGIN;\nDO $$ BEGIN RAISE EXCEPTION 'try again' USING ERRCODE = '40001'; END $$;\nEND;",
+    );
+    let flags = ["bench", "-n", "-c", "2", "-t", "5", "-f", script];
+    bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(0);
+    let counts = bench.record().summary.counts;
+    assert_eq!((counts.scheduled, counts.failed, counts.failures.serialization), (10, 10, 10));
+}
+
+#[test]
+fn an_interrupted_run_reports_what_it_has_and_leaves_no_query_running() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("interrupted");
+    let script = bench.file("nap.sql", "SELECT 1;\nSELECT pg_sleep(600) WHERE random() < 0.1;");
+    let flags = ["bench", "-n", "-c", "3", "-T", "600", "-P", "1", "-f", script];
+    let mut run = Running::start(&mut bench.command(flags.iter().chain(&[conninfo.as_str()])));
+    run.hear("tps");
+    run.signal(Signal::INT);
+    let out = run.finish().exits(130).says(&["interrupted"]);
+    assert!(out.stdout.contains("INTERRUPTED"), "{}", out.stdout);
+    assert_eq!(bench.record().status, Status::Interrupted);
+    let mut session = Cluster::session(&conninfo);
+    let running = "select count(*) from pg_stat_activity \
+                   where datname = current_database() and pid <> pg_backend_pid()";
+    // The server needs a moment to end a cancelled backend; the test's own limit is the runner's.
+    while session.query(running).expect("the query is right")[0].get(0) != Some("0") {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_written_is_an_error_after_the_report() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("no_room");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let in_the_way = bench.file("in-the-way", "");
+    let flags = ["bench", "-n", "-t", "5", "-f", script, "--results"];
+    let out = bench.run(flags.iter().chain(&[in_the_way, conninfo.as_str()])).exits(1).says(&["in-the-way"]);
+    assert!(out.stdout.contains("5 succeeded"), "{}", out.stdout);
+
+    // A limit of 4 KiB for any file stands for a disk that is full in the middle of writing.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_pgmeter")]);
+    command.args(flags).args(["tight", conninfo.as_str()]).current_dir(bench.path());
+    let out = finish(&mut command).exits(1).says(&["tight"]);
+    assert!(out.stdout.contains("5 succeeded"), "{}", out.stdout);
+    let left: Vec<_> = std::fs::read_dir(bench.path().join("tight")).into_iter().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

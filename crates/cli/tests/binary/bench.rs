@@ -1,0 +1,170 @@
+//! `pgmeter init` and `pgmeter bench` against the newest and an old major version.
+
+use connect::Session;
+use results::Status;
+use testkit::cluster::Cluster;
+
+use crate::harness::Bench;
+
+const VERSIONS: [&str; 2] = ["18", "9.6"];
+const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
+
+fn ask(session: &mut Session, sql: &str) -> i64 {
+    let rows = session.query(sql).expect("the query is right");
+    rows[0].get(0).unwrap_or("0").parse().expect("the answer is a number")
+}
+
+/// A fresh database with the tables of the built-in scripts.
+fn loaded(bench: &Bench, version: &str, name: &str) -> String {
+    let conninfo = Cluster::shared(version).database(name);
+    bench.run(["init", "--scale", "2", &conninfo]).exits(0).says(&["loaded scale 2"]);
+    conninfo
+}
+
+#[test]
+fn what_the_record_counts_is_what_the_server_did() {
+    for version in VERSIONS {
+        let bench = Bench::new();
+        let conninfo = loaded(&bench, version, "counts");
+        let mut session = Cluster::session(&conninfo);
+        assert_eq!(ask(&mut session, "select count(*) from pgbench_accounts"), 200_000);
+        for (run, protocol) in PROTOCOLS.into_iter().enumerate() {
+            let out =
+                bench.run(["bench", "-c", "4", "-j", "2", "-t", "25", "-M", protocol, &conninfo]).exits(0);
+            assert!(out.stdout.contains("100 succeeded, 0 failed"), "{}", out.stdout);
+            let record = &bench.records()[run];
+            assert_eq!(record.status, Status::Complete);
+            assert_eq!(record.plan.protocol.name(), protocol);
+            assert_eq!(record.summary.counts.succeeded, 100);
+            assert_eq!(ask(&mut session, "select count(*) from pgbench_history"), 100);
+        }
+        let sum = |table: &str, column: &str| format!("select sum({column}) from pgbench_{table}");
+        let accounts = ask(&mut session, &sum("accounts", "abalance"));
+        assert_eq!(ask(&mut session, &sum("tellers", "tbalance")), accounts);
+        assert_eq!(ask(&mut session, &sum("branches", "bbalance")), accounts);
+    }
+}
+
+#[test]
+fn the_same_seed_draws_the_same_accounts() {
+    let bench = Bench::new();
+    let conninfo = loaded(&bench, "18", "seed");
+    let mut session = Cluster::session(&conninfo);
+    let digest = "select coalesce(sum(aid::bigint * delta), 0) from pgbench_history";
+    let mut run = |seed: &str| {
+        bench.run(["bench", "-c", "2", "-t", "20", "--random-seed", seed, &conninfo]).exits(0);
+        ask(&mut session, digest)
+    };
+    let (first, second, other) = (run("42"), run("42"), run("43"));
+    assert_eq!(first, second);
+    assert_ne!(first, other);
+}
+
+#[test]
+fn a_script_of_ones_own_runs_with_its_variables_on_both_servers() {
+    let script = "\
+-- every kind of command that there is
+\\set square :n * :n % 1000 -- not a comment for the parser
+\\set mask (:client_id << 4) | 1 # 2
+\\sleep :pause us
+INSERT INTO seen /* where? */
+  VALUES (:square,
+          :mask);
+";
+    let script = script.replace(" -- not a comment for the parser", "");
+    for version in VERSIONS {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(version).database("own_script");
+        let mut session = Cluster::session(&conninfo);
+        session.execute("create table seen (square int, mask int)").expect("the table is new");
+        let file = bench.file("own.sql", &script);
+        for protocol in PROTOCOLS {
+            let common = ["bench", "-n", "-c", "3", "-t", "5", "-D", "n=37", "-D", "pause=10", "-f", file];
+            bench.run(common.iter().chain(&["-M", protocol, &conninfo])).exits(0);
+        }
+        assert_eq!(ask(&mut session, "select count(*) from seen where square = 369"), 45);
+        assert_eq!(ask(&mut session, "select count(distinct mask) from seen"), 3);
+    }
+}
+
+#[test]
+fn a_mix_of_scripts_is_counted_script_by_script() {
+    let bench = Bench::new();
+    let conninfo = loaded(&bench, "18", "mix");
+    let never = bench.file("never.sql", "SELECT 1/0;");
+    let never = format!("{never}@0");
+    let out = bench
+        .run(["bench", "-c", "2", "-t", "50", "-b", "tpcb@3", "-b", "se@1", "-f", &never, &conninfo])
+        .exits(0);
+    let scripts = bench.record().summary.scripts;
+    let counts: Vec<u64> = scripts.iter().map(|script| script.counts.succeeded).collect();
+    assert_eq!(counts.iter().sum::<u64>(), 100);
+    assert_eq!(counts[2], 0);
+    assert!(counts[0] > counts[1] && counts[1] > 0, "{counts:?}");
+    assert!(out.stdout.contains("select only"), "{}", out.stdout);
+}
+
+#[test]
+fn an_open_loop_keeps_its_schedule_and_loses_no_arrival() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("open_loop");
+    let script = bench.file("nap.sql", "SELECT pg_sleep(0.002);");
+    bench.run(["bench", "-n", "-c", "8", "-T", "2", "-R", "200", "-f", script, &conninfo]).exits(0);
+    let record = bench.record();
+    let counts = &record.summary.counts;
+    assert_eq!(counts.scheduled, counts.succeeded + counts.unfinished);
+    // 400 are expected; the stream is Poisson, so six standard deviations are 120.
+    assert!((280..=520).contains(&counts.scheduled), "{counts:?}");
+    assert_eq!(record.plan.rate_tps, Some(200.0));
+}
+
+#[test]
+fn a_warm_up_is_run_and_not_measured() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("warm_up");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let flags = ["bench", "-n", "-c", "2", "-T", "1", "--warmup", "1", "-P", "1", "-f", script];
+    let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(0);
+    assert!(out.stderr.contains("warm-up"), "{}", out.stderr);
+    let record = bench.record();
+    assert!(
+        record.summary.duration_s >= 1.0 && record.summary.duration_s < 1.9,
+        "{}",
+        record.summary.duration_s
+    );
+    let in_intervals: u64 = record.intervals.iter().map(|interval| interval.counts.succeeded).sum();
+    assert_eq!(in_intervals, record.summary.counts.succeeded);
+}
+
+#[test]
+fn connections_are_found_by_uri_variables_and_password_file() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    cluster.execute("create role ana login password 'x y:z'");
+    cluster.execute("create database ana owner ana");
+    cluster.admit("host all all 127.0.0.1/32 scram-sha-256");
+    let tcp = cluster.conninfo_tcp();
+    let port = tcp.split_whitespace().find_map(|word| word.strip_prefix("port=")).expect("there is a port");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let load = ["bench", "-n", "-t", "3", "-f", script];
+
+    let uri = format!("postgresql://ana:x%20y%3Az@127.0.0.1:{port}/ana");
+    bench.run(load.iter().chain(&[uri.as_str()])).exits(0);
+
+    let mut by_variables = bench.command(load);
+    by_variables
+        .env("PGHOST", "127.0.0.1")
+        .env("PGPORT", port)
+        .env("PGUSER", "ana")
+        .env("PGPASSWORD", "x y:z");
+    crate::harness::finish(&mut by_variables).exits(0);
+
+    let pass = bench.path().join(bench.file("pgpass", &format!("127.0.0.1:{port}:ana:ana:x y\\:z\n")));
+    std::fs::set_permissions(&pass, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
+    let flags = ["-h", "127.0.0.1", "-p", port, "-U", "ana", "-d", "ana"];
+    let mut by_file = bench.command(load.iter().chain(&flags));
+    crate::harness::finish(by_file.env("PGPASSFILE", &pass)).exits(0);
+
+    let json: String = bench.records().iter().map(results::Record::to_json).collect();
+    assert!(!json.contains("x y") && !json.contains("x%20y"), "a password is in a record");
+}

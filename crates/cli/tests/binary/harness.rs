@@ -1,0 +1,167 @@
+//! Runs the binary in a directory of its own with an environment of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use results::Record;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// A directory to run in; everything is gone when it is dropped.
+pub(crate) struct Bench {
+    directory: TempDir,
+}
+
+/// What a finished program left.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        // The user who runs the servers must be able to pass through.
+        let permissions = fs::Permissions::from_mode(0o755);
+        let directory = tempfile::Builder::new().prefix("pgmeter-test-").permissions(permissions).tempdir();
+        Self { directory: directory.expect("a temporary directory can be made") }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Writes a file and returns its name, relative to where the binary runs.
+    pub(crate) fn file<'a>(&self, name: &'a str, text: &str) -> &'a str {
+        fs::write(self.path().join(name), text).expect("a file can be written");
+        name
+    }
+
+    /// The binary, ready to be started: no PG* variables, servers' data below the directory.
+    pub(crate) fn command<I: IntoIterator<Item: AsRef<std::ffi::OsStr>>>(&self, arguments: I) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pgmeter"));
+        command.args(arguments).current_dir(self.path()).stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PG") {
+                command.env_remove(name);
+            }
+        }
+        if let Some(cache) = std::env::var_os("PGMETER_CACHE_DIR") {
+            command.env("PGMETER_CACHE_DIR", cache);
+        }
+        command.env("PGMETER_STATE_DIR", self.path().join("state"));
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub(crate) fn run<I: IntoIterator<Item: AsRef<std::ffi::OsStr>>>(&self, arguments: I) -> Finished {
+        finish(&mut self.command(arguments))
+    }
+
+    /// The records written so far, oldest first.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let mut records: Vec<Record> = fs::read_dir(self.path().join("pgmeter-results"))
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.expect("it can be listed").path())
+            .map(|path| Record::read(&path).expect("the record is sound"))
+            .collect();
+        records.sort_by_key(|record| record.started_at.unix_millis());
+        records
+    }
+
+    /// The only record.
+    pub(crate) fn record(&self) -> Record {
+        let mut records = self.records();
+        assert_eq!(records.len(), 1, "one record was expected");
+        records.remove(0)
+    }
+
+    /// Names of what is left below the state directory's servers.
+    pub(crate) fn servers_left(&self) -> Vec<String> {
+        let servers = fs::read_dir(self.path().join("state/servers"));
+        servers
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned())
+            .filter(|name| !name.starts_with('.'))
+            .collect()
+    }
+}
+
+/// Runs a program to its end.
+pub(crate) fn finish(command: &mut Command) -> Finished {
+    let output = command.output().expect("the program can be started");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
+    Finished { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+impl Finished {
+    /// Asserts the exit status.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts that the talk has all these words, and no panic.
+    #[track_caller]
+    pub(crate) fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stderr.contains(word), "no \"{word}\" in:\n{}", self.stderr);
+        }
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        self
+    }
+}
+
+/// A program that is still running.
+pub(crate) struct Running {
+    child: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+    heard: String,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program can be started");
+        let stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
+        Self { child, stderr, heard: String::new() }
+    }
+
+    /// Waits until a line of its talk has this word.
+    #[track_caller]
+    pub(crate) fn hear(&mut self, word: &str) {
+        loop {
+            let mut line = String::new();
+            let read = self.stderr.read_line(&mut line).expect("stderr is readable");
+            assert!(read > 0, "it ended without saying \"{word}\":\n{}", self.heard);
+            self.heard += &line;
+            if line.contains(word) {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("the child is still ours");
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(mut self) -> Finished {
+        let mut rest = String::new();
+        while self.stderr.read_line(&mut rest).expect("stderr is readable") > 0 {}
+        let output = self.child.wait_with_output().expect("the child is ours");
+        let stdout = String::from_utf8(output.stdout).expect("the program writes UTF-8");
+        Finished { status: output.status, stdout, stderr: self.heard + &rest }
+    }
+}

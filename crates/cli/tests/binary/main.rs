@@ -1,0 +1,9 @@
+//! The binary as users run it: against real servers, from the outside, by its output, its records and its
+//! exit status.
+
+mod bad_input;
+mod bad_luck;
+mod bench;
+mod harness;
+mod quickstart;
+mod servers;
