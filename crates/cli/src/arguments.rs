@@ -1,4 +1,5 @@
-//! What can be typed: commands, options and their help. What it means is decided elsewhere.
+//! What can be typed: commands, options and their help.
+//! What it means is decided by the module of each command; what clap checks here needs no check there.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
 //! `pgmeter bench`: what was typed becomes a job.
+//! Running the job is `job`'s work; `init` and `quickstart` find their servers and scripts with what is here.
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,5 @@
 //! What the record says about a job: the same facts in the words of `results`.
+//! Nothing is measured or decided here; called by `job`, before and after the run.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};

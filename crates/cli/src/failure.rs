@@ -1,4 +1,5 @@
 //! How a command can fail, and what exit status that is.
+//! The sentences are the libraries' own; `main` shows them.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
 //! `pgmeter init`: creates and fills the tables of the built-in workloads; also the loading of `quickstart`.
+//! The work is done by `workload`; here it gets options, bars and a line at the end.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
 //! A measured run from start to record: the one path of `bench` and `quickstart`.
+//! The measuring is done by `engine`; here the server is asked, the report printed and the record written.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! `pgmeter quickstart`: from nothing to a measured run, and nothing left behind.
+//! The server is `server`'s, the run is `job`'s; what `pgmeter server` shares with it is here too.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! `pgmeter server …`: servers that stay, by name.
+//! All is done by `server`; here it is called and its answers are shown.
 
 use server::named::{self, Status};
 use server::{Locations, ServerOptions};

@@ -1,4 +1,5 @@
 //! The only place that writes to the terminal: data to stdout, talk to stderr, bars where stderr is one.
+//! What a report looks like is `report`'s affair; here it is only put out.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};

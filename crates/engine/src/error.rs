@@ -1,4 +1,5 @@
-//! Why a run could not be started or carried on. What befell single clients is part of the outcome.
+//! Why a run could not be started or carried on.
+//! What befell single clients during a run is no error of it, but part of the outcome.
 
 use std::io;
 

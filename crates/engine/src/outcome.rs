@@ -1,4 +1,5 @@
 //! All that a run returns, as plain data.
+//! Turned into a record by whoever asked for the run.
 
 use std::time::Duration;
 

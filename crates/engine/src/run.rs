@@ -1,4 +1,5 @@
 //! A whole run: starts the workers, lets them begin together, collects what they hand over.
+//! The face of the engine; the load itself is made by `worker`.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};

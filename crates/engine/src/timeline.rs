@@ -1,4 +1,5 @@
 //! The parts of a run on the clock: start, warm-up, measured window, end; and its one-second grid.
+//! Made once all clients are connected; read by each worker and its measurement.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! Who wants to be woken when: at most one timer per client.
+//! Holds no clock; the worker asks it with its `now`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,5 @@
 //! What cannot work gets one clear sentence and a status that is not zero, before anything is started.
+//! What goes wrong later is in `bad_luck`.
 
 use testkit::cluster::Cluster;
 

@@ -1,4 +1,5 @@
 //! What goes wrong in mid-run leaves a marked record, a clear sentence, and nothing else.
+//! The servers are real; what befalls them is done to them here.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
 //! `pgmeter init` and `pgmeter bench` against the newest and an old major version.
+//! What the record claims is compared with what the server's tables say.
 
 use connect::Session;
 use results::Status;

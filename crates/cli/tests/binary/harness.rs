@@ -1,4 +1,5 @@
 //! Runs the binary in a directory of its own with an environment of its own.
+//! Used by all modules beside it; knows nothing of what they test.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

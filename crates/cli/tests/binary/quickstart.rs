@@ -1,4 +1,5 @@
-//! `pgmeter quickstart`, whole, on the newest and the oldest version; nothing may be left behind.
+//! `pgmeter quickstart`, whole, on the newest and the oldest version.
+//! Each test also looks whether anything was left behind.
 
 use results::Status;
 use rustix::process::Signal;

@@ -1,4 +1,5 @@
 //! `pgmeter server …`: the life of a named server.
+//! What the server crate does when processes are killed is tested there.
 
 use crate::harness::Bench;
 

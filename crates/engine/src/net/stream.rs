@@ -1,4 +1,5 @@
 //! One non-blocking socket, TCP or Unix, and what is still to be written to it.
+//! Knows nothing of events; `net` calls it when the kernel says that something can be done.
 
 use std::io::{self, Read, Write};
 

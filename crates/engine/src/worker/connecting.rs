@@ -1,4 +1,5 @@
 //! How a worker's clients get in, before the run: many at a time, none waiting for another.
+//! The first that cannot get in ends the attempt; once all are in, `worker` takes over.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
