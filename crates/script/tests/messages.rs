@@ -193,11 +193,26 @@ fn in_a_continued_command_the_caret_stands_under_its_own_line() {
          3
         "#);
     assert_snapshot!(refused("\\set \\\r\n\tx \\\r\n\té + $\r\n"), @r#"
-        f.sql:1: unexpected function name (é) in command "set"
+        f.sql:1: unexpected character ($) in command "set"
         \set \
         	x \
         	é + $
-        	^ error found here
+        	    ^ error found here
+        "#);
+}
+
+/// pgbench reads on to the end of the line before it complains.
+#[test]
+fn of_several_errors_the_last_unreadable_token_is_shown() {
+    assert_snapshot!(refused("\\set x 'a'\n"), @r#"
+        f.sql:1: unexpected character (') in command "set"
+        \set x 'a'
+                 ^ error found here
+        "#);
+    assert_snapshot!(refused("\\set x 1 2 $ 99999999999999999999 3\n"), @r#"
+        f.sql:1: bigint constant overflow (99999999999999999999) in command "set"
+        \set x 1 2 $ 99999999999999999999 3
+                                        ^ error found here
         "#);
 }
 

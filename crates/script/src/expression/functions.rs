@@ -50,18 +50,14 @@ static FUNCTIONS: [Function; 21] = [
     Function { name: "debug", arity: Arity::Exactly(1), body: Body::Debug },
     row("double", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?))),
     row("exp", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?.exp()))),
-    row("greatest", Arity::AtLeastOne, |of, _| {
-        extreme(of, |value, best| value > best, |value, best| value > best)
-    }),
+    row("greatest", Arity::AtLeastOne, |of, _| extreme(of, i64::gt, f64::gt)),
     row("hash", Arity::AndSeed(1), murmur2),
     row("hash_fnv1a", Arity::AndSeed(1), |of, _| {
         Ok(Datum::int(hash_fnv1a(of[0].to_int()?, of[1].to_int()?)))
     }),
     row("hash_murmur2", Arity::AndSeed(1), murmur2),
     row("int", Arity::Exactly(1), |of, _| Ok(Datum::int(of[0].to_int()?))),
-    row("least", Arity::AtLeastOne, |of, _| {
-        extreme(of, |value, best| value < best, |value, best| value < best)
-    }),
+    row("least", Arity::AtLeastOne, |of, _| extreme(of, i64::lt, f64::lt)),
     row("ln", Arity::Exactly(1), |of, _| Ok(Datum::double(of[0].to_double()?.ln()))),
     row("mod", Arity::Exactly(2), |of, _| Binary::Remainder.apply(of[0], of[1])),
     row("permute", Arity::AndSeed(2), permuted),
@@ -123,24 +119,25 @@ fn permuted(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
     Ok(Datum::int(permute(index, size, seed)))
 }
 
-/// The argument that `beats` all before it: as doubles if any is one, else as integers.
+/// The argument that stays before all behind it: as doubles if any is one, else as integers. Of equal ones, and
+/// where NaN has a part, the last, as in pgbench.
 fn extreme(
     of: &[Datum],
-    beats: fn(&i64, &i64) -> bool,
-    beats_double: fn(&f64, &f64) -> bool,
+    stays: fn(&i64, &i64) -> bool,
+    stays_double: fn(&f64, &f64) -> bool,
 ) -> Result<Datum, Failure> {
     if of.iter().any(|value| value.is_double()) {
         let mut best = of[0].to_double()?;
         for value in &of[1..] {
             let value = value.to_double()?;
-            best = if beats_double(&value, &best) { value } else { best };
+            best = if stays_double(&best, &value) { best } else { value };
         }
         return Ok(Datum::double(best));
     }
     let mut best = of[0].to_int()?;
     for value in &of[1..] {
         let value = value.to_int()?;
-        best = if beats(&value, &best) { value } else { best };
+        best = if stays(&best, &value) { best } else { value };
     }
     Ok(Datum::int(best))
 }

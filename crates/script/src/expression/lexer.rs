@@ -73,19 +73,20 @@ const LOWEST_MAGNITUDE: &str = "9223372036854775808";
 pub(super) struct Lexer<'a> {
     text: &'a str,
     position: usize,
-    /// Whether a newline follows the text; the end is then one further.
+    /// Whether a newline follows the text.
     newline: bool,
+    ended: bool,
 }
 
 impl<'a> Lexer<'a> {
     /// Reads `text` from byte `from`.
     pub(super) fn new(text: &'a str, from: usize, newline: bool) -> Self {
-        Self { text, position: from, newline }
+        Self { text, position: from, newline, ended: false }
     }
 
-    /// The last byte of the token read last: where messages point.
+    /// The last byte of the token read last, or the newline at the end: where messages point.
     pub(super) fn last_byte(&self) -> usize {
-        self.position.saturating_sub(1)
+        if self.ended && self.newline { self.position } else { self.position.saturating_sub(1) }
     }
 
     /// The next token. An error leaves the position behind what is wrong.
@@ -96,8 +97,7 @@ impl<'a> Lexer<'a> {
         let bytes = rest.as_bytes();
         match bytes {
             [] => {
-                self.position += usize::from(self.newline);
-                self.newline = false;
+                self.ended = true;
                 Ok(Token::End)
             }
             [b'0'..=b'9', ..] | [b'.', b'0'..=b'9', ..] => self.number(),

@@ -18,7 +18,7 @@ use crate::variables::Variables;
 pub(crate) use parser::parse;
 
 /// Deepest nesting of parentheses, calls, CASEs and prefix operators: the parser calls itself once per level.
-pub(crate) const NESTING_MAX: usize = 500;
+pub(crate) const NESTING_MAX: usize = 256;
 
 /// What an evaluation may read and change. Build it with [`Scope::new`].
 pub struct Scope<'a> {

@@ -146,8 +146,17 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn fault(&self, kind: ParseErrorKind) -> Fault {
-        Fault { kind, offset: Some(self.lexer.last_byte()) }
+    /// The fault to report for one found at the last token read. Like pgbench, which reads to the end of the line
+    /// before it complains, it prefers the last token that cannot be read at all.
+    fn fault(&mut self, kind: ParseErrorKind) -> Fault {
+        let mut fault = Fault { kind, offset: Some(self.lexer.last_byte()) };
+        loop {
+            match self.lexer.next() {
+                Ok(Token::End) => return fault,
+                Ok(_) => {}
+                Err(kind) => fault = Fault { kind, offset: Some(self.lexer.last_byte()) },
+            }
+        }
     }
 
     fn peek(&mut self) -> Result<Token<'a>, ParseErrorKind> {
@@ -361,6 +370,8 @@ impl<'a> Parser<'a> {
         self.expect(Token::Symbol("("))?;
         let mut written = 0;
         if !self.accept(Token::Symbol(")"))? {
+            // As in pgbench, a comma may stand before the first argument.
+            self.accept(Token::Symbol(","))?;
             loop {
                 let start = self.code.len();
                 self.expression(Level::Or)?;
