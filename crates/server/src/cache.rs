@@ -58,10 +58,13 @@ impl Cache {
         make_open_directories(&self.directory).map_err(unwritable)?;
         let path = self.directory.join(".lock");
         let lock = File::options().create(true).append(true).open(&path).map_err(unwritable)?;
+        let mut said = false;
         let attempt = wait_for(BUSY_LIMIT, || match lock.try_lock() {
             Ok(()) => Some(Ok(())),
             Err(TryLockError::WouldBlock) => {
-                progress(FetchProgress::Waiting);
+                if !std::mem::replace(&mut said, true) {
+                    progress(FetchProgress::Waiting);
+                }
                 None
             }
             Err(TryLockError::Error(source)) => Some(Err(unwritable(source))),

@@ -79,7 +79,7 @@ pub enum ServerError {
     BadName { name: String },
 
     #[error(
-        "there is already a server named {name}; take another name, or remove it with: pgmeter server remove {name}"
+        "there is already a server named {name}; take another name, or remove it with: pgmeter server stop --remove {name}"
     )]
     NameTaken { name: String },
 
@@ -90,7 +90,7 @@ pub enum ServerError {
     InUse { name: String },
 
     #[error(
-        "the description of the server {name} cannot be understood ({reason}); remove it with: pgmeter server remove {name}"
+        "the description of the server {name} cannot be understood ({reason}); remove it with: pgmeter server stop --remove {name}"
     )]
     BadDescription { name: String, reason: String },
 

@@ -2,16 +2,23 @@
 //! and remove its home. It waits on a pipe whose other end only the owner holds, so it learns of the owner's end
 //! however that came, `kill -9` included. Where it cannot run, or is killed too, `sweep` does its work later.
 
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::Duration;
+
+use crate::patience::wait_for;
 
 /// What dismisses the guard; the end of the pipe without it means that the owner is gone.
 const DISMISSAL: &[u8] = b"done\n";
 
-/// Arguments: the home, the socket's directory. A process is the server's if it is a
-/// postgres whose working directory is the data directory; see `process`.
+/// How long a guard may be at work: an initdb is let finish, and a server may be slow to end.
+const WORK_LIMIT: Duration = Duration::from_secs(60);
+
+/// Arguments: the home, the socket's directory. A process is the server's if it is a postgres whose working directory is
+/// the data directory; see `process`. An initdb is let finish, because killed in the middle it leaves shared memory.
 const SCRIPT: &str = r#"
 read -r word && [ "$word" = done ] && exit 0
 home=$1 data=$1/data sockets=$2
@@ -22,15 +29,28 @@ ours() {
   case $(readlink "$1/exe") in */postgres|*'/postgres (deleted)') ;; *) return 1 ;; esac
   case $(readlink "$1/cwd") in "$data"|"$data (deleted)") ;; *) return 1 ;; esac
 }
+initializing() {
+  for process in /proc/[0-9]*; do
+    name=
+    { read -r name < "$process/comm"; } 2>/dev/null
+    if [ "$name" = initdb ] && [ "$(readlink "$process/cwd")" = "$home" ]; then return 0; fi
+  done
+  return 1
+}
 tell() {
   for process in /proc/[0-9]*; do
     if ours "$process"; then kill "-$1" "${process#/proc/}"; any=yes; fi
   done
 }
 round=0
+while [ "$round" -lt 300 ] && initializing; do
+  round=$((round + 1))
+  sleep 0.1 || sleep 1
+done
+round=0
 while [ "$round" -lt 100 ]; do
   any=no
-  if [ "$round" -eq 0 ]; then tell QUIT; elif [ "$round" -gt 40 ]; then tell KILL; else tell 0; fi
+  if [ "$round" -lt 60 ]; then tell QUIT; else tell KILL; fi
   if [ "$any" = no ]; then
     rm -rf -- "$home" "$sockets"
     [ -e "$home" ] || [ -e "$sockets" ] || exit 0
@@ -53,6 +73,8 @@ impl Guard {
         if !Path::new("/proc/self/cwd").exists() {
             return None;
         }
+        let lock = File::create(lock_of(home)).ok()?;
+        lock.try_lock().ok()?;
         let mut process = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "pgmeter-guard"])
             .args([home.canonicalize().ok()?, sockets.canonicalize().ok()?])
@@ -61,7 +83,8 @@ impl Guard {
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            // The lock goes over to the guard with the file, and is free when the last of its processes has ended.
+            .stderr(lock)
             // Ctrl-C at the terminal is for the owner.
             .process_group(0)
             .spawn()
@@ -78,4 +101,14 @@ impl Guard {
         }
         let _ = self.process.wait();
     }
+}
+
+fn lock_of(home: &Path) -> PathBuf {
+    home.join("guard.lock")
+}
+
+/// Waits until no guard is at work in a home whose owner is gone: two that clean up at once are in each other's way.
+pub(crate) fn await_end(home: &Path) {
+    let Ok(lock) = File::open(lock_of(home)) else { return };
+    wait_for(WORK_LIMIT, || lock.try_lock().ok());
 }

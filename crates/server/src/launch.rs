@@ -34,22 +34,16 @@ const INITIAL_MEGABYTES: u64 = 60;
 
 /// What the log says, and what to do about it.
 const HINTS: [(&str, &str); 7] = [
-    (
-        "could not create semaphores",
-        ": the system has too few semaphores; lower max_connections with a setting",
-    ),
+    ("could not create semaphores", ": the system has too few semaphores; lower max_connections with --set"),
     (
         "could not map anonymous shared memory",
-        ": it asked for more memory than there is; lower shared_buffers or max_connections with a setting",
+        ": it asked for more memory than there is; lower shared_buffers or max_connections with --set",
     ),
     (
         "could not create shared memory segment",
-        ": it asked for more shared memory than the system allows; lower shared_buffers or max_connections with a setting",
+        ": it asked for more shared memory than the system allows; lower shared_buffers or max_connections with --set",
     ),
-    (
-        "could not resize shared memory segment",
-        ": /dev/shm is too small; lower shared_buffers with a setting",
-    ),
+    ("could not resize shared memory segment", ": /dev/shm is too small; lower shared_buffers with --set"),
     ("unrecognized configuration parameter", ": this version has no such setting"),
     ("invalid value for parameter", ": a setting has a value that is not allowed"),
     ("Address already in use", ": the port is taken; ask for another or for none"),
@@ -66,7 +60,9 @@ pub(crate) fn initdb(home: &Home, about: &Description, account: &Account) -> Res
     command
         .args(["--auth=trust", "--encoding=UTF8", "--locale=C", "-N", "-U", SUPERUSER, "-D"])
         .arg(&data)
-        .stdin(Stdio::null());
+        .stdin(Stdio::null())
+        // A Ctrl-C at the terminal would make it leave shared memory; it is done in a moment.
+        .process_group(0);
     let failed = |reason: String, hint: &str| {
         if home_is_full(&reason) {
             return disk_full(home);
@@ -102,7 +98,7 @@ fn check_reach(home: &Home, about: &Description, account: &Account) -> Result<()
 }
 
 /// Waits for a program to end; `None` if it does not within the limit, and is killed.
-fn run(command: &mut Command, limit: Duration) -> io::Result<Option<ExitStatus>> {
+pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let mut child = command.spawn()?;
     if let Some(ended) = wait_for(limit, || child.try_wait().transpose()) {
         return ended.map(Some);
@@ -152,7 +148,7 @@ pub(crate) fn launch(home: &Home, about: &mut Description, account: &Account) ->
         match await_connections(&mut child, about) {
             Ok(()) => return Ok(child),
             Err(wait) => {
-                end_child(&mut child, &home.data(), &THROWN_AWAY);
+                end_child(&mut child, &THROWN_AWAY);
                 let log = tail_from(&log, from);
                 if fixed.is_none() && attempt < PORT_ATTEMPTS && log.contains("Address already in use") {
                     continue;

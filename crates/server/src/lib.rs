@@ -18,6 +18,7 @@ mod locations;
 pub mod named;
 mod patience;
 mod process;
+mod removal;
 mod running;
 mod settings;
 mod sweep;

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use crate::home::{Claim, Description, Home};
-use crate::process::{ORDERLY, Postmaster, Step, THROWN_AWAY, end_stragglers};
-use crate::{Installation, Locations, Server, ServerError, ServerOptions, Setting, launch};
+use crate::process::{ORDERLY, Postmaster, Step, THROWN_AWAY};
+use crate::{Installation, Locations, Server, ServerError, ServerOptions, Setting, guard, launch, removal};
 
 /// What is known of one server.
 #[derive(Clone, Debug)]
@@ -105,8 +105,7 @@ pub fn remove(name: &str, locations: &Locations) -> Result<(), ServerError> {
         claim.write(&Description { kept: false, ..about })?;
     }
     end(&claim, &THROWN_AWAY)?;
-    end_stragglers(&claim.home.data());
-    claim.remove()
+    removal::remove(&claim)
 }
 
 /// What is known of one server.
@@ -136,10 +135,13 @@ fn status_of(home: &Home, about: &Description) -> Status {
 
 fn claim(name: &str, locations: &Locations) -> Result<Claim, ServerError> {
     let home = Home::named(name, locations)?;
+    let nothing = || Err(ServerError::NoSuchServer { name: name.to_owned() });
     if !home.exists() {
-        return Err(ServerError::NoSuchServer { name: name.to_owned() });
+        return nothing();
     }
-    home.claim()
+    let claim = home.claim()?;
+    guard::await_end(&home.directory);
+    if home.exists() { Ok(claim) } else { nothing() }
 }
 
 fn end(claim: &Claim, steps: &[Step]) -> Result<(), ServerError> {

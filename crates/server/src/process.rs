@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -34,31 +34,27 @@ pub(crate) const THROWN_AWAY: [Step; 2] = [
 ];
 
 /// Sends one signal after the other until the process has ended; false if it has not after all of them.
-fn end(steps: &[Step], data: &Path, send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> bool) -> bool {
-    let segment = shared_memory(data);
+fn end(steps: &[Step], send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> bool) -> bool {
     for step in steps {
         if ended() {
             return true;
         }
         send(step.signal);
         if wait_for(step.limit, || ended().then_some(())).is_some() {
-            if step.signal == Signal::KILL {
-                free(segment);
-            }
             return true;
         }
     }
-    ended()
+    false
 }
 
 /// Makes a child of this process end. Until it has been waited for, its number is nobody else's.
-pub(crate) fn end_child(child: &mut Child, data: &Path, steps: &[Step]) -> bool {
+pub(crate) fn end_child(child: &mut Child, steps: &[Step]) -> bool {
     let pid = Pid::from_child(child);
     let mut send = |signal| {
         // Fails when it has ended, which is what was wanted.
         let _ = kill_process(pid, signal);
     };
-    end(steps, data, &mut send, &mut || !matches!(child.try_wait(), Ok(None)))
+    end(steps, &mut send, &mut || !matches!(child.try_wait(), Ok(None)))
 }
 
 /// The postmaster of a data directory, of whatever process it is a child.
@@ -94,35 +90,24 @@ impl Postmaster {
 
     /// Makes it end, step by step; false if it does not.
     pub(crate) fn end(&self, steps: &[Step]) -> bool {
-        end(steps, &self.data, &mut |signal| self.handle.send(signal), &mut || !self.runs())
+        end(steps, &mut |signal| self.handle.send(signal), &mut || !self.runs())
     }
 }
 
 /// Ends whatever still runs in a data directory that is about to be removed: a server that was just starting, or
-/// the children of a postmaster that was killed.
+/// the children of a postmaster that was killed. Who is killed leaves shared memory, so they are asked first.
 pub(crate) fn end_stragglers(data: &Path) {
     let Ok(data) = data.canonicalize() else { return };
-    for pid in all_processes() {
-        if let Some(handle) = Handle::open(pid)
-            && belongs_to(pid, &data)
-        {
-            handle.send(Signal::KILL);
+    for Step { signal, limit } in THROWN_AWAY {
+        let none_left = wait_for(limit, || {
+            let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
+            let ours: Vec<_> = handles.filter(|(pid, _)| belongs_to(*pid, &data)).collect();
+            ours.iter().for_each(|(_, handle)| handle.send(signal));
+            ours.is_empty().then_some(())
+        });
+        if none_left.is_some() {
+            return;
         }
-    }
-}
-
-/// The System V segment that a postmaster leaves when it is killed: the second number of the seventh line.
-fn shared_memory(data: &Path) -> Option<String> {
-    let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
-    let id = text.lines().nth(6)?.split_whitespace().nth(1)?;
-    id.chars().all(|c| c.is_ascii_digit()).then(|| id.to_owned())
-}
-
-/// It is some bytes, but they would stay until the machine is started anew; not worth an error.
-fn free(segment: Option<String>) {
-    if let Some(id) = segment {
-        let quiet = Command::new("ipcrm").args(["-m", &id]).stdin(Stdio::null()).output();
-        drop(quiet);
     }
 }
 
@@ -232,7 +217,7 @@ mod tests {
         let sent = std::cell::RefCell::new(Vec::new());
         let deaf_until = |last| {
             sent.borrow_mut().clear();
-            end(&steps, Path::new("/nowhere"), &mut |signal| sent.borrow_mut().push(signal), &mut || {
+            end(&steps, &mut |signal| sent.borrow_mut().push(signal), &mut || {
                 sent.borrow().last() == Some(&last)
             })
         };
@@ -240,12 +225,5 @@ mod tests {
         assert_eq!(*sent.borrow(), [Signal::INT, Signal::QUIT]);
         assert!(!deaf_until(Signal::HUP));
         assert_eq!(*sent.borrow(), [Signal::INT, Signal::QUIT, Signal::KILL]);
-    }
-
-    #[test]
-    fn the_shared_memory_of_a_server_is_in_the_seventh_line() {
-        let text = "71\n/data\n1700000000\n5432\n/socket\n127.0.0.1\n  5432001    294912\nready   \n";
-        assert_eq!(shared_memory(data_with(text).path()), Some("294912".to_owned()));
-        assert_eq!(shared_memory(data_with("71\n\n\n\n\n\n 1 -a\n").path()), None);
     }
 }

@@ -10,8 +10,8 @@ use crate::account::Account;
 use crate::guard::Guard;
 use crate::home::{Claim, Description, Home};
 use crate::named::Status;
-use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child, end_stragglers};
-use crate::{Installation, Locations, ServerError, Setting, launch, settings};
+use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child};
+use crate::{Installation, Locations, ServerError, Setting, launch, removal, settings};
 
 /// How a server is to be started.
 #[derive(Clone, Debug, Default)]
@@ -193,8 +193,7 @@ impl Server {
             return Ok(());
         }
         self.end(&THROWN_AWAY)?;
-        end_stragglers(&self.claim.home.data());
-        self.claim.remove()?;
+        removal::remove(&self.claim)?;
         self.removed = true;
         self.dismiss_guard();
         Ok(())
@@ -203,7 +202,7 @@ impl Server {
     fn end(&mut self, steps: &[Step]) -> Result<(), ServerError> {
         let Some(child) = &mut self.child else { return Ok(()) };
         let pid = Pid::from_child(child).as_raw_nonzero().get();
-        if end_child(child, &self.claim.home.data(), steps) {
+        if end_child(child, steps) {
             self.child = None;
             return Ok(());
         }

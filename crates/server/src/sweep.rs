@@ -2,8 +2,8 @@
 //! started. A temporary home whose lock nobody holds has lost its owner.
 
 use crate::home::{AllHomes, Claim, Home};
-use crate::process::{Postmaster, THROWN_AWAY, end_stragglers};
-use crate::{Locations, ServerError};
+use crate::process::{Postmaster, THROWN_AWAY};
+use crate::{Locations, ServerError, guard, removal};
 
 /// One server that had lost its owner.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Swept {
 /// Stops and removes the servers whose owner is gone. Those whose owner lives, and kept ones, are left alone, and so
 /// are descriptions that this version cannot read: those may be a newer one's.
 pub fn sweep(locations: &Locations) -> Vec<Swept> {
-    orphans(locations).unwrap_or_default().iter().map(swept).collect()
+    orphans(locations).unwrap_or_default().iter().filter_map(swept).collect()
 }
 
 /// While it holds all homes, a home is either claimed or has lost its owner; the claims taken here hold on.
@@ -41,18 +41,22 @@ fn lost_unless_claimed(home: &Home) -> bool {
     }
 }
 
-fn swept(claim: &Claim) -> Swept {
+/// `None` if its guard has done it meanwhile.
+fn swept(claim: &Claim) -> Option<Swept> {
     let home = &claim.home;
+    guard::await_end(&home.directory);
+    if !home.exists() {
+        return None;
+    }
     let postmaster = Postmaster::of(&home.data());
     let ended = postmaster.as_ref().is_none_or(|postmaster| postmaster.end(&THROWN_AWAY));
-    end_stragglers(&home.data());
     let outcome = match &postmaster {
         Some(postmaster) if !ended => Err(postmaster.will_not_end(home)),
-        _ => claim.remove(),
+        _ => removal::remove(claim),
     };
-    Swept {
+    Some(Swept {
         name: home.name.clone(),
         was_running: postmaster.is_some(),
         failure: outcome.err().map(|error| error.to_string()),
-    }
+    })
 }

@@ -26,6 +26,10 @@ impl Major {
             _ => None,
         }
     }
+
+    pub(crate) fn is_before(self, major: u32) -> bool {
+        self.first < major
+    }
 }
 
 impl fmt::Display for Major {

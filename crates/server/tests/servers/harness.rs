@@ -11,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use connect::{Overrides, Session, resolve};
+use rustix::process::{Pid, Signal, kill_process};
+
 use pgmeter_server::{Environment, Installation, Locations, Server, ServerOptions, named, obtain};
 
 /// How long anything that happens in another process may take.
@@ -112,6 +114,7 @@ impl Owner {
             .args(["--exact", "harness::a_process_that_owns_a_server", "--nocapture"])
             .env(OWNER, wanted)
             .env("PGMETER_STATE_DIR", &place.locations.state_dir)
+            .env("PGPASSWORD", "not for the server")
             .env("PGMETER_CACHE_DIR", &place.locations.cache_dir)
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -142,8 +145,7 @@ impl Owner {
     /// Kills its guard first, so that nobody is left to clean up.
     pub fn kill_with_guard(&mut self) {
         for child in children(self.process.id()).into_iter().filter(|&child| child != self.postmaster) {
-            let pid = rustix::process::Pid::from_raw(i32::try_from(child).unwrap()).unwrap();
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            kill(child);
         }
         self.kill();
     }
@@ -191,6 +193,24 @@ fn status_line(pid: u32, name: &str) -> Option<String> {
 /// Whether a process is there and has not ended.
 pub fn runs(pid: u32) -> bool {
     status_line(pid, "State:").is_some_and(|state| !state.starts_with('Z'))
+}
+
+/// A process that a test has started, or the server has for it.
+pub fn kill(pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+/// The System V segment of a running server, from the seventh line of its postmaster.pid.
+pub fn shared_memory(server: &Server) -> String {
+    let text = fs::read_to_string(server.directory().join("data/postmaster.pid")).unwrap();
+    text.lines().nth(6).unwrap().split_whitespace().nth(1).unwrap().to_owned()
+}
+
+/// The System V segments that there are on this machine.
+pub fn segments() -> Vec<String> {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    text.lines().skip(1).map(|line| line.split_whitespace().nth(1).unwrap().to_owned()).collect()
 }
 
 /// The user a process runs as.

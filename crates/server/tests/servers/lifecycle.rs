@@ -2,11 +2,13 @@
 //! What happens when its owner is killed is in `orphans`.
 
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 
 use pgmeter_server::named;
 
-use crate::harness::{Owner, Place, ask, eventually, exists, listens, runs, session, small, socket, user_of};
+use crate::harness::{
+    Owner, Place, ask, eventually, exists, kill, listens, runs, segments, session, shared_memory, small,
+    socket, user_of,
+};
 
 const BOTH: [&str; 2] = ["18", "9.6"];
 
@@ -119,13 +121,27 @@ fn a_kept_server_outlives_its_owner_and_is_stopped_by_name() {
 }
 
 #[test]
-fn a_server_that_died_by_itself_is_removed_all_the_same() {
+fn a_server_that_was_killed_is_removed_all_the_same_with_its_shared_memory() {
+    for wanted in BOTH {
+        let place = Place::new();
+        let mut server = place.start(wanted);
+        let segment = shared_memory(&server);
+        assert!(segments().contains(&segment), "{segment}");
+        kill(server.pid().unwrap());
+        eventually("the postmaster is seen to be gone", || !server.is_running());
+        assert!(segments().contains(&segment) && exists(&server.directory().join("data")));
+        drop(server);
+        assert!(!segments().contains(&segment), "{wanted}: {segment}");
+        assert!(place.homes().is_empty());
+    }
+}
+
+#[test]
+fn passwords_in_the_environment_are_not_handed_on_to_the_server() {
     let place = Place::new();
-    let mut server = place.start("18");
-    let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    eventually("the postmaster is seen to be gone", || !server.is_running());
-    assert!(exists(Path::new(&server.directory().join("data"))));
-    drop(server);
-    assert!(place.homes().is_empty());
+    let mut owner = Owner::start(&place, "18");
+    let environment = std::fs::read(format!("/proc/{}/environ", owner.postmaster)).unwrap();
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    assert!(environment.contains("LC_ALL=C") && !environment.contains("PGPASSWORD"), "{environment}");
+    owner.end();
 }

@@ -1,0 +1,48 @@
+//! Takes a server away whose postmaster has been told to end: what still runs in its home, the shared memory that a
+//! process leaves when it is killed, and the home itself. Used by everything that removes a server.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::account::Account;
+use crate::home::{Claim, Description, Home};
+use crate::launch::run;
+use crate::process::end_stragglers;
+use crate::{ServerError, Version};
+
+/// How long freeing memory may take; it takes a twentieth of a second.
+const FREEING_LIMIT: Duration = Duration::from_secs(10);
+
+/// Removes everything of a server. Its lock goes last, with the claim.
+pub(crate) fn remove(claim: &Claim) -> Result<(), ServerError> {
+    let home = &claim.home;
+    end_stragglers(&home.data());
+    // A server that ends in its own way removes this file, and its shared memory before it.
+    if fs::symlink_metadata(home.data().join("postmaster.pid")).is_ok()
+        && let Ok(Some(about)) = home.read()
+    {
+        free_shared_memory(home, &about);
+    }
+    claim.remove()
+}
+
+/// Shared memory of a killed server stays until the machine is started anew, or until the next start in the same
+/// data directory, which frees it. So there is one more: in the mode in which initdb tries settings out, a postgres
+/// sets up its memory, and ends. Should that fail, a megabyte is lost; no reason to keep the home.
+fn free_shared_memory(home: &Home, about: &Description) {
+    let root = rustix::process::geteuid().is_root();
+    let Ok(account) = Account::choose(root.then_some(about.server_user.as_str())) else { return };
+    let old = Version::parse(&about.version).is_some_and(|version| version.major().is_before(15));
+    let mode: &[&str] = if old { &["--boot", "-x0"] } else { &["--check"] };
+    let mut command = account.command(&about.bin_dir.join("postgres"), &home.directory);
+    // Old versions find the memory by the port, newer ones by the data directory.
+    command
+        .args(mode)
+        .args(["-c", &format!("port={}", about.port), "-D"])
+        .arg(home.data())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let _ = run(&mut command, FREEING_LIMIT);
+}
