@@ -83,6 +83,7 @@ pub(crate) fn fetch(
         return Ok(bin);
     }
     let failure = |error| explain(wanted, cache, error);
+    check_roots().map_err(failure)?;
     let version = locate(wanted, progress).map_err(failure)?;
     let exactly = Wanted::exactly(&version);
     if let Some(bin) = cache.fitting(&exactly).into_iter().next() {
@@ -94,6 +95,16 @@ pub(crate) fn fetch(
     let bin = locked.unpack(&version, &archive)?;
     progress(FetchProgress::Done { version: text });
     Ok(bin)
+}
+
+/// A machine without root certificates, as small containers are, can trust nobody; the client would panic.
+fn check_roots() -> Result<(), Failure> {
+    if rustls_native_certs::load_native_certs().certs.is_empty() {
+        let reason = "there are no certificates of authorities to trust; install the package ca-certificates, or let \
+                      SSL_CERT_FILE name a file of them";
+        return Err(Failure::Other(reason.to_owned()));
+    }
+    Ok(())
 }
 
 /// The newest version of those there are.
