@@ -7,9 +7,9 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::terminal::Colour;
 
-/// Measures PostgreSQL.
+/// Measures PostgreSQL: throughput, true percentiles, and what the measuring itself cost
 #[derive(Debug, Parser)]
-#[command(name = "pgmeter", version, about, max_term_width = 110, subcommand_required = true)]
+#[command(name = "pgmeter", version, max_term_width = 110, subcommand_required = true)]
 pub(crate) struct Arguments {
     /// When to use colour in reports
     #[arg(long = "color", value_name = "WHEN", default_value = "auto", global = true)]
@@ -33,11 +33,11 @@ pub(crate) enum Command {
 /// How SQL commands travel.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ProtocolName {
-    /// One message with the values in its text
+    // One message with the values in its text.
     Simple,
-    /// Parse, Bind, Execute for each command
+    // Parse, Bind, Execute for each command.
     Extended,
-    /// As extended, each command parsed once per connection
+    // As extended, each command parsed once per connection.
     Prepared,
 }
 
