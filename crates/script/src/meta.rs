@@ -91,8 +91,9 @@ impl<'a> MetaText<'a> {
     /// The whole error of a fault in here.
     pub(crate) fn error(&self, file: &str, line: u32, fault: Fault) -> ParseError {
         let Fault { kind, offset } = fault;
-        let column = offset.map(|offset| offset + 1);
-        let (command, source) = (self.name.map(|name| name.text.into()), self.display().into());
+        let (command, source) = (self.name.map(|name| name.text.into()), Box::<str>::from(self.display()));
+        // The end of the line may lie behind a carriage return, which is not shown.
+        let column = offset.map(|offset| offset.min(source.len()) + 1);
         let error = ParseError { file: file.into(), line, column, kind, command, source };
         if !matches!(error.kind, ParseErrorKind::NotSupportedYet { .. }) {
             return error;

@@ -1,4 +1,5 @@
-//! `\sleep`: how long, once the variable is known. It does not wait; the engine does.
+//! `\sleep`: how long, once the variable is known. It does not wait; the engine does. Made by `meta`, which reads
+//! the words of the command.
 
 use std::time::Duration;
 

@@ -311,6 +311,8 @@ fn the_fields_of_an_error_say_where() {
     let error = parse("f.sql", "select 1;\n\n  \\set x 1 + $\n", &mut Symbols::new()).unwrap_err();
     assert_eq!((&*error.file, error.line, error.column), ("f.sql", 3, Some(12)));
     assert_eq!(&*error.source, "\\set x 1 + $");
+    let error = parse("f.sql", "\\set x 1 +\r\n", &mut Symbols::new()).unwrap_err();
+    assert_eq!((error.line, error.column, &*error.source), (1, Some(11), "\\set x 1 +"));
 }
 
 #[test]

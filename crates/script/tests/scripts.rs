@@ -1,4 +1,5 @@
 //! Whole scripts: which commands they have, what is sent for them, and that no text whatever breaks the parser.
+//! Messages for wrong scripts are in `messages.rs`.
 
 use std::time::Duration;
 

@@ -83,6 +83,7 @@ pub(super) fn evaluate(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Resu
     match depth {
         0..=4 => run::<4>(code, scope),
         5..=16 => run::<16>(code, scope),
+        17..=64 => run::<64>(code, scope),
         _ => run_deep(code, scope),
     }
 }

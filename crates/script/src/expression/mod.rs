@@ -17,7 +17,8 @@ use crate::variables::Variables;
 
 pub(crate) use parser::parse;
 
-/// Deepest nesting of parentheses, calls, CASEs and prefix operators: the parser calls itself once per level.
+/// Deepest nesting of parentheses, calls, CASEs and prefix operators. The parser calls itself once per level, which
+/// takes less than 1 MB of stack even in an unoptimised build; a thread has at least two.
 pub(crate) const NESTING_MAX: usize = 256;
 
 /// What an evaluation may read and change. Build it with [`Scope::new`].
