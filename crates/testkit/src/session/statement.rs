@@ -53,8 +53,7 @@ const KINDS: [(&str, Kind); 16] = [
 fn kind(sql: &[u8]) -> Kind {
     let word = first_word(sql);
     if word.is_empty() {
-        let rest = sql.trim_ascii_start();
-        return if rest.is_empty() || rest == b";" { Kind::Empty } else { Kind::Other };
+        return if matches!(skip_blanks(sql), b"" | b";") { Kind::Empty } else { Kind::Other };
     }
     // ROLLBACK TO SAVEPOINT ends no transaction.
     let partial = word.eq_ignore_ascii_case(b"ROLLBACK") && second_word(sql).eq_ignore_ascii_case(b"TO");

@@ -1,0 +1,362 @@
+//! The engine over real sockets, against the null server: what a driver can get wrong that virtual time does
+//! not show. Threads, partial reads and writes, connections that end in the middle. No timing is judged.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use connect::Address;
+use pgmeter_engine::{End, EngineError, Limit, Outcome, Plan, Protocol, ScriptPlan, run};
+use script::Symbols;
+use testkit::null::{NullOptions, NullServer};
+use testkit::session::{Fault, Moment, Received, Rows, Trouble};
+use wire::StartupParameters;
+
+/// Both kinds of socket.
+const LISTEN: [fn(NullOptions) -> std::io::Result<NullServer>; 2] =
+    [NullServer::on_unix_socket, NullServer::on_tcp];
+
+/// A null server of each kind.
+fn servers(options: &NullOptions) -> impl Iterator<Item = NullServer> {
+    LISTEN.into_iter().map(|listen| listen(options.clone()).expect("a null server"))
+}
+
+/// One client runs the scripts ten times, with equal weights.
+fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
+    let mut symbols = Symbols::new();
+    let mut parsed = Vec::new();
+    for (number, text) in scripts.iter().enumerate() {
+        let program = script::parse(&format!("script-{number}.sql"), text, &mut symbols);
+        parsed.push(ScriptPlan { program: program.unwrap_or_else(|error| panic!("{error}")), weight: 1 });
+    }
+    Plan {
+        address: server.address().clone(),
+        startup: StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() },
+        connect_timeout: Duration::from_secs(60),
+        scripts: parsed,
+        symbols,
+        variables: Vec::new(),
+        scale: 1,
+        clients: 1,
+        workers: 1,
+        protocol: Protocol::Simple,
+        limit: Limit::TransactionsPerClient(10),
+        warmup: Duration::ZERO,
+        rate_per_s: None,
+        latency_limit: None,
+        seed: 42,
+    }
+}
+
+/// Runs to the end, which must come without an aborted client.
+fn complete(plan: &Plan) -> Outcome {
+    let outcome = finish(plan);
+    assert_eq!(outcome.aborted, []);
+    assert_eq!(outcome.end, End::Complete);
+    outcome
+}
+
+/// Runs to the end, whatever that is; the seconds must sum to the summary.
+fn finish(plan: &Plan) -> Outcome {
+    let mut counted = 0;
+    let mut observer =
+        |progress: &pgmeter_engine::Progress<'_>| counted += progress.interval.total().counts.scheduled;
+    let outcome = run(plan, &AtomicBool::new(false), &mut observer).unwrap_or_else(|error| panic!("{error}"));
+    outcome.summary.total.counts.check();
+    if plan.warmup.is_zero() {
+        assert_eq!(counted, outcome.summary.total.counts.scheduled);
+    }
+    outcome
+}
+
+const TRANSFER: &str = "\
+\\set aid random(1, 1000)
+BEGIN;
+UPDATE accounts SET balance = balance + 1 WHERE aid = :aid;
+SELECT balance FROM accounts WHERE aid = :aid;
+END;
+";
+
+#[test]
+fn two_hundred_clients_run_exactly_what_was_asked_for_in_every_protocol_on_one_worker_and_on_two() {
+    for server in servers(&NullOptions::default()) {
+        for (workers, protocol) in
+            [(1, Protocol::Simple), (2, Protocol::Simple), (1, Protocol::Extended), (2, Protocol::Prepared)]
+        {
+            let plan = Plan { clients: 200, workers, protocol, ..plan(&server, &[TRANSFER]) };
+            let outcome = complete(&plan);
+            assert_eq!(outcome.workers, workers);
+            assert_eq!(outcome.summary.total.counts.succeeded, 2000);
+        }
+    }
+}
+
+#[test]
+fn an_open_loop_runs_exactly_what_was_asked_for() {
+    for server in servers(&NullOptions::default()) {
+        for workers in [1, 2] {
+            let rate_per_s = Some(50_000.0);
+            let plan = Plan { clients: 50, workers, rate_per_s, ..plan(&server, &["SELECT 1;"]) };
+            let outcome = complete(&plan);
+            assert_eq!(outcome.summary.total.counts.succeeded, 500);
+            let total = &outcome.summary.total;
+            assert!(total.response.max_ns() >= total.service.max_ns());
+        }
+    }
+}
+
+#[test]
+fn a_run_of_a_second_keeps_its_window_and_shows_its_warm_up() {
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let limit = Limit::Duration(Duration::from_secs(1));
+    for rate_per_s in [None, Some(500.0)] {
+        let warmup = Duration::from_millis(500);
+        let plan =
+            Plan { clients: 20, workers: 2, limit, warmup, rate_per_s, ..plan(&server, &["SELECT 1;"]) };
+        let mut warmups = Vec::new();
+        let outcome = run(&plan, &AtomicBool::new(false), &mut |progress| warmups.push(progress.warmup));
+        let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(outcome.end, End::Complete);
+        assert!(outcome.summary.duration >= Duration::from_secs(1));
+        assert!(outcome.warmup_transactions > 0 && outcome.summary.total.counts.succeeded > 0);
+        assert!(outcome.client_cpu > Duration::ZERO);
+        assert!(warmups.is_sorted_by(|earlier, later| earlier >= later), "{warmups:?}");
+        assert_eq!(warmups.first(), Some(&true));
+    }
+}
+
+#[test]
+fn statements_arrive_as_they_were_written() {
+    let options = NullOptions { log: true, ..NullOptions::default() };
+    for server in servers(&options) {
+        let script = "SELECT :client_id;\nSELECT 'two';\n";
+        complete(&Plan { clients: 3, limit: Limit::TransactionsPerClient(2), ..plan(&server, &[script]) });
+        let heard = server.heard();
+        for client in 0..3 {
+            let of_client = heard.iter().filter(|(connection, _)| *connection == client);
+            let statements: Vec<_> = of_client.filter_map(|(_, message)| message.statement()).collect();
+            let first = format!("SELECT {client};");
+            assert_eq!(statements, [&first, "SELECT 'two';", &first, "SELECT 'two';"]);
+        }
+    }
+}
+
+#[test]
+fn two_workers_draw_as_pgbench_does() {
+    // Reference, section 21: seed 42, four clients on two threads, scale 10.
+    let script = "\
+\\set aid random(1, 100000 * :scale)
+\\set bid random(1, 1 * :scale)
+\\set tid random(1, 10 * :scale)
+\\set delta random(-5000, 5000)
+SELECT :client_id, :aid, :bid, :tid, :delta;
+";
+    let options = NullOptions { log: true, ..NullOptions::default() };
+    let server = NullServer::on_unix_socket(options).expect("a null server");
+    let limit = Limit::TransactionsPerClient(2);
+    let outcome = complete(&Plan { clients: 4, workers: 2, scale: 10, limit, ..plan(&server, &[script]) });
+    assert_eq!(outcome.default_seed, 273_771_184_284_289_554);
+    let heard = server.heard();
+    let statements: Vec<_> = heard.iter().filter_map(|(_, message)| message.statement()).collect();
+    for expected in [
+        "SELECT 0, 668251, 1, 38, -416;",
+        "SELECT 0, 303850, 1, 91, -3381;",
+        "SELECT 1, 844242, 10, 72, -348;",
+        "SELECT 2, 802035, 3, 85, 4335;",
+        "SELECT 3, 814673, 8, 54, -3156;",
+    ] {
+        assert!(statements.contains(&expected), "{expected} is not among {statements:?}");
+    }
+}
+
+#[test]
+fn two_workers_choose_scripts_as_pgbench_does() {
+    // Reference, section 21: seed 42, four clients on two threads, weights 5, 3, 2; twelve picks each.
+    let options = NullOptions { log: true, ..NullOptions::default() };
+    let server = NullServer::on_unix_socket(options).expect("a null server");
+    let scripts = [0, 1, 2].map(|script| format!("SELECT :client_id / 2, {script};"));
+    let mut plan = plan(&server, &scripts.each_ref().map(String::as_str));
+    for (script, weight) in plan.scripts.iter_mut().zip([5, 3, 2]) {
+        script.weight = weight;
+    }
+    complete(&Plan { clients: 4, workers: 2, limit: Limit::TransactionsPerClient(6), ..plan });
+    // Which client gets which pick depends on whose answer comes first; how often each is picked does not.
+    let heard = server.heard();
+    let picks = |clients: [usize; 2], script: usize| {
+        let wanted = clients.map(|client| format!("SELECT {client} / 2, {script};"));
+        heard
+            .iter()
+            .filter_map(|(_, message)| message.statement())
+            .filter(|sql| wanted.iter().any(|it| it == sql))
+            .count()
+    };
+    // Thread 0: 0 1 1 2 2 2 1 0 0 2 1 1; thread 1: 0 0 0 0 0 1 0 1 2 0 0 0.
+    assert_eq!([0, 1, 2].map(|script| picks([0, 1], script)), [3, 5, 4]);
+    assert_eq!([0, 1, 2].map(|script| picks([2, 3], script)), [9, 2, 1]);
+}
+
+#[test]
+fn answers_larger_than_any_buffer_are_read_to_their_end() {
+    let rows = Rows { count: 5000, bytes: 1000 };
+    for server in servers(&NullOptions { rows, ..NullOptions::default() }) {
+        for protocol in [Protocol::Simple, Protocol::Prepared] {
+            let limit = Limit::TransactionsPerClient(3);
+            let plan = Plan { clients: 8, workers: 2, protocol, limit, ..plan(&server, &["SELECT 1;"]) };
+            assert_eq!(complete(&plan).summary.total.counts.succeeded, 24);
+        }
+    }
+}
+
+#[test]
+fn answers_that_fill_the_read_buffer_exactly_leave_nothing_behind() {
+    // A row of n bytes makes an answer of n + 72: sizes around the 64 KiB that are read at once.
+    for bytes in (65_536 - 80)..(65_536 - 60) {
+        let rows = Rows { count: 1, bytes };
+        let server = NullServer::on_unix_socket(NullOptions { rows, ..NullOptions::default() });
+        let server = server.expect("a null server");
+        assert_eq!(complete(&plan(&server, &["SELECT 1;"])).summary.total.counts.succeeded, 10);
+    }
+}
+
+#[test]
+fn statements_of_several_megabytes_arrive_whole_at_a_server_that_reads_slowly() {
+    let long = "x".repeat(8 << 20);
+    let options = NullOptions { read_max: 16 << 10, log: true, ..NullOptions::default() };
+    for server in servers(&options) {
+        for protocol in [Protocol::Simple, Protocol::Extended] {
+            let variables = vec![("long".to_owned(), long.clone())];
+            let limit = Limit::TransactionsPerClient(1);
+            let script = match protocol {
+                Protocol::Simple => "SELECT ':long';\nSELECT 1;\n",
+                Protocol::Extended | Protocol::Prepared => "SELECT :long;\nSELECT 1;\n",
+            };
+            let plan =
+                Plan { clients: 2, workers: 2, protocol, limit, variables, ..plan(&server, &[script]) };
+            assert_eq!(complete(&plan).summary.total.counts.succeeded, 2);
+        }
+        let whole = |message: &Received| match message {
+            Received::Query(sql) => sql.len() == long.len() + 10 && sql[8..].starts_with(&long),
+            Received::Bind { parameters, .. } => parameters.first() == Some(&Some(long.clone())),
+            _ => false,
+        };
+        assert_eq!(server.heard().iter().filter(|(_, message)| whole(message)).count(), 4);
+    }
+}
+
+/// Whatever the kernel makes of the moment, the server's last word must be heard, every time.
+const ROUNDS: u64 = 50;
+
+fn shutdown() -> Trouble {
+    Trouble::fatal("57P01", "terminating connection due to administrator command")
+}
+
+#[test]
+fn the_servers_last_word_is_heard_although_it_closes_at_once() {
+    let faults = (0..ROUNDS).map(|n| Fault {
+        connection: usize::try_from(n).ok(),
+        moment: Moment::Statement(n % 3),
+        trouble: shutdown(),
+    });
+    let options = NullOptions { faults: faults.collect(), ..NullOptions::default() };
+    for server in servers(&options) {
+        let clients = usize::try_from(ROUNDS).expect("a small number");
+        let outcome = finish(&Plan { clients, workers: 2, ..plan(&server, &["SELECT 1;"]) });
+        assert_eq!(outcome.end, End::AllClientsAborted);
+        for aborted in &outcome.aborted {
+            assert!(
+                aborted.reason.ends_with("FATAL:  terminating connection due to administrator command"),
+                "{}",
+                aborted.reason
+            );
+        }
+    }
+}
+
+#[test]
+fn the_servers_last_word_is_heard_although_it_does_not_read_the_statement_to_its_end() {
+    // The session ends when it has read the first of two messages; the second is megabytes long.
+    let long = "x".repeat(8 << 20);
+    let options = NullOptions {
+        read_max: 1 << 10,
+        faults: vec![Fault { connection: None, moment: Moment::Parse(0), trouble: shutdown() }],
+        ..NullOptions::default()
+    };
+    for server in servers(&options) {
+        let variables = vec![("long".to_owned(), long.clone())];
+        let plan = Plan { variables, protocol: Protocol::Extended, ..plan(&server, &["SELECT :long;"]) };
+        let outcome = finish(&plan);
+        let reason = &outcome.aborted[0].reason;
+        assert!(reason.ends_with("FATAL:  terminating connection due to administrator command"), "{reason}");
+    }
+}
+
+#[test]
+fn a_connection_that_is_closed_ends_its_client_and_no_other() {
+    let faults = vec![Fault { connection: Some(3), moment: Moment::Statement(4), trouble: Trouble::Close }];
+    let options = NullOptions { faults, ..NullOptions::default() };
+    for server in servers(&options) {
+        let outcome = finish(&Plan { clients: 10, ..plan(&server, &["SELECT 1;"]) });
+        assert_eq!(outcome.end, End::Complete);
+        assert_eq!(outcome.aborted.len(), 1);
+        assert_eq!(outcome.aborted[0].client, 3);
+        let counts = outcome.summary.total.counts;
+        assert_eq!((counts.succeeded, counts.unfinished), (94, 1));
+    }
+}
+
+#[test]
+fn a_run_stopped_by_the_user_ends_with_what_it_has() {
+    for server in servers(&NullOptions::default()) {
+        let stop = AtomicBool::new(false);
+        let limit = Limit::TransactionsPerClient(u64::MAX);
+        let plan = Plan { clients: 20, workers: 2, limit, ..plan(&server, &["SELECT 1;"]) };
+        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed));
+        let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(outcome.end, End::Interrupted);
+        assert!(outcome.summary.total.counts.succeeded > 0);
+    }
+}
+
+#[test]
+fn a_command_that_runs_when_the_user_stops_is_cancelled() {
+    let faults = vec![Fault { connection: None, moment: Moment::Statement(5), trouble: Trouble::Silence }];
+    let options = NullOptions { faults, log: true, ..NullOptions::default() };
+    for server in servers(&options) {
+        let stop = AtomicBool::new(false);
+        let plan = Plan { clients: 3, ..plan(&server, &["SELECT 1;"]) };
+        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed));
+        let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Interrupted, 3));
+        let is_cancel = |message: &Received| matches!(message, Received::Cancel(_));
+        let cancelled = server.heard().iter().filter(|(_, message)| is_cancel(message)).count();
+        assert_eq!(cancelled, 3);
+    }
+}
+
+#[test]
+fn connecting_to_nothing_says_where_and_why() {
+    for (server, why) in
+        servers(&NullOptions::default()).zip(["No such file or directory", "Connection refused"])
+    {
+        let plan = Plan { clients: 5, workers: 2, ..plan(&server, &["SELECT 1;"]) };
+        let place = match &plan.address {
+            Address::Unix(path) => path.display().to_string(),
+            Address::Tcp { address, .. } => format!("port {}", address.port()),
+        };
+        drop(server);
+        let error = run(&plan, &AtomicBool::new(false), &mut |_| {}).expect_err("nobody listens there");
+        assert!(matches!(error, EngineError::Connect { .. }));
+        let sentence = error.to_string();
+        assert!(sentence.contains(&place) && sentence.contains(why), "{sentence}");
+    }
+}
+
+#[test]
+fn a_server_that_refuses_is_quoted_and_the_others_are_not_kept() {
+    let trouble = Trouble::fatal("53300", "sorry, too many clients already");
+    let faults = vec![Fault { connection: Some(40), moment: Moment::StartUp, trouble }];
+    for server in servers(&NullOptions { faults, ..NullOptions::default() }) {
+        let plan = Plan { clients: 60, workers: 2, ..plan(&server, &["SELECT 1;"]) };
+        let error = run(&plan, &AtomicBool::new(false), &mut |_| {}).expect_err("one is refused");
+        assert!(error.to_string().ends_with("FATAL:  sorry, too many clients already"), "{error}");
+    }
+}

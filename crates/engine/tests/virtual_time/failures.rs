@@ -1,0 +1,231 @@
+//! What becomes of a run when the server closes connections, sends errors or says what was not asked for:
+//! the client concerned ends with a sentence or goes on, the others do not notice.
+
+use pgmeter_engine::{End, Limit, Plan, Protocol};
+use testkit::fake::{FakeServer, Fault, Moment, Pieces, Trouble, reply};
+
+use super::support::{Ran, at_ms, fault, mix, ms, plan, run, run_until, seconds, troubled, us};
+
+const TRANSFER: &str = "BEGIN;\nUPDATE t SET a = a + 1;\nSELECT a FROM t;\nEND;\n";
+
+/// Three clients for a second, one of which meets trouble at its tenth statement.
+fn with(script: &str, protocol: Protocol, trouble: Trouble) -> Ran {
+    let plan = Plan { clients: 3, protocol, limit: Limit::Duration(seconds(1)), ..plan(script) };
+    run_until(&plan, troubled(vec![fault(1, Moment::Statement(10), trouble)]), seconds(5))
+}
+
+/// Client 1 ended with this reason, with its transaction unfinished, and the others went on.
+fn assert_aborted(ran: &Ran, reason: &str) {
+    assert_eq!(ran.aborted(), [(1, reason)]);
+    assert_eq!(ran.outcome.end, End::Complete);
+    assert_eq!(ran.counts().unfinished, 1);
+    assert_eq!(ran.log.statements_of(1).len(), 11);
+    for client in [0, 2] {
+        assert!(ran.log.statements_of(client).len() >= 1990, "client {client} was held up");
+    }
+}
+
+#[test]
+fn a_closed_connection_ends_its_client_and_no_other() {
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        assert_aborted(
+            &with("SELECT 1;", protocol, Trouble::Close),
+            "client 1 aborted in command 0 (SQL) of script script-0.sql: \
+             the server closed the connection unexpectedly; its log says why",
+        );
+    }
+}
+
+#[test]
+fn a_broken_connection_ends_its_client_with_the_systems_word() {
+    let ran = with("SELECT 1;", Protocol::Simple, Trouble::Reset);
+    assert_aborted(
+        &ran,
+        "client 1 aborted in command 0 (SQL) of script script-0.sql: \
+         the connection to the server was lost: connection reset",
+    );
+}
+
+#[test]
+fn the_servers_last_word_is_the_reason() {
+    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        assert_aborted(
+            &with(TRANSFER, protocol, fatal.clone()),
+            "client 1 aborted in command 2 (SQL) of script script-0.sql: the server closed the connection: \
+             FATAL:  terminating connection due to administrator command",
+        );
+    }
+}
+
+#[test]
+fn the_servers_last_word_is_the_reason_also_when_the_client_was_waiting_or_sleeping() {
+    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
+    let server = troubled(vec![fault(0, Moment::Time(at_ms(700)), fatal)]);
+    let reason = "client 0 aborted: the server closed the connection: \
+                  FATAL:  terminating connection due to administrator command";
+    let limit = Limit::Duration(seconds(600));
+    let waiting = Plan { rate_per_s: Some(0.05), limit, ..plan("SELECT 1;") };
+    for plan in [waiting, plan("\\sleep 5 s\nSELECT 1;")] {
+        let ran = run(&plan, server.clone());
+        assert_eq!(ran.aborted(), [(0, reason)]);
+        assert_eq!(ran.outcome.end, End::AllClientsAborted);
+    }
+}
+
+#[test]
+fn the_servers_last_word_is_the_reason_also_when_it_is_found_while_sending() {
+    // The word travels for 200 ms; an arrival comes meanwhile and cannot be sent any more.
+    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
+    let faults = vec![fault(0, Moment::Time(at_ms(2500)), fatal)];
+    for pieces in [Pieces::Whole, Pieces::Random { longest: 7, gap: us(1) }] {
+        let faults = faults.clone();
+        let server = FakeServer { network_delay: ms(200), pieces, faults, ..FakeServer::default() };
+        let ran = run(&Plan { rate_per_s: Some(1.2), ..plan("SELECT 1;") }, server);
+        let (client, reason) = ran.aborted()[0];
+        assert_eq!(client, 0);
+        assert!(reason.ends_with("FATAL:  terminating connection due to administrator command"), "{reason}");
+    }
+}
+
+#[test]
+fn when_all_connections_are_closed_the_run_ends_at_once() {
+    let faults = vec![Fault { connection: None, moment: Moment::Time(at_ms(2500)), trouble: Trouble::Close }];
+    let ran = run(&Plan { clients: 9, ..plan("SELECT 1;") }, troubled(faults));
+    assert_eq!(ran.outcome.end, End::AllClientsAborted);
+    assert_eq!(ran.outcome.aborted.len(), 9);
+    assert_eq!(ran.counts().unfinished, 9);
+    assert!(ran.summary().duration < ms(2600), "{:?}", ran.summary().duration);
+}
+
+#[test]
+fn an_answer_that_breaks_off_ends_its_client() {
+    for keep in [1, 4, 5, 20] {
+        assert_aborted(
+            &with("SELECT 1;", Protocol::Simple, Trouble::Truncate(keep)),
+            "client 1 aborted in command 0 (SQL) of script script-0.sql: \
+             the server closed the connection unexpectedly; its log says why",
+        );
+    }
+}
+
+#[test]
+fn a_wrong_statement_ends_its_client_and_the_sentence_names_command_and_script() {
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        let error = Trouble::error("42601", "syntax error at or near \"UPDAET\"");
+        assert_aborted(
+            &with(TRANSFER, protocol, error),
+            "client 1 aborted in command 2 (SQL) of script script-0.sql: \
+             ERROR:  syntax error at or near \"UPDAET\"",
+        );
+    }
+}
+
+#[test]
+fn a_serialization_failure_or_deadlock_fails_the_transaction_and_the_client_goes_on() {
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        for (sqlstate, serialization, deadlock) in [("40001", 1, 0), ("40P01", 0, 1)] {
+            let ran = with("SELECT 1;", protocol, Trouble::error(sqlstate, "not this time"));
+            assert_eq!(ran.outcome.aborted, []);
+            let counts = ran.counts();
+            assert_eq!((counts.failed.serialization, counts.failed.deadlock), (serialization, deadlock));
+            assert_eq!(counts.succeeded, counts.scheduled - 1);
+            assert_eq!(ran.summary().total.response.count(), counts.succeeded, "failures have no latency");
+            assert!(!ran.log.statements_of(1).contains(&"ROLLBACK".to_owned()), "nothing to roll back");
+            assert!(ran.log.statements_of(1).len() >= 1990);
+        }
+    }
+}
+
+#[test]
+fn a_failed_transaction_block_is_rolled_back_before_the_next_begins() {
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        let ran = with(TRANSFER, protocol, Trouble::error("40001", "could not serialize access"));
+        assert_eq!(ran.outcome.aborted, []);
+        assert_eq!(ran.counts().failed.total(), 1);
+        let statements = ran.log.statements_of(1);
+
+        assert_eq!(statements[9..13], ["UPDATE t SET a = a + 1;", "SELECT a FROM t;", "ROLLBACK", "BEGIN;"]);
+    }
+}
+
+#[test]
+fn a_rollback_that_fails_ends_its_client() {
+    let faults = vec![
+        fault(0, Moment::Statement(2), Trouble::error("40001", "could not serialize access")),
+        fault(0, Moment::Statement(3), Trouble::error("XX000", "cannot roll back")),
+    ];
+    let ran = run(&plan(TRANSFER), troubled(faults));
+    assert_eq!(
+        ran.aborted(),
+        [(
+            0,
+            "client 0 aborted in command 2 (SQL) of script script-0.sql: ROLLBACK failed: ERROR:  cannot roll back"
+        )]
+    );
+    ran.counts().check();
+}
+
+#[test]
+fn copy_in_a_script_ends_its_client() {
+    assert_aborted(
+        &with("COPY t FROM STDIN;", Protocol::Simple, Trouble::CopyIn),
+        "client 1 aborted in command 0 (SQL) of script script-0.sql: COPY is not supported in a script",
+    );
+}
+
+#[test]
+fn notices_settings_and_notifications_change_nothing() {
+    let mut messages = Vec::new();
+    reply::notice(&mut messages, "WARNING", "01000", "mind the gap");
+    reply::parameter_status(&mut messages, "TimeZone", "UTC");
+    reply::notification(&mut messages, 7, "channel", "payload");
+    let plan = Plan { clients: 3, limit: Limit::Duration(seconds(1)), ..plan(TRANSFER) };
+    let undisturbed = run(&plan, FakeServer::default());
+    let mut faults = vec![fault(1, Moment::Statement(10), Trouble::Say(messages.clone()))];
+    for time in [1, 333, 700] {
+        faults.push(fault(2, Moment::Time(at_ms(time)), Trouble::Say(messages.clone())));
+    }
+    let ran = run(&plan, troubled(faults));
+    assert_eq!(ran.outcome.aborted, []);
+    assert_eq!(ran.summary(), undisturbed.summary());
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_ends_its_client() {
+    let mut ready = Vec::new();
+    reply::ready_for_query(&mut ready, b'I');
+    let asleep = plan("\\sleep 100 ms\nSELECT 1;");
+    let ran = run(&asleep, troubled(vec![fault(0, Moment::Time(at_ms(50)), Trouble::Say(ready.clone()))]));
+    assert_eq!(ran.aborted(), [(0, "client 0 aborted: the server answered a question that nobody asked")]);
+    // Two answers to one question: what follows would be taken for the answer to the next one.
+    let ran = with("SELECT 1;", Protocol::Simple, Trouble::Say(ready));
+    let (client, reason) = ran.aborted()[0];
+    assert_eq!(client, 1);
+    assert!(reason.ends_with("the server answered a question that nobody asked"), "{reason}");
+}
+
+#[test]
+fn a_script_that_leaves_its_transaction_open_ends_its_client() {
+    for script in ["BEGIN;\nSELECT 1;\n", "BEGIN;\n\\set a 1\n", "BEGIN;\n\\sleep 1 ms\n"] {
+        let ran = run(&plan(script), FakeServer::default());
+        assert_eq!(
+            ran.aborted(),
+            [(0, "client 0 aborted: end of script reached without completing the last transaction")]
+        );
+        assert_eq!(ran.outcome.end, End::AllClientsAborted);
+    }
+}
+
+#[test]
+fn a_meta_command_that_fails_ends_its_client_with_command_and_script() {
+    let plan = Plan { clients: 2, ..mix(&[("SELECT 1;\n\\set a 1 / (1 - :client_id)\n", 1)]) };
+    let ran = run(&plan, FakeServer::default());
+    let (client, reason) = ran.aborted()[0];
+    assert_eq!((client, ran.outcome.aborted.len()), (1, 1));
+    let place = "client 1 aborted in command 1 (set) of script script-0.sql: ";
+    assert!(reason.starts_with(place) && reason.ends_with("division by zero"), "{reason}");
+    let ran = run(&super::support::plan("\\sleep :nowhere ms\n"), FakeServer::default());
+    let (_, reason) = ran.aborted()[0];
+    assert!(reason.starts_with("client 0 aborted in command 0 (sleep) of script script-0.sql: "), "{reason}");
+}

@@ -1,0 +1,186 @@
+//! The open loop: arrivals are fixed before the server is looked at, none is lost, and a server that stalls
+//! makes all of them wait that were scheduled meanwhile. Response time shows that; service time does not.
+
+use std::time::Duration;
+
+use pgmeter_engine::{End, Limit, Plan};
+use testkit::fake::{FakeServer, Moment, Service, Stall, Trouble};
+
+use super::arrivals;
+use super::support::{Ran, assert_close, at_ms, fault, ms, plan, run, run_until, seconds, troubled};
+
+/// The run begins when all are connected, less than a millisecond after the server's clock.
+const OFFSET: Duration = Duration::from_millis(1);
+
+fn paced(clients: usize, rate_per_s: f64) -> Plan {
+    Plan { clients, rate_per_s: Some(rate_per_s), ..plan("SELECT 1;") }
+}
+
+fn stalling(from_ms: u64, until_ms: u64) -> FakeServer {
+    FakeServer {
+        stalls: vec![Stall { from: at_ms(from_ms), until: at_ms(until_ms) }],
+        ..FakeServer::default()
+    }
+}
+
+/// The arrivals that came before the run ended.
+fn due(plan: &Plan, ran: &Ran) -> u64 {
+    arrivals::count(plan, plan.warmup, plan.warmup + ran.summary().duration)
+}
+
+#[test]
+fn every_arrival_of_the_poisson_stream_is_served() {
+    for (clients, rate_per_s) in [(1, 20.0), (8, 500.0), (50, 3000.0)] {
+        let plan = paced(clients, rate_per_s);
+        let ran = run(&plan, FakeServer::default());
+        assert_eq!(ran.counts().scheduled, arrivals::count(&plan, Duration::ZERO, seconds(10)));
+        assert_eq!(ran.counts().succeeded, ran.counts().scheduled);
+        assert_eq!(ran.outcome.end, End::Complete);
+        assert!(ran.summary().duration >= seconds(10), "the window is measured to its end");
+    }
+}
+
+#[test]
+fn transactions_start_when_they_are_scheduled() {
+    let plan = Plan { limit: Limit::Duration(ms(500)), ..paced(10, 1000.0) };
+    let ran = run(&plan, FakeServer::default());
+    let scheduled = arrivals::scheduled(&plan, ms(500));
+    let statements = ran.log.statements();
+    assert_eq!(statements.len(), scheduled.len());
+    let start = |k: usize| statements[k].0.since(statements[0].0);
+    for (k, at) in scheduled.iter().enumerate() {
+        assert_eq!(start(k), *at - scheduled[0], "arrival {k}");
+    }
+}
+
+#[test]
+fn arrivals_of_the_warm_up_are_run_and_not_measured() {
+    let plan = Plan { warmup: seconds(3), limit: Limit::Duration(seconds(4)), ..paced(20, 800.0) };
+    let ran = run(&plan, FakeServer::default());
+    assert_eq!(ran.outcome.warmup_transactions, arrivals::count(&plan, Duration::ZERO, seconds(3)));
+    assert_eq!(ran.counts().scheduled, arrivals::count(&plan, seconds(3), seconds(7)));
+}
+
+#[test]
+fn a_stall_of_two_seconds_shows_in_the_response_time_of_all_that_were_scheduled_in_it() {
+    let plan = Plan { latency_limit: Some(seconds(1)), ..paced(20, 500.0) };
+    let ran = run(&plan, stalling(3000, 5000));
+    let (counts, total) = (ran.counts(), &ran.summary().total);
+    assert_eq!(counts.scheduled, arrivals::count(&plan, Duration::ZERO, seconds(10)));
+    assert_eq!(counts.succeeded, counts.scheduled, "none is lost, none unfinished");
+    // Above a second waited those that were scheduled in the stall's first second, and then some, until the
+    // backlog of a thousand was worked off by twenty clients: 25 ms.
+    let from = ms(3000) - OFFSET;
+    let (fewest, most) =
+        (arrivals::count(&plan, from + OFFSET, ms(3999)), arrivals::count(&plan, from, ms(4030)));
+    assert!((fewest..=most).contains(&counts.late), "{} late, not {fewest}..={most}", counts.late);
+    let response = |q| total.response.quantile_ns(q).unwrap() as f64 / 1e9;
+    assert_close("longest response", response(1.0), 2.0, 0.01);
+    // A tenth of the arrivals came in the first second of the stall, a fifth in both.
+    assert!(response(0.99) > 1.7, "p99 of {} s", response(0.99));
+    assert!(response(0.82) > 0.01 && response(0.79) < 0.01, "a fifth of the transactions waited");
+}
+
+#[test]
+fn a_stall_does_not_show_in_the_service_time_of_those_that_waited_for_a_client() {
+    let plan = paced(20, 500.0);
+    let ran = run(&plan, stalling(3000, 5000));
+    let service = &ran.summary().total.service;
+    // Only the twenty that were under way when the stall began, or started in it.
+    let all_but_twenty = (ran.counts().succeeded - 20) as f64 / ran.counts().succeeded as f64;
+    assert!(service.quantile_ns(all_but_twenty - 1e-9).unwrap() < 510_000);
+    assert_close("longest service", service.max_ns().unwrap() as f64, 2e9, 0.03);
+}
+
+#[test]
+fn what_was_scheduled_and_never_started_is_unfinished() {
+    let plan = paced(20, 500.0);
+    let ran = run(&plan, stalling(8000, 12_000));
+    let counts = ran.counts();
+    assert_eq!(counts.scheduled, arrivals::count(&plan, Duration::ZERO, seconds(10)));
+    let in_stall = arrivals::count(&plan, seconds(8), seconds(10));
+    assert!(counts.unfinished.abs_diff(in_stall - 20) <= 2, "{} of {in_stall}", counts.unfinished);
+    assert_close("duration", ran.summary().duration.as_secs_f64(), 12.0, 0.001);
+    assert_eq!(ran.outcome.end, End::Complete);
+}
+
+#[test]
+fn a_rate_beyond_the_server_is_not_thinned_out() {
+    let plan = Plan { limit: Limit::Duration(seconds(5)), ..paced(1, 4000.0) };
+    let ran = run(&plan, FakeServer::default());
+    let counts = ran.counts();
+    assert_eq!(counts.scheduled, arrivals::count(&plan, Duration::ZERO, seconds(5)));
+    assert_close("succeeded", counts.succeeded as f64, 10_000.0, 0.01);
+    assert_eq!(counts.unfinished, counts.scheduled - counts.succeeded);
+    // The last one that was served had been waiting for half of the time.
+    assert_close("longest response", ran.summary().total.response.max_ns().unwrap() as f64, 2.5e9, 0.03);
+    assert_close("longest service", ran.summary().total.service.max_ns().unwrap() as f64, 5e5, 0.01);
+}
+
+#[test]
+fn each_client_runs_exactly_the_number_of_transactions_asked_for_under_a_rate_too() {
+    let plan = Plan { limit: Limit::TransactionsPerClient(50), ..paced(4, 1000.0) };
+    let ran = run(&plan, FakeServer::default());
+    assert_eq!((ran.counts().scheduled, ran.counts().succeeded), (200, 200));
+}
+
+#[test]
+fn an_arrival_that_waited_for_its_time_at_a_client_is_not_lost_with_the_client() {
+    // Both clients wait for an arrival nearly all of the time; one of them loses its connection.
+    let plan = paced(2, 5.0);
+    let ran = run(&plan, troubled(vec![fault(0, Moment::Time(at_ms(4000)), Trouble::Close)]));
+    assert_eq!(ran.outcome.aborted.len(), 1);
+    assert_eq!(ran.counts().scheduled, arrivals::count(&plan, Duration::ZERO, seconds(10)));
+    assert!(ran.counts().unfinished <= 1, "the other client was free: {:?}", ran.counts());
+}
+
+#[test]
+fn when_the_last_client_is_gone_the_arrivals_up_to_then_are_accounted_for() {
+    let plan = paced(2, 200.0);
+    let faults = [4000, 6000].map(|ms| Moment::Time(at_ms(ms)));
+    let faults = faults.into_iter().enumerate().map(|(client, at)| fault(client, at, Trouble::Close));
+    let ran = run(&plan, troubled(faults.collect()));
+    assert_eq!(ran.outcome.end, End::AllClientsAborted);
+    assert_close("duration", ran.summary().duration.as_secs_f64(), 6.0, 0.001);
+    assert_eq!(ran.counts().scheduled, due(&plan, &ran));
+}
+
+#[test]
+fn when_the_user_stops_a_run_the_arrivals_up_to_then_are_accounted_for() {
+    // A slow clock: nearly every look at it finds an arrival due that was not when the worker woke.
+    for (clients, rate_per_s) in [(4, 900.0), (400, 900.0), (2, 9000.0)] {
+        let plan = paced(clients, rate_per_s);
+        let server = FakeServer { tick: ms(5), ..FakeServer::default() };
+        let ran = run_until(&plan, server, seconds(4));
+        assert_eq!(ran.outcome.end, End::Interrupted);
+        assert_eq!(ran.counts().scheduled, due(&plan, &ran), "{clients} clients");
+    }
+}
+
+#[test]
+fn stopped_in_a_stall_a_run_counts_what_waits_as_unfinished() {
+    let plan = paced(20, 500.0);
+    let ran = run_until(&plan, stalling(3000, 100_000), seconds(6));
+    assert_eq!(ran.outcome.end, End::Interrupted);
+    let counts = ran.counts();
+    assert_eq!(counts.scheduled, due(&plan, &ran));
+    let in_stall = arrivals::count(&plan, seconds(3), ran.summary().duration);
+    assert!(
+        counts.unfinished.abs_diff(in_stall) <= 2,
+        "{} unfinished, {in_stall} in the stall",
+        counts.unfinished
+    );
+}
+
+#[test]
+fn a_slow_transaction_delays_only_its_own_client() {
+    // One client in five seconds of work, the other serves all arrivals meanwhile.
+    let server = FakeServer {
+        service: Service::Exponential(ms(1)),
+        ..troubled(vec![fault(0, Moment::Statement(10), Trouble::Silence)])
+    };
+    let plan = Plan { limit: Limit::Duration(seconds(5)), ..paced(2, 100.0) };
+    let ran = run_until(&plan, server, seconds(8));
+    assert_eq!(ran.counts().unfinished, 1);
+    assert_eq!(ran.counts().scheduled, arrivals::count(&plan, Duration::ZERO, seconds(5)));
+}

@@ -1,0 +1,92 @@
+//! A server that sends anything at any place: the run ends, nothing panics, no transaction is lost, and the
+//! clients on other connections do not notice.
+
+use pgmeter_engine::{End, Limit, Plan, Protocol};
+use proptest::prelude::*;
+use testkit::fake::{FakeServer, Moment, Pieces, Trouble};
+
+use super::support::{at_ms, fault, ms, plan, run_until, seconds, troubled, try_run, us};
+
+const SCRIPT: &str = "BEGIN;\nSELECT :client_id;\nEND;\n";
+
+fn protocols() -> impl Strategy<Value = Protocol> {
+    prop_oneof![Just(Protocol::Simple), Just(Protocol::Extended), Just(Protocol::Prepared)]
+}
+
+fn moments() -> impl Strategy<Value = Moment> {
+    prop_oneof![
+        1 => Just(Moment::StartUp),
+        4 => (0_u64..50).prop_map(Moment::Statement),
+        2 => (0_u64..3).prop_map(Moment::Parse),
+        4 => (0_u64..120).prop_map(|ms| Moment::Time(at_ms(ms))),
+    ]
+}
+
+/// Bytes that are random, or begin as a message does: a type that the server has and a length that is or is
+/// not its own.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let types = prop::sample::select(b"RSKZCEINTDt123nsGHWAVvcd".to_vec());
+    let message =
+        (types, 0_u32..64, prop::collection::vec(any::<u8>(), 0..64)).prop_map(|(tag, length, body)| {
+            let mut bytes = vec![tag];
+            bytes.extend_from_slice(&length.to_be_bytes());
+            bytes.extend(body);
+            bytes
+        });
+    let messages = prop::collection::vec(message, 1..4).prop_map(|messages| messages.concat());
+    prop_oneof![prop::collection::vec(any::<u8>(), 1..200), messages]
+}
+
+fn troubles() -> impl Strategy<Value = Trouble> {
+    prop_oneof![
+        bytes().prop_map(Trouble::Rubbish),
+        bytes().prop_map(Trouble::Say),
+        (0_usize..120).prop_map(Trouble::Truncate),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_server_sends_the_run_ends_and_the_others_go_on(
+        protocol in protocols(),
+        moment in moments(),
+        trouble in troubles(),
+        longest in 1_u64..100,
+        seed in any::<u64>(),
+    ) {
+        let limit = Limit::Duration(ms(100));
+        let plan = Plan { clients: 2, protocol, limit, connect_timeout: seconds(1), ..plan(SCRIPT) };
+        let pieces = Pieces::Random { longest, gap: us(2) };
+        let faults = vec![fault(1, moment.clone(), trouble)];
+        let server = FakeServer { seed, pieces, faults, ..FakeServer::default() };
+        match try_run(&plan, server, seconds(2)) {
+            Ok(ran) => {
+                prop_assert!(ran.outcome.aborted.iter().all(|aborted| aborted.client == 1));
+                prop_assert_ne!(ran.outcome.end, End::AllClientsAborted);
+                prop_assert!(ran.log.statements_of(0).len() > 40, "client 0 was held up");
+            }
+            Err(error) => {
+                let sentence = error.to_string();
+                prop_assert!(sentence.contains("connection for client 1"), "{}", sentence);
+            }
+        }
+    }
+}
+
+#[test]
+fn rubbish_ends_its_client_with_a_sentence() {
+    let rubbish = Trouble::Rubbish(b"\x00\xff\x00\xff\x00\xff\x00\xff".to_vec());
+    let plan = Plan { limit: Limit::Duration(seconds(1)), clients: 2, ..plan("SELECT 1;") };
+    let ran = run_until(&plan, troubled(vec![fault(1, Moment::Statement(3), rubbish)]), seconds(3));
+    assert_eq!(
+        ran.aborted(),
+        [(
+            1,
+            "client 1 aborted in command 0 (SQL) of script script-0.sql: the server sent something that is not \
+             PostgreSQL's protocol: no PostgreSQL message begins with byte 0x00"
+        )]
+    );
+    assert_eq!((ran.outcome.end.clone(), ran.counts().unfinished), (End::Complete, 1));
+}

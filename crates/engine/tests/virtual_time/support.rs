@@ -1,0 +1,167 @@
+//! What the tests share: a plan to start from, and a run that checks what must hold after every run.
+//! The particular expectations stand in the tests.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use connect::Address;
+use pgmeter_engine::{EngineError, Limit, Outcome, Plan, Progress, Protocol, ScriptPlan, run_on};
+use script::Symbols;
+use stats::{Counts, Interval, Summary, Timestamp};
+use testkit::fake::{FakeServer, Fault, Log, Moment, Trouble};
+use wire::StartupParameters;
+
+/// The plan of one client that runs one script for ten seconds.
+pub fn plan(text: &str) -> Plan {
+    mix(&[(text, 1)])
+}
+
+/// The plan of one client that runs several scripts, by weight, for ten seconds. They are called `script-0.sql`
+/// and so on.
+pub fn mix(scripts: &[(&str, u32)]) -> Plan {
+    let mut symbols = Symbols::new();
+    let mut parsed = Vec::new();
+    for (number, (text, weight)) in scripts.iter().enumerate() {
+        let program = script::parse(&format!("script-{number}.sql"), text, &mut symbols);
+        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        parsed.push(ScriptPlan { program, weight: *weight });
+    }
+    Plan {
+        // Nothing listens there, should an interrupted run try to cancel.
+        address: Address::Unix("/nowhere/.s.PGSQL.5432".into()),
+        startup: StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() },
+        connect_timeout: Duration::from_secs(60),
+        scripts: parsed,
+        symbols,
+        variables: Vec::new(),
+        scale: 1,
+        clients: 1,
+        workers: 1,
+        protocol: Protocol::Simple,
+        limit: Limit::Duration(Duration::from_secs(10)),
+        warmup: Duration::ZERO,
+        rate_per_s: None,
+        latency_limit: None,
+        seed: 42,
+    }
+}
+
+/// A run that came to an end.
+#[derive(Debug)]
+pub struct Ran {
+    pub outcome: Outcome,
+    pub seconds: Vec<Second>,
+    pub log: Log,
+}
+
+/// What the observer was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Second {
+    pub interval: Interval,
+    pub warmup: bool,
+    pub elapsed: Duration,
+}
+
+impl Ran {
+    pub fn summary(&self) -> &Summary {
+        &self.outcome.summary
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.outcome.summary.total.counts
+    }
+
+    /// The reasons of the aborted clients, each after its number.
+    pub fn aborted(&self) -> Vec<(usize, &str)> {
+        self.outcome.aborted.iter().map(|aborted| (aborted.client, aborted.reason.as_str())).collect()
+    }
+}
+
+/// Runs the plan and checks what must hold after every run.
+pub fn run(plan: &Plan, server: FakeServer) -> Ran {
+    run_until(plan, server, Duration::MAX)
+}
+
+/// As [`run`], but the user asks to stop after some whole seconds.
+pub fn run_until(plan: &Plan, server: FakeServer, stop_after: Duration) -> Ran {
+    match try_run(plan, server, stop_after) {
+        Ok(ran) => ran,
+        Err(error) => panic!("the run gave no outcome: {error}"),
+    }
+}
+
+/// As [`run_until`], where there may be no outcome.
+pub fn try_run(plan: &Plan, server: FakeServer, stop_after: Duration) -> Result<Ran, EngineError> {
+    let stop = AtomicBool::new(false);
+    let mut seconds = Vec::new();
+    let driver = server.driver();
+    let log = driver.log();
+    let mut observer = |progress: &Progress<'_>| {
+        if progress.elapsed >= stop_after {
+            stop.store(true, Ordering::Relaxed);
+        }
+        let Progress { interval, warmup, elapsed } = *progress;
+        seconds.push(Second { interval: interval.clone(), warmup, elapsed });
+    };
+    let outcome = run_on(plan, driver, &stop, &mut observer)?;
+    let ran = Ran { outcome, seconds, log };
+    check(plan, &ran);
+    Ok(ran)
+}
+
+/// No transaction is lost, and the seconds are the run.
+fn check(plan: &Plan, ran: &Ran) {
+    ran.counts().check();
+    for pair in ran.seconds.windows(2) {
+        assert_eq!(pair[0].interval.end, pair[1].interval.start, "the seconds leave a gap");
+        assert!(pair[0].warmup || !pair[1].warmup, "a warm-up after it was over");
+        assert!(pair[0].elapsed <= pair[1].elapsed, "time ran backwards");
+    }
+    for second in &ran.seconds {
+        assert!(!second.warmup || second.elapsed <= plan.warmup, "a measured second is flagged as warm-up");
+    }
+    let mut sum = Interval::new(plan.scripts.len());
+    ran.seconds.iter().filter(|second| !second.warmup).for_each(|second| sum.merge(&second.interval));
+    assert_eq!(sum.total(), ran.summary().total, "the seconds do not sum to the summary");
+    assert_eq!(sum.scripts, ran.summary().scripts, "the seconds do not sum to the summary, by script");
+}
+
+/// A trouble of one connection.
+pub fn fault(connection: usize, moment: Moment, trouble: Trouble) -> Fault {
+    Fault { connection: Some(connection), moment, trouble }
+}
+
+/// A server with these troubles and no others.
+pub fn troubled(faults: Vec<Fault>) -> FakeServer {
+    FakeServer { faults, ..FakeServer::default() }
+}
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub fn us(us: u64) -> Duration {
+    Duration::from_micros(us)
+}
+
+pub fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A moment of virtual time, which begins shortly before the run does.
+pub fn at_ms(ms: u64) -> Timestamp {
+    Timestamp::ZERO + Duration::from_millis(ms)
+}
+
+/// As [`at_ms`].
+pub fn at_us(us: u64) -> Timestamp {
+    Timestamp::ZERO + Duration::from_micros(us)
+}
+
+pub fn assert_close(what: &str, found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found - expected).abs() <= tolerance * expected,
+        "{what}: {found}, expected {expected} within {} %",
+        tolerance * 100.0
+    );
+}

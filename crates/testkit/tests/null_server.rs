@@ -1,0 +1,113 @@
+//! The null server as a client meets it that is not ours: plain blocking sockets of the standard library.
+//! The engine's own tests hold the real driver against it.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use connect::Address;
+use pgmeter_testkit::null::{NullOptions, NullServer};
+use pgmeter_testkit::session::{Fault, Moment, Trouble};
+use wire::{Decoder, Message, frontend};
+
+trait Socket: Read + Write {}
+impl<T: Read + Write> Socket for T {}
+
+/// A blocking client.
+struct Client {
+    socket: Box<dyn Socket>,
+    decoder: Decoder,
+}
+
+impl Client {
+    fn connect(address: &Address) -> Self {
+        let socket: Box<dyn Socket> = match address {
+            Address::Unix(path) => Box::new(UnixStream::connect(path).expect("a connection")),
+            Address::Tcp { address, .. } => Box::new(TcpStream::connect(address).expect("a connection")),
+        };
+        let mut client = Self { socket, decoder: Decoder::new() };
+        let mut hello = Vec::new();
+        frontend::startup(&mut hello, &[("user", "u")]);
+        client.say(&hello);
+        client
+    }
+
+    fn say(&mut self, bytes: &[u8]) {
+        self.socket.write_all(bytes).expect("the server reads");
+    }
+
+    fn query(&mut self, sql: &str) {
+        let mut out = Vec::new();
+        frontend::query(&mut out, sql.as_bytes());
+        self.say(&out);
+    }
+
+    /// Reads until the server is ready, or has closed (false).
+    fn wait(&mut self) -> bool {
+        let mut ready = false;
+        let mut buffer = [0; 4096];
+        while !ready {
+            match self.socket.read(&mut buffer).expect("the server answers") {
+                0 => return false,
+                count => self
+                    .decoder
+                    .decode(&buffer[..count], &mut |message| {
+                        ready |= matches!(message, Message::ReadyForQuery(_));
+                    })
+                    .expect("the server speaks the protocol"),
+            }
+        }
+        true
+    }
+}
+
+#[test]
+fn hundreds_of_connections_are_served_at_once() {
+    for server in
+        [NullServer::on_unix_socket(NullOptions::default()), NullServer::on_tcp(NullOptions::default())]
+    {
+        let server = server.expect("a null server");
+        let mut clients: Vec<_> = (0..200).map(|_| Client::connect(server.address())).collect();
+        assert!(clients.iter_mut().all(Client::wait));
+        for _ in 0..3 {
+            clients.iter_mut().for_each(|client| client.query("SELECT 1"));
+            assert!(clients.iter_mut().all(Client::wait));
+        }
+    }
+}
+
+#[test]
+fn what_a_client_said_is_remembered_when_asked_for() {
+    let options = NullOptions { log: true, ..NullOptions::default() };
+    let server = NullServer::on_unix_socket(options).expect("a null server");
+    let mut client = Client::connect(server.address());
+    assert!(client.wait());
+    client.query("SELECT 'heard'");
+    assert!(client.wait());
+    let heard = server.heard();
+    assert_eq!(heard[1].0, 0);
+    assert_eq!(heard[1].1.statement(), Some("SELECT 'heard'"));
+}
+
+#[test]
+fn a_trouble_befalls_its_connection_over_real_sockets_too() {
+    let faults = vec![Fault { connection: Some(1), moment: Moment::Statement(0), trouble: Trouble::Close }];
+    let options = NullOptions { faults, ..NullOptions::default() };
+    let server = NullServer::on_unix_socket(options).expect("a null server");
+    let mut clients: Vec<_> = (0..3).map(|_| Client::connect(server.address())).collect();
+    assert!(clients.iter_mut().all(Client::wait));
+    clients.iter_mut().for_each(|client| client.query("SELECT 1"));
+    assert_eq!(clients.iter_mut().map(Client::wait).collect::<Vec<_>>(), [true, false, true]);
+}
+
+#[test]
+fn nothing_is_left_of_a_server_that_was_dropped() {
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let Address::Unix(path) = server.address().clone() else { panic!("not a Unix socket") };
+    assert!(path.exists());
+    let mut client = Client::connect(server.address());
+    assert!(client.wait());
+    drop(server);
+    assert!(!path.parent().expect("a directory").exists());
+    assert!(!client.wait(), "the connection is closed");
+}

@@ -1,0 +1,263 @@
+//! The session, held against `wire`: what our client writes is understood, what comes back is what
+//! PostgreSQL would say, and every trouble does what its name says.
+
+use pgmeter_testkit::session::{Manner, Moment, Received, Rows, Session, Step, Trouble, reply};
+use wire::{Decoder, Startup, StartupParameters, TransactionStatus, frontend};
+
+/// A session and all that it heard and said.
+struct Conversation {
+    session: Session,
+    manner: Manner,
+    heard: Vec<Received>,
+}
+
+impl Conversation {
+    fn with(troubles: Vec<(Moment, Trouble)>) -> Self {
+        let rows = Rows { count: 2, bytes: 3 };
+        Self { session: Session::new(7, troubles), manner: Manner::new(rows, None), heard: Vec::new() }
+    }
+
+    /// A conversation after its start-up.
+    fn begun(troubles: Vec<(Moment, Trouble)>) -> Self {
+        let mut conversation = Self::with(troubles);
+        let mut hello = Vec::new();
+        frontend::startup(&mut hello, &[("user", "u")]);
+        conversation.say(&hello);
+        conversation
+    }
+
+    /// Sends bytes and returns the answer, message by message, and how the last step ended.
+    fn say(&mut self, bytes: &[u8]) -> (Vec<String>, Step) {
+        let (out, step) = self.say_raw(bytes);
+        (names(&out), step)
+    }
+
+    fn say_raw(&mut self, bytes: &[u8]) -> (Vec<u8>, Step) {
+        self.session.receive(bytes);
+        let (mut out, mut last) = (Vec::new(), Step::Idle);
+        loop {
+            let heard = &mut self.heard;
+            let step = self.session.next(&self.manner, &mut out, &mut |request| heard.push(request.into()));
+            if step == Step::Idle {
+                return (out, last);
+            }
+            last = step;
+        }
+    }
+}
+
+/// The messages, named, with what matters of them.
+fn names(bytes: &[u8]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut decoder = Decoder::new();
+    decoder.keep_rows(true);
+    decoder
+        .decode(bytes, &mut |message| {
+            use wire::Message;
+            names.push(match message {
+                Message::ReadyForQuery(TransactionStatus::Idle) => "ready".to_owned(),
+                Message::ReadyForQuery(TransactionStatus::InTransaction) => "ready in transaction".to_owned(),
+                Message::ReadyForQuery(TransactionStatus::Failed) => "ready, failed".to_owned(),
+                Message::CommandComplete(tag) => tag.to_text().into_owned(),
+                Message::ErrorResponse(fields) => format!("{} {}", fields.sqlstate(), fields.message()),
+                other => other.name().to_owned(),
+            });
+        })
+        .expect("the session speaks the protocol");
+    assert!(decoder.is_between_messages(), "half a message was sent");
+    names
+}
+
+fn query(sql: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    frontend::query(&mut out, sql.as_bytes());
+    out
+}
+
+/// Parse (if there is a text), Bind, Describe, Execute, Sync.
+fn series(name: &str, sql: Option<&str>, parameters: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Some(sql) = sql {
+        frontend::parse(&mut out, name.as_bytes(), sql.as_bytes());
+    }
+    let mut bind = frontend::bind(&mut out, b"", name.as_bytes());
+    for value in parameters {
+        bind.parameter(Some(value.as_bytes()));
+    }
+    bind.finish();
+    frontend::describe_portal(&mut out, b"");
+    frontend::execute(&mut out, b"");
+    frontend::sync(&mut out);
+    out
+}
+
+#[test]
+fn a_start_up_is_one_that_our_own_start_up_accepts() {
+    let parameters =
+        StartupParameters { user: "u".into(), options: Some(String::new()), ..Default::default() };
+    let mut out = Vec::new();
+    let mut startup = Startup::new(&parameters, &mut out);
+    let mut conversation = Conversation::with(Vec::new());
+    let (answer, step) = conversation.say_raw(&out);
+    assert_eq!(step, Step::Told);
+    let mut facts = None;
+    Decoder::new()
+        .decode(&answer, &mut |message| {
+            if let Ok(wire::Progress::Ready(ready)) = startup.message(&message, &mut out) {
+                facts = Some(ready);
+            }
+        })
+        .expect("the session speaks the protocol");
+    let facts = facts.expect("the start-up ends in ReadyForQuery");
+    assert_eq!((facts.process_id, facts.secret_key.len()), (7, 4));
+    assert!(facts.parameters.contains(&("server_version".into(), "18.0".into())));
+    let pairs = [("user", "u"), ("options", "")].map(|(name, value)| (name.into(), value.into()));
+    assert_eq!(conversation.heard, [Received::StartUp(pairs.to_vec())]);
+}
+
+#[test]
+fn a_password_is_asked_for_and_checked() {
+    for (given, expected) in [("right", Step::Told), ("wrong", Step::Closed)] {
+        let mut conversation = Conversation::with(Vec::new());
+        conversation.manner = Manner::new(Rows::default(), Some("right".into()));
+        let mut out = Vec::new();
+        frontend::startup(&mut out, &[("user", "u")]);
+        assert_eq!(conversation.say(&out), (vec!["Authentication".to_owned()], Step::Told));
+        out.clear();
+        frontend::password(&mut out, given.as_bytes());
+        assert_eq!(conversation.say(&out).1, expected, "{given}");
+    }
+}
+
+#[test]
+fn transactions_follow_the_words_that_begin_and_end_them() {
+    let mut conversation = Conversation::begun(vec![(Moment::Statement(4), Trouble::error("40001", "no"))]);
+    for (sql, expected) in [
+        ("BEGIN;", &["BEGIN", "ready in transaction"][..]),
+        ("SELECT 1;", &["RowDescription", "DataRow", "DataRow", "SELECT 2", "ready in transaction"]),
+        ("END;", &["COMMIT", "ready"]),
+        ("begin; update t set a = ';'", &["BEGIN", "UPDATE 1", "ready in transaction"]),
+        ("DELETE FROM t", &["40001 no", "ready, failed"]),
+        (
+            "INSERT INTO t VALUES (1)",
+            &[
+                "25P02 current transaction is aborted, commands ignored until end of transaction block",
+                "ready, failed",
+            ],
+        ),
+        ("COMMIT", &["ROLLBACK", "ready"]),
+        ("", &["EmptyQueryResponse", "ready"]),
+        ("vacuum t", &["VACUUM", "ready"]),
+    ] {
+        assert_eq!(conversation.say(&query(sql)).0, expected, "{sql}");
+    }
+}
+
+#[test]
+fn a_series_is_answered_at_its_sync_and_never_before() {
+    let mut conversation = Conversation::begun(Vec::new());
+    let bytes = series("P_0", Some("SELECT $1, $2"), &["a", "b"]);
+    let (all_but_sync, sync) = bytes.split_at(bytes.len() - 5);
+    assert_eq!(conversation.say(all_but_sync), (Vec::new(), Step::Idle));
+    let (answer, step) = conversation.say(sync);
+    let expected =
+        ["ParseComplete", "BindComplete", "RowDescription", "DataRow", "DataRow", "SELECT 2", "ready"];
+    assert_eq!((answer.as_slice(), step), (&expected.map(str::to_owned)[..], Step::Answered));
+    let bind =
+        Received::Bind { statement: "P_0".into(), parameters: vec![Some("a".into()), Some("b".into())] };
+    assert_eq!(conversation.heard[2..4], [bind, Received::Describe(true, String::new())]);
+    assert_eq!(conversation.heard[4].statement(), Some("SELECT $1, $2"));
+}
+
+#[test]
+fn an_error_in_a_series_skips_to_its_sync() {
+    let mut conversation = Conversation::begun(vec![(Moment::Parse(1), Trouble::error("40P01", "dead"))]);
+    assert_eq!(conversation.say(&series("", Some("BEGIN"), &[])).0.last().unwrap(), "ready in transaction");
+    assert_eq!(conversation.say(&series("", Some("SELECT 1"), &[])).0, ["40P01 dead", "ready, failed"]);
+    assert_eq!(conversation.say(&query("ROLLBACK")).0, ["ROLLBACK", "ready"]);
+}
+
+#[test]
+fn mistakes_of_the_client_are_found() {
+    let mut conversation = Conversation::begun(Vec::new());
+    conversation.say(&series("a", Some("SELECT $1"), &["1"]));
+    for (bytes, expected) in [
+        (series("a", Some("SELECT 1"), &[]), "42P05 prepared statement \"a\" already exists"),
+        (series("b", None, &[]), "26000 prepared statement \"b\" does not exist"),
+        (
+            series("a", None, &[]),
+            "08P01 bind message supplies 0 parameters, but prepared statement \"a\" requires 1",
+        ),
+    ] {
+        assert_eq!(conversation.say(&bytes).0, [expected, "ready"]);
+    }
+    let (answer, step) = conversation.say(b"z\0\0\0\x04");
+    assert_eq!((answer[0].as_str(), step), ("08P01 invalid message format", Step::Closed));
+    assert_eq!(conversation.say(&query("SELECT 1")), (Vec::new(), Step::Idle));
+}
+
+#[test]
+fn any_split_of_the_bytes_is_understood() {
+    let mut bytes = Vec::new();
+    frontend::startup(&mut bytes, &[("user", "u"), ("database", "d")]);
+    bytes.extend(query("BEGIN"));
+    bytes.extend(series("s", Some("SELECT $1"), &["x"]));
+    frontend::terminate(&mut bytes);
+    let mut whole = Conversation::with(Vec::new());
+    let expected = whole.say_raw(&bytes);
+    assert_eq!(expected.1, Step::Closed);
+    for size in 1..bytes.len() {
+        let mut cut = Conversation::with(Vec::new());
+        let out: Vec<u8> = bytes.chunks(size).flat_map(|piece| cut.say_raw(piece).0).collect();
+        assert_eq!((&out, &cut.heard), (&expected.0, &whole.heard), "in pieces of {size} bytes");
+    }
+}
+
+#[test]
+fn each_trouble_befalls_the_statement_that_it_is_meant_for() {
+    let mut notice = Vec::new();
+    reply::notice(&mut notice, "WARNING", "01000", "mind the gap");
+    let fatal = Trouble::fatal("57P01", "terminating connection");
+    for (trouble, bytes, step) in [
+        (Trouble::Close, Some(0), Step::Closed),
+        (Trouble::Reset, Some(0), Step::Reset),
+        (Trouble::Truncate(9), Some(9), Step::Closed),
+        (Trouble::Rubbish(vec![1, 2, 3]), Some(3), Step::Answered),
+        (Trouble::Silence, Some(0), Step::Answered),
+        (fatal, None, Step::Closed),
+        (Trouble::CopyIn, Some(10), Step::Answered),
+        (Trouble::Say(notice), None, Step::Answered),
+    ] {
+        for bytes_sent in [query("SELECT 1"), series("", Some("SELECT 1"), &[])] {
+            let mut conversation = Conversation::begun(vec![(Moment::Statement(1), trouble.clone())]);
+            assert_eq!(conversation.say(&bytes_sent).1, Step::Answered);
+            let (answer, end) = conversation.say_raw(&bytes_sent);
+            assert_eq!(end, step, "{trouble:?}");
+            if let Some(bytes) = bytes.filter(|_| bytes_sent[0] == b'Q') {
+                assert_eq!(answer.len(), bytes, "{trouble:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn something_may_befall_a_session_that_asks_nothing() {
+    let mut conversation = Conversation::begun(Vec::new());
+    let mut out = Vec::new();
+    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
+    assert_eq!(conversation.session.suffer(&fatal, &mut out), Step::Closed);
+    assert_eq!(names(&out), ["57P01 terminating connection due to administrator command"]);
+    assert_eq!(conversation.say(&query("SELECT 1")), (Vec::new(), Step::Idle));
+}
+
+#[test]
+fn a_request_to_cancel_has_a_connection_of_its_own() {
+    let mut conversation = Conversation::with(Vec::new());
+    let mut out = Vec::new();
+    frontend::ssl_request(&mut out);
+    assert_eq!(conversation.say_raw(&out), (b"N".to_vec(), Step::Told));
+    out.clear();
+    frontend::cancel_request(&mut out, 42, &[1, 2, 3, 4]);
+    assert_eq!(conversation.say(&out), (Vec::new(), Step::Closed));
+    assert_eq!(conversation.heard, [Received::Encryption, Received::Cancel(42)]);
+}
