@@ -31,6 +31,8 @@ struct Entrance {
     under_way: usize,
     /// The server's queue was full.
     pause_until: Option<Timestamp>,
+    /// Since then it has been full whenever it was asked.
+    full_since: Option<Timestamp>,
 }
 
 impl<D: Driver> Worker<'_, D> {
@@ -69,8 +71,12 @@ impl<D: Driver> Worker<'_, D> {
         while entrance.next < self.seats.len() && entrance.under_way < CONNECTING_MAX {
             let seat = entrance.next;
             match self.driver.connect(seat, &self.load.plan.address) {
-                Ok(()) => {}
+                Ok(()) => entrance.full_since = None,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let since = *entrance.full_since.get_or_insert(now);
+                    if now >= since + self.load.plan.connect_timeout {
+                        return Err(self.timed_out(seat));
+                    }
                     entrance.pause_until = Some(now + QUEUE_FULL_WAIT);
                     return Ok(());
                 }
@@ -135,12 +141,16 @@ impl<D: Driver> Worker<'_, D> {
             if entrance.connected[seat] {
                 entrance.deadlines.pop_front();
             } else if now >= deadline {
-                return Err(self.refused(seat, ConnectReason::TimedOut(self.load.plan.connect_timeout)));
+                return Err(self.timed_out(seat));
             } else {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn timed_out(&self, seat: usize) -> EngineError {
+        self.refused(seat, ConnectReason::TimedOut(self.load.plan.connect_timeout))
     }
 
     fn refused(&self, seat: usize, reason: ConnectReason) -> EngineError {
