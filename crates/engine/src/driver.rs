@@ -35,7 +35,7 @@ pub trait Driver {
     /// Reads the clock.
     fn now(&mut self) -> Timestamp;
 
-    /// CPU time used by this process so far; zero where time is virtual.
+    /// CPU time used by this process so far.
     fn cpu_time(&mut self) -> Duration;
 
     /// Begins to connect; an [`Event`] follows. `WouldBlock` means: too busy, try again a little later.

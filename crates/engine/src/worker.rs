@@ -79,6 +79,7 @@ struct Shift<'a> {
     sink: &'a mut dyn IntervalSink,
     active: usize,
     finished: Timestamp,
+    cpu_at_measure: Option<Duration>,
 }
 
 impl<'p, D: Driver> Worker<'p, D> {
@@ -120,8 +121,8 @@ impl<'p, D: Driver> Worker<'p, D> {
             sink,
             active: self.seats.len(),
             finished: timeline.start,
+            cpu_at_measure: plan.warmup.is_zero().then(|| self.driver.cpu_time()),
         };
-        let mut cpu_at_measure = plan.warmup.is_zero().then(|| self.driver.cpu_time());
         let mut now = self.driver.now().max(timeline.start);
         for seat in 0..self.seats.len() {
             self.seats[seat].active = true;
@@ -130,9 +131,7 @@ impl<'p, D: Driver> Worker<'p, D> {
         let mut interrupted = false;
         while shift.active > 0 && !interrupted {
             now = self.wait(now, &shift)?;
-            if shift.measurement.pass(now, shift.sink) {
-                cpu_at_measure = Some(self.driver.cpu_time());
-            }
+            self.pass(now, &mut shift);
             interrupted = stop.load(Ordering::Relaxed);
             self.handle_events(now, &mut shift);
             self.fire_timers(now, &mut shift);
@@ -141,7 +140,7 @@ impl<'p, D: Driver> Worker<'p, D> {
         let finished = self.close(interrupted, &mut shift);
         Ok(WorkerOutcome {
             finished,
-            cpu_at_measure,
+            cpu_at_measure: shift.cpu_at_measure,
             cpu_at_end: self.driver.cpu_time(),
             warmup_transactions: shift.measurement.warmup_transactions(),
             aborted: std::mem::take(&mut self.aborted),
@@ -162,6 +161,13 @@ impl<'p, D: Driver> Worker<'p, D> {
         self.driver
             .wait(deadline)
             .map_err(|error| EngineError::System { what: "wait for its sockets", error })
+    }
+
+    /// It is `now`: must be called before anything that finished now is recorded.
+    fn pass(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
+        if shift.measurement.pass(now, shift.sink) {
+            shift.cpu_at_measure = Some(self.driver.cpu_time());
+        }
     }
 
     fn handle_events(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
@@ -215,7 +221,7 @@ impl<'p, D: Driver> Worker<'p, D> {
         for _ in 0..self.eager.len().min(ROUND) {
             let Some(seat) = self.eager.pop_front() else { return };
             let now = self.driver.now();
-            shift.measurement.pass(now, shift.sink);
+            self.pass(now, shift);
             self.release(seat, now, shift);
         }
     }
@@ -248,7 +254,11 @@ impl<'p, D: Driver> Worker<'p, D> {
         let script = self.choose_script();
         let Self { load, seats, out, .. } = self;
         let step = seats[seat].client.begin(script, scheduled, &mut Turn { load, out, now });
-        let ended_at = if matches!(step, Step::Ended(_)) { self.driver.now() } else { now };
+        let mut ended_at = now;
+        if matches!(step, Step::Ended(_)) {
+            ended_at = self.driver.now();
+            self.pass(ended_at, shift);
+        }
         if self.act(seat, step, ended_at, shift) {
             self.eager.push_back(seat);
         }
@@ -347,7 +357,7 @@ impl<'p, D: Driver> Worker<'p, D> {
     fn close(&mut self, interrupted: bool, shift: &mut Shift<'_>) -> Timestamp {
         let now = self.driver.now();
         if interrupted {
-            shift.measurement.pass(now, shift.sink);
+            self.pass(now, shift);
         }
         for seat in 0..self.seats.len() {
             if self.seats[seat].client.in_transaction() {

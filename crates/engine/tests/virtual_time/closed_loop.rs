@@ -113,6 +113,20 @@ fn seconds_of_the_warm_up_are_shown_and_flagged_and_the_last_is_cut_where_it_end
 }
 
 #[test]
+fn the_cpu_time_is_that_of_the_measured_window() {
+    // In virtual time the processor is busy for a quarter of the time.
+    for script in ["SELECT 1;", "\\set a 1\n"] {
+        for warmup in [ms(0), ms(2500)] {
+            let limit = Limit::Duration(seconds(2));
+            let server = FakeServer { tick: us(50), ..FakeServer::default() };
+            let ran = run(&Plan { limit, warmup, clients: 20, ..plan(script) }, server);
+            let busy_s = ran.summary().duration.as_secs_f64() / 4.0;
+            assert_close("CPU time", ran.outcome.client_cpu.as_secs_f64(), busy_s, 0.001);
+        }
+    }
+}
+
+#[test]
 fn a_run_without_a_measured_window_measures_nothing() {
     let limit = Limit::Duration(seconds(0));
     let ran = run(&Plan { limit, clients: 2, ..plan("SELECT 1;") }, FakeServer::default());

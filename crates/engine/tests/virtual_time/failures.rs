@@ -4,6 +4,7 @@
 use pgmeter_engine::{End, Limit, Plan, Protocol};
 use testkit::fake::{FakeServer, Fault, Moment, Pieces, Trouble, reply};
 
+use super::arrivals;
 use super::support::{Ran, at_ms, fault, mix, ms, plan, run, run_until, seconds, troubled, us};
 
 const TRANSFER: &str = "BEGIN;\nUPDATE t SET a = a + 1;\nSELECT a FROM t;\nEND;\n";
@@ -75,16 +76,27 @@ fn the_servers_last_word_is_the_reason_also_when_the_client_was_waiting_or_sleep
 
 #[test]
 fn the_servers_last_word_is_the_reason_also_when_it_is_found_while_sending() {
-    // The word travels for 200 ms; an arrival comes meanwhile and cannot be sent any more.
+    // Bytes travel for 200 ms, so the run begins at 600 ms. The server gives its last word 100 ms before an
+    // arrival for which the client has long been waiting: the statement cannot be sent, the word is under way.
+    let plan = Plan { rate_per_s: Some(1.0), ..plan("SELECT 1;") };
+    let arrivals = arrivals::scheduled(&plan, seconds(10));
+    let long_awaited =
+        arrivals.windows(2).find(|pair| pair[1] - pair[0] > seconds(1)).expect("a long gap")[1];
+    let at = at_ms(500) + long_awaited;
     let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
-    let faults = vec![fault(0, Moment::Time(at_ms(2500)), fatal)];
     for pieces in [Pieces::Whole, Pieces::Random { longest: 7, gap: us(1) }] {
-        let faults = faults.clone();
+        let faults = vec![fault(0, Moment::Time(at), fatal.clone())];
         let server = FakeServer { network_delay: ms(200), pieces, faults, ..FakeServer::default() };
-        let ran = run(&Plan { rate_per_s: Some(1.2), ..plan("SELECT 1;") }, server);
-        let (client, reason) = ran.aborted()[0];
-        assert_eq!(client, 0);
-        assert!(reason.ends_with("FATAL:  terminating connection due to administrator command"), "{reason}");
+        let ran = run(&plan, server);
+        assert_eq!(
+            ran.aborted(),
+            [(
+                0,
+                "client 0 aborted in command 0 (SQL) of script script-0.sql: the server closed the connection: \
+                 FATAL:  terminating connection due to administrator command"
+            )]
+        );
+        assert_eq!(ran.counts().unfinished, 1);
     }
 }
 

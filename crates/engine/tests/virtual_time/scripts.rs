@@ -91,7 +91,26 @@ fn a_script_of_meta_commands_alone_runs_and_ends() {
         assert_close("duration", ran.summary().duration.as_secs_f64(), 2.0, 0.005);
     }
     let plan = Plan { limit: Limit::TransactionsPerClient(1000), clients: 3, ..plan("\\set a 1\n") };
-    assert_eq!(run(&plan, server).counts().succeeded, 3000);
+    let ran = run(&plan, server);
+    assert_eq!(ran.counts().succeeded, 3000);
+    // A look at the clock before and one after.
+    assert_eq!(ran.summary().total.service.min_ns(), Some(1_000_000));
+}
+
+#[test]
+fn a_transaction_without_a_wait_is_counted_in_the_second_in_which_it_finished() {
+    // Two looks at the clock for each transaction: they finish at 1.2, 2.4, 3.6 seconds and so on.
+    let server = FakeServer { tick: ms(600), ..FakeServer::default() };
+    let ran = run(&plan("\\set a 1\n"), server);
+    let found: Vec<_> = ran.seconds.iter().map(|second| second.interval.total().counts.succeeded).collect();
+    assert_eq!(found[..10], [0, 1, 1, 1, 1, 0, 1, 1, 1, 1]);
+    // Many of them, while the clock goes so slowly that seconds end in the middle of a round of all clients.
+    let server = FakeServer { tick: ms(20), ..FakeServer::default() };
+    let ran = run(&Plan { clients: 60, ..plan("\\set a 1\n") }, server);
+    for second in &ran.seconds[2..10] {
+        let found = second.interval.total().counts.succeeded;
+        assert!((24..=26).contains(&found), "{found} of 25 in a second");
+    }
 }
 
 #[test]
