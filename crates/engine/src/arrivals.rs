@@ -58,17 +58,11 @@ impl Arrivals {
         }
     }
 
-    /// The scheduled starts before `end` that nobody has taken; they are used up.
-    pub(crate) fn drain_before(&mut self, end: Timestamp) -> Vec<Timestamp> {
-        let Self::Open(stream) = self else { return Vec::new() };
-        let mut missed = Vec::new();
-        loop {
-            let scheduled = stream.next();
-            if scheduled >= end {
-                return missed;
-            }
-            missed.push(scheduled);
-        }
+    /// The next scheduled start before `end` that nobody has taken; it is used up.
+    pub(crate) fn next_missed(&mut self, end: Timestamp) -> Option<Timestamp> {
+        let Self::Open(stream) = self else { return None };
+        let scheduled = stream.next();
+        (scheduled < end).then_some(scheduled)
     }
 }
 
@@ -93,12 +87,16 @@ mod tests {
         Timestamp::ZERO + Duration::from_secs(seconds)
     }
 
+    fn missed(arrivals: &mut Arrivals, until_s: u64) -> Vec<Timestamp> {
+        std::iter::from_fn(|| arrivals.next_missed(seconds(until_s))).collect()
+    }
+
     #[test]
     fn a_closed_loop_schedules_when_asked() {
         let mut arrivals = Arrivals::new(None, 1, Random::from_seed(1), Timestamp::ZERO);
         let now = Timestamp::from_nanos(77);
         assert_eq!(arrivals.next(now), now);
-        assert_eq!(arrivals.drain_before(now), []);
+        assert_eq!(arrivals.next_missed(now), None);
     }
 
     #[test]
@@ -113,7 +111,7 @@ mod tests {
     #[test]
     fn an_open_loop_keeps_its_rate() {
         let mut arrivals = Arrivals::new(Some(500.0), 1, Random::from_seed(42), Timestamp::ZERO);
-        let count = arrivals.drain_before(seconds(100)).len() as f64;
+        let count = missed(&mut arrivals, 100).len() as f64;
         let expected = 50_000.0_f64;
         assert!((count - expected).abs() < 5.0 * expected.sqrt(), "{count} arrivals, {expected} expected");
     }
@@ -129,16 +127,16 @@ mod tests {
         for scheduled in taken {
             arrivals.put_back(scheduled);
         }
-        assert_eq!(arrivals.drain_before(taken[1]), taken[..1]);
+        assert_eq!(arrivals.next_missed(taken[1]), Some(taken[0]));
+        assert_eq!(arrivals.next_missed(taken[1]), None);
     }
 
     #[test]
     fn a_start_that_is_put_back_is_drained_with_the_others() {
         let mut arrivals = Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO);
-        let all =
-            Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO).drain_before(seconds(1));
+        let mut untouched = Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO);
         let first = arrivals.next(Timestamp::ZERO);
         arrivals.put_back(first);
-        assert_eq!(arrivals.drain_before(seconds(1)), all);
+        assert_eq!(missed(&mut arrivals, 1), missed(&mut untouched, 1));
     }
 }

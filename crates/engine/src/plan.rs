@@ -30,6 +30,9 @@ pub enum Limit {
     Duration(Duration),
 }
 
+/// Arrivals are drawn in whole microseconds; more of them would fall on the same one for ever.
+const RATE_PER_WORKER_MAX: f64 = 1e6;
+
 /// One script of the mix.
 #[derive(Debug)]
 pub struct ScriptPlan {
@@ -88,6 +91,10 @@ impl Plan {
             && (!rate.is_finite() || rate <= 0.0)
         {
             return refuse("the rate must be a positive number of transactions per second");
+        }
+        let workers = self.workers.min(self.clients) as f64;
+        if self.rate_per_s.is_some_and(|rate| rate > RATE_PER_WORKER_MAX * workers) {
+            return refuse("the rate must be at most 1,000,000 transactions per second for each worker (-j)");
         }
         Ok(())
     }

@@ -367,8 +367,7 @@ impl<'p, D: Driver> Worker<'p, D> {
         }
         let finished = if interrupted { now } else { shift.finished };
         if let Some(end) = shift.timeline.end {
-            let missed = shift.arrivals.drain_before(end.min(finished));
-            for scheduled in missed {
+            while let Some(scheduled) = shift.arrivals.next_missed(end.min(finished)) {
                 let sample = Sample {
                     script: self.choose_script(),
                     scheduled,
