@@ -134,16 +134,16 @@ pub(crate) fn obtain(
     terminal: &Terminal,
 ) -> Result<Installation, Failure> {
     let mut bar: Option<Bar> = None;
+    let mut fetched = false;
     let installation = server::obtain(version, bin_dir, locations, &mut |progress| match progress {
-        FetchProgress::Downloading { version, bytes, total } => {
-            let bytes_bar = bar
-                .take()
-                .filter(Bar::counts)
-                .unwrap_or_else(|| terminal.bar(total.or(Some(0)), Unit::Bytes));
-            bytes_bar.label(format!("fetching PostgreSQL {version}"));
-            bytes_bar.reached(bytes, total.unwrap_or(bytes));
-            bar = Some(bytes_bar);
+        FetchProgress::Downloading { version, bytes, total: Some(total) } => {
+            let counting = bar.take().filter(Bar::counts);
+            let counting = counting.unwrap_or_else(|| terminal.bar(Some(total), Unit::Bytes));
+            counting.label(format!("fetching PostgreSQL {version}"));
+            counting.reached(bytes, total);
+            bar = Some(counting);
         }
+        FetchProgress::Done { .. } => fetched = true,
         other => {
             bar = None;
             let waiting = terminal.bar(None, Unit::Nothing);
@@ -154,6 +154,7 @@ pub(crate) fn obtain(
     drop(bar);
     let origin = match installation.origin {
         Origin::Named => "as asked for",
+        Origin::Embedded if fetched => "embedded, fetched now",
         Origin::Embedded => "embedded, from the cache",
         Origin::Installed => "installed on this machine",
     };
@@ -170,6 +171,7 @@ fn fetch_label(progress: &FetchProgress) -> String {
         FetchProgress::Waiting => "waiting for another pgmeter that is fetching".to_owned(),
         FetchProgress::Locating { wanted } => format!("looking for the newest PostgreSQL {wanted}"),
         FetchProgress::Unpacking { version } => format!("unpacking PostgreSQL {version}"),
+        FetchProgress::Downloading { version, .. } => format!("fetching PostgreSQL {version}"),
         _ => "fetching PostgreSQL".to_owned(),
     }
 }
