@@ -183,6 +183,9 @@ fn conclude(
     terminal.print(&report::text(record, terminal.style()));
     let path = record.write_into(results)?;
     terminal.print(&format!("\n  record          {}\n", path.display()));
+    if record.summary.counts.scheduled == 0 {
+        terminal.warn("no transaction was scheduled in the measured time; run longer, or at a higher rate");
+    }
     for AbortedClient { reason, .. } in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
         terminal.complain(reason);
     }

@@ -58,7 +58,10 @@ fn measure(
     terminal.say(format_args!("PostgreSQL is running: psql \"{}\"", server.conninfo()));
     let mut session = Session::connect(&target)?;
     let options = InitOptions { scale: arguments.scale, ..InitOptions::default() };
-    init::load(&mut session, &options, terminal, signals)?;
+    let loaded = init::load(&mut session, &options, terminal, signals);
+    // An interrupted load of a server that goes away needs no advice on how to load it again.
+    signals.check()?;
+    loaded?;
     drop(session);
     for name in WORKLOADS {
         signals.check()?;
