@@ -157,7 +157,7 @@ pub(crate) struct BenchArguments {
     )]
     pub(crate) protocol: ProtocolName,
     /// Open loop: transactions scheduled per second in all, whether or not the server keeps up
-    #[arg(short = 'R', long, value_name = "TPS", help_heading = "How to run it", value_parser = positive_number)]
+    #[arg(short = 'R', long, value_name = "TPS", allow_negative_numbers = true, help_heading = "How to run it", value_parser = positive_number)]
     pub(crate) rate: Option<f64>,
     /// Number from which every random draw comes [default: from the system]
     #[arg(long, value_name = "SEED", help_heading = "How to run it")]

@@ -106,6 +106,7 @@ impl Job {
         let mut plan_record = describing::plan(&self, &address);
         let plan = self.into_plan(address, scale);
         plan_record.seed = plan.seed;
+        plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
         let started_at = UtcTime::now();
         let outcome = engine::run(&plan, signals.stop(), &mut |progress| live.show(progress))
             .map_err(|error| explain(error, plan.clients))?;
@@ -125,6 +126,7 @@ impl Job {
         if let Err(error) = server_facts {
             record.warnings.push(SafeText::from(format!("the server's settings could not be read: {error}")));
         }
+        record.warnings.extend(overload(&outcome, plan.clients).map(SafeText::from));
         conclude(&record, &outcome, plan.clients, &results, terminal)
     }
 
@@ -199,6 +201,17 @@ fn conclude(
             outcome.aborted.len()
         ))),
     }
+}
+
+/// Under a rate, what was scheduled and never started is in no latency: that must be said.
+fn overload(outcome: &Outcome, clients: usize) -> Option<String> {
+    let unfinished = outcome.summary.total.counts.unfinished;
+    (unfinished > clients as u64).then(|| {
+        format!(
+            "{unfinished} transactions were scheduled and not finished, more than there are clients: the server \
+             did not keep up with the rate, and the latencies are those of the transactions that finished"
+        )
+    })
 }
 
 fn status(outcome: &Outcome, clients: usize) -> Status {

@@ -40,6 +40,6 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),
         Command::Bench(arguments) => bench::run(arguments, terminal, signals),
         Command::Init(arguments) => init::run(arguments, terminal, signals),
-        Command::Server(arguments) => server_command::run(&arguments.action, terminal),
+        Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
     }
 }

@@ -27,12 +27,14 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, terminal);
-    let installation = obtain(&arguments.pg_version, arguments.bin_dir.as_deref(), &locations, terminal)?;
+    let (version, bin_dir) = (&arguments.pg_version, arguments.bin_dir.as_deref());
+    let installation = signals.leave_at_once(|| obtain(version, bin_dir, &locations, terminal))?;
     signals.check()?;
 
     let bar = terminal.bar(None, Unit::Nothing);
     bar.label(format!("starting PostgreSQL {} …", installation.version));
-    let mut server = Server::start(&installation, &options(arguments)?, &locations)?;
+    let options = options(arguments)?;
+    let mut server = signals.leave_at_once(|| Server::start(&installation, &options, &locations))?;
     drop(bar);
     let result = measure(arguments, &server, terminal, signals);
     if arguments.keep && result.is_ok() {

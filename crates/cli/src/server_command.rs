@@ -7,9 +7,15 @@ use server::{Locations, ServerOptions};
 use crate::arguments::ServerAction;
 use crate::failure::Failure;
 use crate::quickstart::{obtain, settings, sweep};
+use crate::signals::Signals;
 use crate::terminal::Terminal;
 
-pub(crate) fn run(action: &ServerAction, terminal: &Terminal) -> Result<(), Failure> {
+pub(crate) fn run(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    // Each action is left whole or undone by the server crate, whenever the program ends.
+    signals.leave_at_once(|| act(action, terminal))
+}
+
+fn act(action: &ServerAction, terminal: &Terminal) -> Result<(), Failure> {
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, terminal);
     match action {

@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator;
 
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Exit status of a program that was interrupted, as shells have it.
 const INTERRUPTED: i32 = 130;
@@ -24,6 +25,8 @@ struct Shared {
     stop: AtomicBool,
     /// The control session that may be waiting for a long statement.
     waiting: Mutex<Option<(Address, CancelKey)>>,
+    /// What is being done cannot be asked to stop, and may be left at any moment.
+    leave_at_once: AtomicBool,
 }
 
 impl Signals {
@@ -57,6 +60,15 @@ impl Signals {
         Ok(())
     }
 
+    /// Does something that cannot be asked to stop: a signal ends the program at once. What is fetched or
+    /// started then is removed by the guard that every temporary server has.
+    pub(crate) fn leave_at_once<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.shared.leave_at_once.store(true, Ordering::SeqCst);
+        let result = work();
+        self.shared.leave_at_once.store(false, Ordering::SeqCst);
+        result
+    }
+
     /// Does something that waits for the server; a signal cancels the statement that is running then.
     pub(crate) fn guard<T>(&self, session: &mut Session, work: impl FnOnce(&mut Session) -> T) -> T {
         let waiting = || self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +82,9 @@ impl Signals {
 impl Shared {
     #[allow(clippy::exit)] // the second Ctrl-C means now; servers of ours are stopped by their guard
     fn caught(&self) {
-        if self.stop.swap(true, Ordering::Relaxed) {
+        let again = self.stop.swap(true, Ordering::Relaxed);
+        if again || self.leave_at_once.load(Ordering::SeqCst) {
+            terminal::say_interrupted();
             std::process::exit(INTERRUPTED);
         }
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -85,6 +85,11 @@ impl Terminal {
 
 const TICK: Duration = Duration::from_millis(200);
 
+/// The last line of a program that is left at once; there may be a bar on the line before.
+pub(crate) fn say_interrupted() {
+    let _ = writeln!(io::stderr().lock(), "\npgmeter: error: interrupted; nothing was measured");
+}
+
 /// What a bar counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unit {
