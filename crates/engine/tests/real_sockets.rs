@@ -251,10 +251,14 @@ fn shutdown() -> Trouble {
 
 #[test]
 fn the_servers_last_word_is_heard_although_it_closes_at_once() {
+    let last_answer = Trouble::LastAnswer {
+        sqlstate: "57P01".to_owned(),
+        message: "terminating connection due to administrator command".to_owned(),
+    };
     let faults = (0..ROUNDS).map(|n| Fault {
         connection: usize::try_from(n).ok(),
         moment: Moment::Statement(n % 3),
-        trouble: shutdown(),
+        trouble: if n % 2 == 0 { shutdown() } else { last_answer.clone() },
     });
     let options = NullOptions { faults: faults.collect(), ..NullOptions::default() };
     for server in servers(&options) {

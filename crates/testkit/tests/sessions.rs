@@ -218,10 +218,12 @@ fn each_trouble_befalls_the_statement_that_it_is_meant_for() {
     let mut notice = Vec::new();
     reply::notice(&mut notice, "WARNING", "01000", "mind the gap");
     let fatal = Trouble::fatal("57P01", "terminating connection");
+    let last_answer = Trouble::LastAnswer { sqlstate: "57P01".into(), message: "good-bye".into() };
     for (trouble, bytes, step) in [
         (Trouble::Close, Some(0), Step::Closed),
         (Trouble::Reset, Some(0), Step::Reset),
         (Trouble::Truncate(9), Some(9), Step::Closed),
+        (last_answer, None, Step::Closed),
         (Trouble::Rubbish(vec![1, 2, 3]), Some(3), Step::Answered),
         (Trouble::Silence, Some(0), Step::Answered),
         (fatal, None, Step::Closed),

@@ -101,6 +101,26 @@ fn the_servers_last_word_is_the_reason_also_when_it_is_found_while_sending() {
 }
 
 #[test]
+fn a_last_word_that_comes_with_an_answer_is_the_reason_and_the_answer_counts() {
+    let last_answer = Trouble::LastAnswer {
+        sqlstate: "57P01".to_owned(),
+        message: "terminating connection due to administrator command".to_owned(),
+    };
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        let plan = Plan { protocol, ..plan("SELECT 1;") };
+        let ran = run(&plan, troubled(vec![fault(0, Moment::Statement(10), last_answer.clone())]));
+        let (_, reason) = ran.aborted()[0];
+        assert!(
+            reason.ends_with(
+                "the server closed the connection: FATAL:  terminating connection due to administrator command"
+            ),
+            "{reason}"
+        );
+        assert_eq!((ran.counts().succeeded, ran.counts().failed.total()), (11, 0));
+    }
+}
+
+#[test]
 fn when_all_connections_are_closed_the_run_ends_at_once() {
     let faults = vec![Fault { connection: None, moment: Moment::Time(at_ms(2500)), trouble: Trouble::Close }];
     let ran = run(&Plan { clients: 9, ..plan("SELECT 1;") }, troubled(faults));

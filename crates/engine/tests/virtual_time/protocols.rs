@@ -1,4 +1,5 @@
-//! What goes on the wire in each protocol, message by message, as the server received it.
+//! What goes on the wire in each protocol, message by message, as the server received it. What the messages
+//! look like as bytes is tested with `wire`.
 
 use pgmeter_engine::{Limit, Plan, Protocol};
 use testkit::fake::{FakeServer, Moment, Received, Trouble};

@@ -42,6 +42,7 @@ fn troubles() -> impl Strategy<Value = Trouble> {
         bytes().prop_map(Trouble::Rubbish),
         bytes().prop_map(Trouble::Say),
         (0_usize..120).prop_map(Trouble::Truncate),
+        Just(Trouble::LastAnswer { sqlstate: "57P01".to_owned(), message: "good-bye".to_owned() }),
     ]
 }
 

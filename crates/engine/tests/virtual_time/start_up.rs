@@ -1,4 +1,5 @@
-//! How clients get in, and what is said when one does not: which client, where to, why.
+//! How clients get in, and what is said when one does not: which client, where to, why. Authentication itself
+//! is tested with `wire`.
 
 use std::io::ErrorKind;
 

@@ -50,8 +50,8 @@ pub struct Session {
     troubles: Vec<(Moment, Trouble)>,
     executed: u64,
     parsed: u64,
-    /// The answer in the making is to be cut to so many bytes.
-    cut: Option<usize>,
+    /// What befalls the answer in the making once it is complete.
+    ending: Option<Trouble>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Session {
             troubles,
             executed: 0,
             parsed: 0,
-            cut: None,
+            ending: None,
         }
     }
 
@@ -384,11 +384,15 @@ impl Session {
             Transaction::Failed => b'E',
         };
         reply::ready_for_query(&mut self.answer, status);
-        if let Some(keep) = self.cut.take() {
-            self.answer.truncate(keep);
-            return Turn::Stop(Step::Closed);
+        match self.ending.take() {
+            None => return Turn::Stop(Step::Answered),
+            Some(Trouble::LastAnswer { sqlstate, message }) => {
+                reply::error(&mut self.answer, "FATAL", &sqlstate, &message);
+            }
+            Some(Trouble::Truncate(keep)) => self.answer.truncate(keep),
+            Some(other) => unreachable!("{other:?} does not wait for the answer"),
         }
-        Turn::Stop(Step::Answered)
+        Turn::Stop(Step::Closed)
     }
 
     /// An error that fails the transaction and, in a series, all up to the Sync.
@@ -439,8 +443,8 @@ impl Session {
                 let reset = *trouble == Trouble::Reset;
                 return Turn::Stop(if reset { Step::Reset } else { Step::Closed });
             }
-            Trouble::Truncate(keep) => {
-                self.cut = Some(*keep);
+            Trouble::Truncate(_) | Trouble::LastAnswer { .. } => {
+                self.ending = Some(trouble.clone());
                 return Turn::GoOn;
             }
             Trouble::Say(messages) => {

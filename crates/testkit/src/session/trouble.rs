@@ -50,6 +50,13 @@ pub enum Trouble {
     Reset,
     /// Only so many bytes of the answer come, then the server closes the connection.
     Truncate(usize),
+    /// The answer comes, whole, and with it an error of the session, which ends it.
+    LastAnswer {
+        /// The error's code.
+        sqlstate: String,
+        /// Its message.
+        message: String,
+    },
     /// These messages come before the answer.
     Say(Vec<u8>),
     /// These bytes come instead of the answer, and nothing ever after.
