@@ -97,7 +97,7 @@ impl ConnectError {
     }
 
     /// True if the server asks for a password and none is known: prompting may help.
-    pub fn needs_password(&self) -> bool {
+    pub fn is_password_needed(&self) -> bool {
         matches!(self, ConnectError::Failed { needs_password: true, .. })
     }
 }

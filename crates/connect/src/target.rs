@@ -102,6 +102,13 @@ impl Target {
         }
     }
 
+    /// The same target with this password for all its hosts: for the next attempt after one whose error
+    /// [`ConnectError::is_password_needed`], and for all connections that follow.
+    #[must_use]
+    pub fn with_password(self, password: Password) -> Target {
+        Target { password: Some(password), ..self }
+    }
+
     /// The places to try, in order: names looked up, usual socket directories checked. A host that cannot be
     /// found is left out as long as there is another.
     pub fn addresses(&self) -> Result<Vec<Address>, ConnectError> {

@@ -107,7 +107,7 @@ fn a_wrong_password_says_where_it_came_from() {
     assert!(sentence.contains("cannot connect to host \"127.0.0.1\", port "), "{sentence}");
     assert!(sentence.contains(": password authentication failed for user \"user\". Check the password"));
     assert_eq!(failure.sqlstate(), Some(SqlState::INVALID_PASSWORD));
-    assert!(!failure.needs_password());
+    assert!(!failure.is_password_needed());
 
     let mut fake = Fake::unix(refuse);
     fake.target.hosts[0].password = Some(crate::Password::new("secret"));
@@ -122,7 +122,7 @@ fn a_missing_password_is_asked_for_and_a_useless_password_file_named() {
     };
     let (sentence, failure) = refusal(Fake::unix(ask));
     assert!(sentence.contains("asks for a password") && sentence.contains("PGPASSWORD"), "{sentence}");
-    assert!(failure.needs_password());
+    assert!(failure.is_password_needed());
     let mut fake = Fake::unix(ask);
     fake.target.password_file_unused = Some("the password file was not used".to_owned());
     assert!(refusal(fake).0.contains("the password file was not used"));

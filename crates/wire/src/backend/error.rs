@@ -56,6 +56,10 @@ pub struct ServerError {
     pub hint: Option<String>,
     /// Where in the statement, in characters from 1.
     pub position: Option<u32>,
+    /// Where in [`ServerError::internal_query`], in characters from 1.
+    pub internal_position: Option<u32>,
+    /// The statement that a function of the server's ran, if the error is there.
+    pub internal_query: Option<String>,
     /// What the server was doing.
     pub context: Option<String>,
 }
@@ -63,13 +67,16 @@ pub struct ServerError {
 impl From<ErrorFields<'_>> for ServerError {
     fn from(fields: ErrorFields<'_>) -> ServerError {
         let text = |letter| fields.get(letter).map(|value| String::from_utf8_lossy(value).into_owned());
+        let number = |letter| text(letter).and_then(|position| position.parse().ok());
         ServerError {
             severity: text(b'S').unwrap_or_else(|| "ERROR".to_owned()),
             sqlstate: fields.sqlstate(),
             message: text(b'M').unwrap_or_else(|| "the server gave no message".to_owned()),
             detail: text(b'D'),
             hint: text(b'H'),
-            position: text(b'P').and_then(|position| position.parse().ok()),
+            position: number(b'P'),
+            internal_position: number(b'p'),
+            internal_query: text(b'q'),
             context: text(b'W'),
         }
     }
