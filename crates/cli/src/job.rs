@@ -7,7 +7,7 @@ use std::time::Duration;
 use connect::{Address, Session, Target};
 use engine::{AbortedClient, End, EngineError, Limit, Outcome, Plan, Protocol, ScriptPlan};
 use results::{Environment, Measured, Record, SafeText, Status, UtcTime};
-use script::{Program, Symbols};
+use script::{Dialect, Program, Symbols};
 
 use crate::describing;
 use crate::failure::Failure;
@@ -52,8 +52,10 @@ impl Mix {
         for (name, _) in variables {
             symbols.intern(name);
         }
-        let parse =
-            |text: &ScriptText| script::parse(&text.name, &text.text, &mut symbols).map_err(Failure::Script);
+        let parse = |text: &ScriptText| {
+            script::parse(&text.name, text.text.as_bytes(), &mut symbols, Dialect::Extended)
+                .map_err(Failure::Script)
+        };
         let programs = texts.iter().map(parse).collect::<Result<_, _>>()?;
         Ok(Self { texts: texts.to_vec(), programs, symbols })
     }

@@ -291,6 +291,20 @@ impl Client {
                     }
                     Err(error) => return self.abort_meta("sleep", &error, load),
                 },
+                CommandKind::SetArray(_)
+                | CommandKind::If(_)
+                | CommandKind::Elif(_)
+                | CommandKind::Else(_)
+                | CommandKind::EndIf
+                | CommandKind::SetShell(_)
+                | CommandKind::Shell(_)
+                | CommandKind::StartPipeline
+                | CommandKind::SyncPipeline
+                | CommandKind::EndPipeline
+                | CommandKind::Batch(_) => {
+                    let reason = format!("\\{} is not supported yet", command.kind.name());
+                    return self.abort(&reason, load);
+                }
             }
         }
         if self.reply.status == TransactionStatus::Idle {
@@ -328,7 +342,7 @@ impl Client {
             }
         }
         if !parsed {
-            frontend::parse(out, name, sql.numbered_text().as_bytes());
+            frontend::parse(out, name, sql.numbered_text());
         }
         let mut bind = frontend::bind(out, b"", name);
         for slot in sql.parameters() {

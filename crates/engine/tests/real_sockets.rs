@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use connect::Address;
 use pgmeter_engine::{End, EngineError, Limit, Outcome, Plan, Protocol, ScriptPlan, run};
-use script::Symbols;
+use script::{Dialect, Symbols};
 use testkit::null::{NullOptions, NullServer};
 use testkit::session::{Fault, Moment, Received, Rows, Trouble};
 use wire::StartupParameters;
@@ -25,7 +25,8 @@ fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
     let mut symbols = Symbols::new();
     let mut parsed = Vec::new();
     for (number, text) in scripts.iter().enumerate() {
-        let program = script::parse(&format!("script-{number}.sql"), text, &mut symbols);
+        let program =
+            script::parse(&format!("script-{number}.sql"), text.as_bytes(), &mut symbols, Dialect::Extended);
         parsed.push(ScriptPlan { program: program.unwrap_or_else(|error| panic!("{error}")), weight: 1 });
     }
     Plan {

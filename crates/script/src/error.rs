@@ -23,8 +23,8 @@ pub struct ParseError {
     pub kind: ParseErrorKind,
     /// The meta command's name as typed, where the message mentions it.
     pub command: Option<Box<str>>,
-    /// The text that the caret points into, without the last newline: as in pgbench a meta command from its
-    /// backslash, but the whole line for what is not supported yet.
+    /// The text that the caret points into, without the last newline: a meta command from its backslash. What is not
+    /// UTF-8 is replaced.
     pub source: Box<str>,
 }
 
@@ -34,18 +34,44 @@ pub enum ParseErrorKind {
     /// A backslash and a word that is no meta command.
     #[error("invalid command")]
     InvalidCommand,
-    /// A meta command of the language that cannot be run yet.
-    #[error("\\{name} is not supported yet")]
-    NotSupportedYet {
-        /// Its name in the manual.
-        name: &'static str,
-    },
     /// Fewer words than the meta command needs.
     #[error("missing argument")]
     MissingArgument,
+    /// `\shell` without a command.
+    #[error("missing command")]
+    MissingCommand,
     /// More words than the meta command takes.
     #[error("too many arguments")]
     TooManyArguments,
+    /// More words than any meta command takes; they are not shown.
+    #[error("too many arguments")]
+    TooManyWords,
+    /// A word behind a meta command that takes none.
+    #[error("unexpected argument")]
+    UnexpectedArgument,
+    /// `\gset` or `\aset` elsewhere than directly behind an SQL command that has neither.
+    #[error("\\gset must follow an SQL command{}", Behind(previous))]
+    CaptureWithoutSql {
+        /// The command that it follows, if that is no SQL.
+        previous: Option<Box<str>>,
+    },
+    /// `\if`, `\elif`, `\else` and `\endif` that do not belong together.
+    #[error("command {command}: {mistake}")]
+    Condition {
+        /// Number of the command, from 1; one more than there are commands if the end of the script is wrong.
+        command: u32,
+        /// What is wrong.
+        mistake: ConditionMistake,
+    },
+    /// `\target` elsewhere than before the first command, or twice.
+    #[error("\\target must stand once, before the first command of the script")]
+    TargetPlace,
+    /// A `\target` whose name is not UTF-8.
+    #[error("the name of a target must be UTF-8 text")]
+    TargetName,
+    /// `array(…)` inside an expression.
+    #[error("array(number, expression) must be all that \\set assigns")]
+    ArrayNotAlone,
     /// A variable that nothing could refer to.
     #[error("invalid variable name: \"{name}\"")]
     InvalidVariableName {
@@ -120,16 +146,40 @@ pub enum ParseErrorKind {
     TooManyParameters,
 }
 
+/// How `\if`, `\elif`, `\else` and `\endif` do not belong together.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConditionMistake {
+    /// See the sentence.
+    #[error("\\if without matching \\endif")]
+    IfWithoutEndIf,
+    /// See the sentence.
+    #[error("\\elif without matching \\if")]
+    ElifWithoutIf,
+    /// See the sentence.
+    #[error("\\elif after \\else")]
+    ElifAfterElse,
+    /// See the sentence.
+    #[error("\\else without matching \\if")]
+    ElseWithoutIf,
+    /// See the sentence.
+    #[error("\\else after \\else")]
+    ElseAfterElse,
+    /// See the sentence.
+    #[error("\\endif without matching \\if")]
+    EndIfWithoutIf,
+}
+
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, column, kind, command, source } = self;
-        if let ParseErrorKind::EmptyScript { .. } = kind {
-            return kind.fmt(f);
+        match kind {
+            ParseErrorKind::EmptyScript { .. } => return kind.fmt(f),
+            ParseErrorKind::Condition { .. } => {
+                return write!(f, "condition error in script \"{file}\" {kind}");
+            }
+            _ => {}
         }
         write!(f, "{file}:{line}: {kind}")?;
-        if let (ParseErrorKind::NotSupportedYet { .. }, Some(column)) = (kind, column) {
-            write!(f, " (column {column}); leave it out, or run this script with pgbench")?;
-        }
         if let Some(command) = command {
             write!(f, " in command \"{command}\"")?;
         }
@@ -165,12 +215,33 @@ fn write_caret(f: &mut fmt::Formatter<'_>, text: &str, offset: usize) -> fmt::Re
 
 impl std::error::Error for ParseError {}
 
+/// Bytes of a script or of a server as a message shows them: what is not UTF-8 is replaced.
+pub(crate) fn shown(bytes: &[u8]) -> Box<str> {
+    String::from_utf8_lossy(bytes).into()
+}
+
+/// What a command follows, in parentheses.
+struct Behind<'a>(&'a Option<Box<str>>);
+
+impl fmt::Display for Behind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |previous| write!(f, " ({previous})"))
+    }
+}
+
 /// What is wrong and where, counted from the start of a meta command; its reader adds the rest of a [`ParseError`].
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: ParseErrorKind,
     /// The byte to point at, if there is one.
     pub(crate) offset: Option<usize>,
+}
+
+/// A fault without a place.
+impl From<ParseErrorKind> for Fault {
+    fn from(kind: ParseErrorKind) -> Self {
+        Self { kind, offset: None }
+    }
 }
 
 /// Why a meta command failed at run time.
@@ -283,6 +354,54 @@ pub enum EvaluationError {
         name: Box<str>,
         /// Its text.
         value: Box<str>,
+    },
+    /// `\shell` with a variable that nothing has set.
+    #[error("{command}: undefined variable \"{name}\"")]
+    ShellUndefined {
+        /// The first word of the shell command.
+        command: Box<str>,
+        /// With the colon.
+        name: Box<str>,
+    },
+    /// A command line longer than the language allows.
+    #[error("{command}: shell command is too long")]
+    ShellTooLong {
+        /// The first word of the shell command.
+        command: Box<str>,
+    },
+    /// `\setshell` of a command that writes nothing.
+    #[error("{command}: could not read result of shell command")]
+    ShellSilent {
+        /// The first word of the shell command.
+        command: Box<str>,
+    },
+    /// `\setshell` of a command that writes something else than an integer.
+    #[error("{command}: shell command must return an integer (not \"{output}\")")]
+    ShellNoInteger {
+        /// The first word of the shell command.
+        command: Box<str>,
+        /// What it has written.
+        output: Box<str>,
+    },
+    /// `\setshell` into a variable that nothing could refer to.
+    #[error("setshell: invalid variable name: \"{name}\"")]
+    ShellVariableName {
+        /// As typed.
+        name: Box<str>,
+    },
+    /// `\set name array(number, …)` with a number that is none, or too large.
+    #[error("the length of an array must be in range [0, {maximum}] (not {length})")]
+    ArrayLength {
+        /// Greatest allowed.
+        maximum: i64,
+        /// The one given.
+        length: i64,
+    },
+    /// `\batch` of nothing.
+    #[error("a batch must stand for at least one transaction (not {size})")]
+    BatchSize {
+        /// The number given.
+        size: i64,
     },
 }
 

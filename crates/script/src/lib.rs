@@ -10,6 +10,11 @@ mod scan;
 mod sql;
 
 mod meta;
+
+mod array;
+mod batch;
+mod condition;
+mod shell;
 mod sleep;
 
 mod expression;
@@ -25,14 +30,18 @@ mod variables;
 
 mod error;
 
-pub use error::{EvaluationError, ParseError, ParseErrorKind};
+pub use array::SetArray;
+pub use batch::Batch;
+pub use condition::{Condition, Else};
+pub use error::{ConditionMistake, EvaluationError, ParseError, ParseErrorKind};
 pub use expression::{Expression, Scope};
 pub use hash::{hash_fnv1a, hash_murmur2};
 pub use permute::permute;
-pub use program::{Command, CommandKind, Program, Set, parse};
+pub use program::{Command, CommandKind, Dialect, Program, Set, parse};
 pub use random::Random;
+pub use shell::{SetShell, Shell};
 pub use sleep::Sleep;
-pub use sql::{PARAMETERS_MAX, Sql};
+pub use sql::{Capture, CaptureKind, PARAMETERS_MAX, Sql};
 pub use symbols::{Slot, Symbols};
 pub use value::Value;
 pub use variables::Variables;

@@ -1,21 +1,38 @@
-//! Meta commands: their extent, their table and their words. `\set` and `\sleep` are read here; those that cannot
-//! run yet are known by name and refused. Called by `program` at every backslash; a new meta command is a row of
-//! the table and a reader.
+//! Meta commands: their extent, their table and their words. Called by `program` at every backslash; a new meta
+//! command is a row of the table and a reader. Which of them belong together (`\if` and `\endif`, SQL and `\gset`)
+//! is not known here.
 
-use crate::error::{Fault, ParseError, ParseErrorKind};
-use crate::expression;
+use crate::array::SetArray;
+use crate::batch::Batch;
+use crate::condition::{Condition, Else};
+use crate::error::{Fault, ParseError, ParseErrorKind, shown};
+use crate::expression::{self, ARRAY, Expression};
 use crate::number::is_c_space;
-use crate::program::{CommandKind, Set};
+use crate::program::{CommandKind, Dialect, Set};
+use crate::shell::{SetShell, Shell};
 use crate::sleep::{Sleep, Unit};
+use crate::sql::{Capture, CaptureKind};
 use crate::symbols::{Symbols, is_name_byte};
+
+/// Most words behind the name of a meta command that takes words (pgbench's limit).
+const ARGUMENTS_MAX: usize = 255;
+
+/// What a meta command is.
+#[derive(Debug)]
+pub(crate) enum Meta {
+    /// A command of its own.
+    Command(CommandKind),
+    /// Part of the SQL command before it.
+    Capture(Capture),
+    /// `\target` with this name: part of the whole script.
+    Target(Box<str>),
+}
 
 /// One meta command in a script's text.
 #[derive(Debug)]
 pub(crate) struct MetaText<'a> {
     /// From the backslash to the end of the line, or of the last line that goes on from it; without the newline.
-    text: &'a str,
-    /// What stands in front of it on its line is the end of this.
-    before: &'a str,
+    text: &'a [u8],
     /// Whether a newline follows.
     newline: bool,
     /// The name as typed, if there is one.
@@ -25,7 +42,7 @@ pub(crate) struct MetaText<'a> {
 /// A run of bytes without white space.
 #[derive(Copy, Clone, Debug)]
 struct Word<'a> {
-    text: &'a str,
+    text: &'a [u8],
     /// Where it begins in the meta command.
     offset: usize,
 }
@@ -36,32 +53,70 @@ impl Word<'_> {
     }
 }
 
-type Read = fn(&MetaText<'_>, Word<'_>, &mut Symbols) -> Result<CommandKind, Fault>;
+/// What a reader is given.
+struct Reading<'t, 'a> {
+    meta: &'t MetaText<'a>,
+    /// The name as typed.
+    name: Word<'a>,
+    /// The words behind it; none if the rest is an expression.
+    arguments: &'t [Word<'a>],
+    dialect: Dialect,
+}
 
-/// The table. Without a reader a meta command cannot run yet.
-static META_COMMANDS: [(&str, Option<Read>); 13] = [
-    ("aset", None),
-    ("elif", None),
-    ("else", None),
-    ("endif", None),
-    ("endpipeline", None),
-    ("gset", None),
-    ("if", None),
-    ("set", Some(read_set)),
-    ("setshell", None),
-    ("shell", None),
-    ("sleep", Some(read_sleep)),
-    ("startpipeline", None),
-    ("syncpipeline", None),
+type Reader = fn(&Reading<'_, '_>, &mut Symbols) -> Result<Meta, Fault>;
+
+/// What stands behind the name.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Behind {
+    Words,
+    Expression,
+}
+
+/// The table: name, whether pgbench knows it, what stands behind it, and who reads that.
+static META_COMMANDS: [(&str, Dialect, Behind, Reader); 15] = [
+    ("aset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Aset)),
+    ("batch", Dialect::Extended, Behind::Expression, |reading, symbols| {
+        let expression = reading.expression(reading.name.end(), symbols)?;
+        command(CommandKind::Batch(Batch::new(expression)))
+    }),
+    ("elif", Dialect::Pgbench, Behind::Expression, |reading, symbols| {
+        let expression = reading.expression(reading.name.end(), symbols)?;
+        command(CommandKind::Elif(Condition::new(expression)))
+    }),
+    ("else", Dialect::Pgbench, Behind::Words, |reading, _| {
+        reading.alone(CommandKind::Else(Else { end: usize::MAX }))
+    }),
+    ("endif", Dialect::Pgbench, Behind::Words, |reading, _| reading.alone(CommandKind::EndIf)),
+    ("endpipeline", Dialect::Pgbench, Behind::Words, |reading, _| reading.alone(CommandKind::EndPipeline)),
+    ("gset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Gset)),
+    ("if", Dialect::Pgbench, Behind::Expression, |reading, symbols| {
+        let expression = reading.expression(reading.name.end(), symbols)?;
+        command(CommandKind::If(Condition::new(expression)))
+    }),
+    ("set", Dialect::Pgbench, Behind::Expression, read_set),
+    ("setshell", Dialect::Pgbench, Behind::Words, read_set_shell),
+    ("shell", Dialect::Pgbench, Behind::Words, read_shell),
+    ("sleep", Dialect::Pgbench, Behind::Words, read_sleep),
+    ("startpipeline", Dialect::Pgbench, Behind::Words, |reading, _| {
+        reading.alone(CommandKind::StartPipeline)
+    }),
+    ("syncpipeline", Dialect::Pgbench, Behind::Words, |reading, _| reading.alone(CommandKind::SyncPipeline)),
+    ("target", Dialect::Extended, Behind::Words, read_target),
 ];
+
+#[expect(clippy::unnecessary_wraps, reason = "it ends the readers")]
+fn command(kind: CommandKind) -> Result<Meta, Fault> {
+    Ok(Meta::Command(kind))
+}
 
 impl<'a> MetaText<'a> {
     /// The meta command whose backslash is byte `start` of the script.
-    pub(crate) fn at(script: &'a str, start: usize) -> Self {
-        let (before, rest) = script.split_at(start);
-        let newline = rest.match_indices('\n').map(|(at, _)| at).find(|&at| !goes_on(&rest[1..at]));
+    pub(crate) fn at(script: &'a [u8], start: usize) -> Self {
+        let rest = &script[start..];
+        let newlines = rest.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at);
+        let newline = newlines.into_iter().find(|&at| !goes_on(&rest[1..at]));
         let text = &rest[..newline.unwrap_or(rest.len())];
-        let mut meta = Self { text, before, newline: newline.is_some(), name: None };
+        let mut meta = Self { text, newline: newline.is_some(), name: None };
         meta.name = meta.word(1);
         meta
     }
@@ -72,36 +127,60 @@ impl<'a> MetaText<'a> {
     }
 
     /// Its text as messages and reports show it.
-    pub(crate) fn display(&self) -> &'a str {
-        self.text.trim_end_matches(['\r', '\n'])
+    pub(crate) fn display(&self) -> Box<str> {
+        shown(self.displayed())
+    }
+
+    fn displayed(&self) -> &'a [u8] {
+        let end = self.text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n'));
+        &self.text[..end.map_or(0, |last| last + 1)]
     }
 
     /// What it says. A backslash without a name is nothing.
-    pub(crate) fn read(&self, symbols: &mut Symbols) -> Result<Option<CommandKind>, Fault> {
+    pub(crate) fn read(&self, dialect: Dialect, symbols: &mut Symbols) -> Result<Option<Meta>, Fault> {
         let Some(name) = self.name else { return Ok(None) };
-        match META_COMMANDS.iter().find(|(command, _)| name.text.eq_ignore_ascii_case(command)) {
-            Some((_, Some(read))) => read(self, name, symbols).map(Some),
-            Some((command, None)) => {
-                Err(Fault { kind: ParseErrorKind::NotSupportedYet { name: command }, offset: Some(0) })
+        let row = META_COMMANDS.iter().find(|(command, since, ..)| {
+            name.text.eq_ignore_ascii_case(command.as_bytes())
+                && (*since == Dialect::Pgbench || dialect == Dialect::Extended)
+        });
+        let mut arguments = Vec::new();
+        if !matches!(row, Some((.., Behind::Expression, _))) {
+            let mut end = name.end();
+            while let Some(word) = self.word(end) {
+                end = word.end();
+                arguments.push(word);
+                if arguments.len() > ARGUMENTS_MAX {
+                    return Err(ParseErrorKind::TooManyWords.into());
+                }
             }
-            None => Err(Fault { kind: ParseErrorKind::InvalidCommand, offset: None }),
         }
+        let Some((.., read)) = row else { return Err(ParseErrorKind::InvalidCommand.into()) };
+        read(&Reading { meta: self, name, arguments: &arguments, dialect }, symbols).map(Some)
     }
 
     /// The whole error of a fault in here.
     pub(crate) fn error(&self, file: &str, line: u32, fault: Fault) -> ParseError {
         let Fault { kind, offset } = fault;
-        let (command, source) = (self.name.map(|name| name.text.into()), Box::<str>::from(self.display()));
-        // The end of the line may lie behind a carriage return, which is not shown.
-        let column = offset.map(|offset| offset.min(source.len()) + 1);
-        let error = ParseError { file: file.into(), line, column, kind, command, source };
-        if !matches!(error.kind, ParseErrorKind::NotSupportedYet { .. }) {
-            return error;
+        let command = self.name.map(|name| shown(name.text));
+        if kind == ParseErrorKind::TooManyWords {
+            return ParseError {
+                file: file.into(),
+                line,
+                column: None,
+                kind,
+                command,
+                source: Box::default(),
+            };
         }
-        // This sentence has the name in it already, and is not one of pgbench's.
-        let indent = &self.before[self.before.rfind('\n').map_or(0, |newline| newline + 1)..];
-        let source = format!("{indent}{}", error.source).into();
-        ParseError { column: column.map(|column| column + indent.len()), command: None, source, ..error }
+        let displayed = self.displayed();
+        let source = self.display();
+        // The end of the line may lie behind a carriage return, which is not shown.
+        let column = offset.map(|offset| {
+            let before = &displayed[..offset.min(displayed.len())];
+            let as_shown = str::from_utf8(displayed).map_or_else(|_| shown(before).len(), |_| before.len());
+            as_shown.min(source.len()) + 1
+        });
+        ParseError { file: file.into(), line, column, kind, command, source }
     }
 
     /// The first word behind byte `from`.
@@ -111,74 +190,151 @@ impl<'a> MetaText<'a> {
             offset += length;
         }
         let rest = &self.text[offset..];
-        let length = rest.char_indices().find(|&(at, _)| blank_length(&rest[at..]).is_some());
-        let text = &rest[..length.map_or(rest.len(), |(at, _)| at)];
+        let length = (0..rest.len()).find(|&at| blank_length(&rest[at..]).is_some());
+        let text = &rest[..length.unwrap_or(rest.len())];
         (!text.is_empty()).then_some(Word { text, offset })
     }
 }
 
 /// Whether the line that ends behind `text` goes on in the next one.
-fn goes_on(text: &str) -> bool {
-    text.strip_suffix('\r').unwrap_or(text).ends_with('\\')
+fn goes_on(text: &[u8]) -> bool {
+    text.strip_suffix(b"\r").unwrap_or(text).ends_with(b"\\")
 }
 
 /// The length of a white-space character or of a backslash with its newline, if the text begins with one.
-fn blank_length(text: &str) -> Option<usize> {
-    match text.as_bytes() {
+fn blank_length(text: &[u8]) -> Option<usize> {
+    match text {
         [b'\\', b'\n', ..] => Some(2),
         [b'\\', b'\r', b'\n', ..] => Some(3),
-        [byte, ..] if is_c_space(char::from(*byte)) => Some(1),
+        [byte, ..] if is_c_space(*byte) => Some(1),
         _ => None,
     }
 }
 
-/// `\set name expression`
-fn read_set(meta: &MetaText<'_>, command: Word<'_>, symbols: &mut Symbols) -> Result<CommandKind, Fault> {
-    let Some(variable) = meta.word(command.end()) else {
-        return Err(Fault { kind: ParseErrorKind::MissingArgument, offset: None });
+impl Reading<'_, '_> {
+    /// A command without arguments.
+    fn alone(&self, kind: CommandKind) -> Result<Meta, Fault> {
+        if self.arguments.is_empty() { command(kind) } else { Err(ParseErrorKind::UnexpectedArgument.into()) }
+    }
+
+    /// The expression that is all behind byte `from`.
+    fn expression(&self, from: usize, symbols: &mut Symbols) -> Result<Expression, Fault> {
+        expression::parse(self.meta.text, from, self.meta.newline, symbols).map_err(|mut fault| {
+            let is_array = |name: &str| name.eq_ignore_ascii_case(ARRAY);
+            if let ParseErrorKind::UnknownFunction { name } = &fault.kind
+                && self.dialect == Dialect::Extended
+                && is_array(name)
+            {
+                fault.kind = ParseErrorKind::ArrayNotAlone;
+            }
+            fault
+        })
+    }
+
+    /// `\gset [prefix]`, `\aset [prefix]`
+    fn capture(&self, kind: CaptureKind) -> Result<Meta, Fault> {
+        match self.arguments {
+            [] => Ok(Meta::Capture(Capture { kind, prefix: Box::default() })),
+            [prefix] => Ok(Meta::Capture(Capture { kind, prefix: prefix.text.into() })),
+            _ => Err(ParseErrorKind::TooManyArguments.into()),
+        }
+    }
+}
+
+/// `\set name expression`, and in the extended dialect `\set name array(number, expression)`
+fn read_set(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
+    let meta = reading.meta;
+    let Some(variable) = meta.word(reading.name.end()) else {
+        return Err(ParseErrorKind::MissingArgument.into());
     };
-    let expression = expression::parse(meta.text, variable.end(), meta.newline, symbols)?;
+    let array = match reading.dialect {
+        Dialect::Pgbench => None,
+        Dialect::Extended => expression::parse_array(meta.text, variable.end(), meta.newline, symbols)?,
+    };
+    let expression = match &array {
+        Some(_) => None,
+        None => Some(reading.expression(variable.end(), symbols)?),
+    };
     if !Symbols::is_valid_name(variable.text) {
-        let kind = ParseErrorKind::InvalidVariableName { name: variable.text.into() };
+        let kind = ParseErrorKind::InvalidVariableName { name: shown(variable.text) };
         return Err(Fault { kind, offset: Some(variable.offset) });
     }
-    Ok(CommandKind::Set(Set { slot: symbols.intern(variable.text), expression }))
+    let slot = symbols.intern(variable.text);
+    match (array, expression) {
+        (Some((length, element)), _) => command(CommandKind::SetArray(SetArray::new(slot, length, element))),
+        (None, Some(expression)) => command(CommandKind::Set(Set { slot, expression })),
+        (None, None) => Err(ParseErrorKind::Syntax.into()),
+    }
+}
+
+/// `\setshell name command argument …`
+fn read_set_shell(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
+    let [variable, words @ ..] = reading.arguments else {
+        return Err(ParseErrorKind::MissingArgument.into());
+    };
+    if words.is_empty() {
+        return Err(ParseErrorKind::MissingArgument.into());
+    }
+    let shell = Shell::new(words.iter().map(|word| word.text), symbols);
+    command(CommandKind::SetShell(SetShell::new(variable.text, shell, symbols, reading.dialect)))
+}
+
+/// `\shell command argument …`
+fn read_shell(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
+    if reading.arguments.is_empty() {
+        return Err(ParseErrorKind::MissingCommand.into());
+    }
+    let words = reading.arguments.iter().map(|word| word.text);
+    command(CommandKind::Shell(Shell::new(words, symbols)))
 }
 
 /// `\sleep number[unit]`, `\sleep number unit`, `\sleep :variable [unit]`
-fn read_sleep(meta: &MetaText<'_>, command: Word<'_>, symbols: &mut Symbols) -> Result<CommandKind, Fault> {
-    let Some(time) = meta.word(command.end()) else {
-        return Err(Fault { kind: ParseErrorKind::MissingArgument, offset: None });
+fn read_sleep(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
+    let (time, unit) = match *reading.arguments {
+        [] => return Err(ParseErrorKind::MissingArgument.into()),
+        [time] => (time, None),
+        [time, unit] => (time, Some(unit)),
+        [_, _, third, ..] => {
+            return Err(Fault { kind: ParseErrorKind::TooManyArguments, offset: Some(third.offset) });
+        }
     };
-    let unit = meta.word(time.end());
-    if let Some(third) = unit.and_then(|unit| meta.word(unit.end())) {
-        return Err(Fault { kind: ParseErrorKind::TooManyArguments, offset: Some(third.offset) });
-    }
     let invalid = || Fault {
-        kind: ParseErrorKind::InvalidSleepTime { text: time.text.into() },
+        kind: ParseErrorKind::InvalidSleepTime { text: shown(time.text) },
         offset: Some(time.offset),
     };
-    if let Some(name) = time.text.strip_prefix(':') {
-        if name.is_empty() || !name.bytes().all(is_name_byte) {
+    if let [b':', name @ ..] = time.text {
+        if name.is_empty() || !name.iter().all(|&byte| is_name_byte(byte)) {
             return Err(invalid());
         }
         let slot = symbols.intern(name);
-        return Ok(CommandKind::Sleep(Sleep::of_variable(slot, read_unit(unit)?)));
+        return command(CommandKind::Sleep(Sleep::of_variable(slot, read_unit(unit)?)));
     }
-    let sign = usize::from(time.text.starts_with(['+', '-']));
-    let digits = time.text.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
+    let sign = usize::from(matches!(time.text, [b'+' | b'-', ..]));
+    let digits = time.text[sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, glued) = time.text.split_at(sign + digits);
     if digits == 0 || (unit.is_some() && !glued.is_empty()) {
         return Err(invalid());
     }
     let glued = (!glued.is_empty()).then_some(Word { text: glued, offset: time.offset + number.len() });
-    Ok(CommandKind::Sleep(Sleep::of_number(number, read_unit(unit.or(glued))?)))
+    command(CommandKind::Sleep(Sleep::of_number(number, read_unit(unit.or(glued))?)))
 }
 
 fn read_unit(word: Option<Word<'_>>) -> Result<Unit, Fault> {
     let Some(word) = word else { return Ok(Unit::default()) };
     Unit::from_name(word.text).ok_or_else(|| Fault {
-        kind: ParseErrorKind::UnknownTimeUnit { text: word.text.into() },
+        kind: ParseErrorKind::UnknownTimeUnit { text: shown(word.text) },
         offset: Some(word.offset),
     })
+}
+
+/// `\target name`
+fn read_target(reading: &Reading<'_, '_>, _: &mut Symbols) -> Result<Meta, Fault> {
+    match reading.arguments {
+        [] => Err(ParseErrorKind::MissingArgument.into()),
+        [name] => match str::from_utf8(name.text) {
+            Ok(text) => Ok(Meta::Target(text.into())),
+            Err(_) => Err(Fault { kind: ParseErrorKind::TargetName, offset: Some(name.offset) }),
+        },
+        [_, second, ..] => Err(Fault { kind: ParseErrorKind::TooManyArguments, offset: Some(second.offset) }),
+    }
 }

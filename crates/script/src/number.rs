@@ -89,8 +89,8 @@ impl Write for ShortText {
 
 /// Reads a whole text as C's `strtod` would: blanks in front, a sign, decimal or hexadecimal, `inf`, `infinity`,
 /// `nan` and `nan(…)` in any case. Nothing may follow. Too large or too small a number is refused, as pgbench does.
-pub(crate) fn parse_double(text: &str) -> Option<f64> {
-    let text = text.trim_start_matches(is_c_space);
+pub(crate) fn parse_double(text: &[u8]) -> Option<f64> {
+    let text = str::from_utf8(trim_start(text)).ok()?;
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let magnitude = parse_magnitude(unsigned)?;
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
@@ -183,9 +183,14 @@ fn scale_by_power_of_two(value: f64, exponent: i64) -> f64 {
     value * 2.0_f64.powi(exponent)
 }
 
+/// The text without the white space in front.
+pub(crate) fn trim_start(text: &[u8]) -> &[u8] {
+    &text[text.iter().take_while(|&&byte| is_c_space(byte)).count()..]
+}
+
 /// C's `isspace` in the C locale.
-pub(crate) fn is_c_space(character: char) -> bool {
-    matches!(character, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
+pub(crate) fn is_c_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\x0b' | b'\x0c' | b'\r')
 }
 
 #[cfg(test)]
@@ -248,10 +253,10 @@ mod tests {
             ("0x0p999999999999999999999", 0.0),
         ];
         for (text, expected) in expected {
-            assert_eq!(parse_double(text).map(f64::to_bits), Some(expected.to_bits()), "{text}");
+            assert_eq!(parse_double(text.as_bytes()).map(f64::to_bits), Some(expected.to_bits()), "{text}");
         }
         for text in ["nan", "-NaN", "nan(abc_1)"] {
-            assert!(parse_double(text).is_some_and(f64::is_nan), "{text}");
+            assert!(parse_double(text.as_bytes()).is_some_and(f64::is_nan), "{text}");
         }
     }
 
@@ -284,20 +289,20 @@ mod tests {
             "0é",
         ];
         for text in refused {
-            assert_eq!(parse_double(text), None, "{text}");
+            assert_eq!(parse_double(text.as_bytes()), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn reading_never_panics(text in "[0-9a-fxXpPeEinft().+ -]{0,12}|\\PC*") {
-            let _ = parse_double(&text);
+            let _ = parse_double(text.as_bytes());
         }
 
         #[test]
         fn fifteen_digits_come_back(mantissa in -999_999_999_999_999_i64..999_999_999_999_999, exponent in -290_i32..280) {
             let value: f64 = format!("{mantissa}e{exponent}").parse().unwrap();
-            prop_assert_eq!(parse_double(&text(value)), Some(value));
+            prop_assert_eq!(parse_double(text(value).as_bytes()), Some(value));
         }
     }
 }

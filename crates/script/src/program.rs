@@ -1,49 +1,130 @@
 //! A script, parsed: commands in order, immutable, shared by all workers. `parse` walks through the text, cutting
 //! SQL with `scan` and meta commands with `meta`. Nothing is run here; the engine goes through the commands.
 
-use crate::error::{EvaluationError, ParseError, ParseErrorKind};
+use crate::array::SetArray;
+use crate::batch::Batch;
+use crate::condition::{self, Condition, Else};
+use crate::error::{EvaluationError, ParseError, ParseErrorKind, shown};
 use crate::expression::{Expression, Scope};
-use crate::meta::MetaText;
+use crate::meta::{Meta, MetaText};
 use crate::scan::{Stop, scan};
+use crate::shell::{SetShell, Shell};
 use crate::sleep::Sleep;
-use crate::sql::{PARAMETERS_MAX, Sql};
+use crate::sql::{Capture, PARAMETERS_MAX, Sql};
 use crate::symbols::{Slot, Symbols};
 
 /// Longest display text of an SQL command, in bytes.
 const DISPLAY_MAX: usize = 127;
 
-/// Parses the text of a script. `file` is the name that messages show. Time grows linearly with the text.
-pub fn parse(file: &str, text: &str, symbols: &mut Symbols) -> Result<Program, ParseError> {
-    let mut lines = Lines { text, counted: 0, line: 1 };
-    if let Some(at) = text.find('\0') {
-        return Err(script_error(file, lines.line_of(at), ParseErrorKind::NulByte));
+/// Which language a script is written in.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// pgbench's, and nothing else.
+    Pgbench,
+    /// pgbench's with arrays, `\batch` and `\target`; see the crate's documentation.
+    Extended,
+}
+
+/// Parses the text of a script, which need not be UTF-8. `file` is the name that messages show. Time grows linearly
+/// with the text.
+pub fn parse(
+    file: &str,
+    text: &[u8],
+    symbols: &mut Symbols,
+    dialect: Dialect,
+) -> Result<Program, ParseError> {
+    let mut reader = Reader {
+        file,
+        text,
+        dialect,
+        lines: Lines { text, counted: 0, line: 1 },
+        commands: Vec::new(),
+        target: None,
+    };
+    if let Some(at) = text.iter().position(|&byte| byte == 0) {
+        let line = reader.lines.line_of(at);
+        return Err(script_error(file, line, ParseErrorKind::NulByte));
     }
-    let mut commands = Vec::new();
     let mut from = 0;
     loop {
         let piece = scan(text, from);
         if !piece.sql.is_empty() {
-            let (line, display) = (lines.line_of(piece.start), first_line(&piece.sql).into());
-            commands.push(Command { line, display, kind: CommandKind::Sql(Sql::new(piece.sql, symbols)) });
+            let (line, display) = (reader.lines.line_of(piece.start), first_line(&piece.sql));
+            reader.commands.push(Command {
+                line,
+                display,
+                kind: CommandKind::Sql(Sql::new(piece.sql, symbols)),
+            });
         }
         from = piece.end;
         match piece.stop {
             Stop::Semicolon => {}
-            Stop::Backslash => {
-                let meta = MetaText::at(text, from);
-                let line = lines.line_of(from);
-                if let Some(kind) = meta.read(symbols).map_err(|fault| meta.error(file, line, fault))? {
-                    commands.push(Command { line, display: meta.display().into(), kind });
-                }
-                from += meta.length();
-            }
+            Stop::Backslash => from = reader.meta(from, symbols)?,
             Stop::End => break,
         }
     }
-    if commands.is_empty() {
-        return Err(script_error(file, 1, ParseErrorKind::EmptyScript { file: file.into() }));
+    reader.finish()
+}
+
+/// A script that is being read.
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a [u8],
+    dialect: Dialect,
+    lines: Lines<'a>,
+    commands: Vec<Command>,
+    target: Option<Box<str>>,
+}
+
+impl Reader<'_> {
+    /// The meta command whose backslash is byte `at`; gives the byte behind it.
+    fn meta(&mut self, at: usize, symbols: &mut Symbols) -> Result<usize, ParseError> {
+        let text = MetaText::at(self.text, at);
+        let line = self.lines.line_of(at);
+        let error = |fault| text.error(self.file, line, fault);
+        match text.read(self.dialect, symbols).map_err(error)? {
+            None => {}
+            Some(Meta::Command(kind)) => self.commands.push(Command { line, display: text.display(), kind }),
+            Some(Meta::Capture(capture)) => {
+                self.capture(capture).map_err(|kind| script_error(self.file, line, kind))?
+            }
+            Some(Meta::Target(_)) if self.target.is_some() || !self.commands.is_empty() => {
+                return Err(error(ParseErrorKind::TargetPlace.into()));
+            }
+            Some(Meta::Target(name)) => self.target = Some(name),
+        }
+        Ok(at + text.length())
     }
-    Ok(Program { name: file.into(), commands: commands.into() })
+
+    /// `\gset` or `\aset`, which belongs to the command before it.
+    fn capture(&mut self, capture: Capture) -> Result<(), ParseErrorKind> {
+        let previous = match self.commands.last_mut() {
+            Some(Command { kind: CommandKind::Sql(sql), .. }) if sql.capture().is_none() => {
+                sql.capture_into(capture);
+                return Ok(());
+            }
+            Some(Command { kind: CommandKind::Sql(_), .. }) | None => None,
+            Some(command) => Some(command.display.clone()),
+        };
+        Err(ParseErrorKind::CaptureWithoutSql { previous })
+    }
+
+    fn finish(self) -> Result<Program, ParseError> {
+        let Self { file, mut commands, target, .. } = self;
+        if commands.is_empty() {
+            return Err(script_error(file, 1, ParseErrorKind::EmptyScript { file: file.into() }));
+        }
+        condition::join(&mut commands).map_err(|kind| {
+            let line = match kind {
+                ParseErrorKind::Condition { command, .. } => {
+                    commands.get(command as usize - 1).or(commands.last())
+                }
+                _ => None,
+            };
+            script_error(file, line.map_or(1, |command| command.line), kind)
+        })?;
+        Ok(Program { name: file.into(), target, commands: commands.into() })
+    }
 }
 
 /// An error without a place inside a command.
@@ -52,22 +133,25 @@ fn script_error(file: &str, line: u32, kind: ParseErrorKind) -> ParseError {
 }
 
 /// The first line of an SQL command, cut to the longest display text.
-fn first_line(sql: &str) -> &str {
-    let line = sql.split(['\n', '\r']).next().unwrap_or_default();
-    &line[..line.floor_char_boundary(DISPLAY_MAX)]
+fn first_line(sql: &[u8]) -> Box<str> {
+    /// Most bytes of one character behind its first.
+    const CHARACTER_REST_MAX: usize = 3;
+    let line = sql.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+    // A few more bytes than needed, so that the last character is whole.
+    let text = shown(&line[..line.len().min(DISPLAY_MAX + CHARACTER_REST_MAX)]);
+    text[..text.floor_char_boundary(DISPLAY_MAX)].into()
 }
 
 /// Counts lines up to ever later places.
 struct Lines<'a> {
-    text: &'a str,
+    text: &'a [u8],
     counted: usize,
     line: u32,
 }
 
 impl Lines<'_> {
     fn line_of(&mut self, offset: usize) -> u32 {
-        let newlines =
-            self.text.as_bytes()[self.counted..offset].iter().filter(|&&byte| byte == b'\n').count();
+        let newlines = self.text[self.counted..offset].iter().filter(|&&byte| byte == b'\n').count();
         self.line = self.line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX));
         self.counted = offset;
         self.line
@@ -78,6 +162,7 @@ impl Lines<'_> {
 #[derive(Debug)]
 pub struct Program {
     name: Box<str>,
+    target: Option<Box<str>>,
     commands: Box<[Command]>,
 }
 
@@ -85,6 +170,11 @@ impl Program {
     /// The file name as given to [`parse`].
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The name behind `\target`, if the script has one: where its transactions go.
+    pub fn target(&self) -> Option<&str> {
+        self.target.as_deref()
     }
 
     /// The commands in order; never empty.
@@ -125,8 +215,53 @@ pub enum CommandKind {
     Sql(Sql),
     /// `\set`
     Set(Set),
+    /// `\set name array(number, expression)`, extended dialect only
+    SetArray(SetArray),
     /// `\sleep`
     Sleep(Sleep),
+    /// `\if`: goes on behind it if the condition holds, else at `next`.
+    If(Condition),
+    /// `\elif`: like `\if` when reached from a condition that does not hold; behind a branch that was taken, goes on
+    /// at `end`.
+    Elif(Condition),
+    /// `\else`: goes on behind it when reached from a condition that does not hold; behind a branch that was taken,
+    /// goes on at `end`.
+    Else(Else),
+    /// `\endif`
+    EndIf,
+    /// `\setshell`
+    SetShell(SetShell),
+    /// `\shell`
+    Shell(Shell),
+    /// `\startpipeline`
+    StartPipeline,
+    /// `\syncpipeline`
+    SyncPipeline,
+    /// `\endpipeline`
+    EndPipeline,
+    /// `\batch`, extended dialect only
+    Batch(Batch),
+}
+
+impl CommandKind {
+    /// What messages call it: `SQL`, or the meta command's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Sql(_) => "SQL",
+            Self::Set(_) | Self::SetArray(_) => "set",
+            Self::Sleep(_) => "sleep",
+            Self::If(_) => "if",
+            Self::Elif(_) => "elif",
+            Self::Else(_) => "else",
+            Self::EndIf => "endif",
+            Self::SetShell(_) => "setshell",
+            Self::Shell(_) => "shell",
+            Self::StartPipeline => "startpipeline",
+            Self::SyncPipeline => "syncpipeline",
+            Self::EndPipeline => "endpipeline",
+            Self::Batch(_) => "batch",
+        }
+    }
 }
 
 /// `\set name expression`

@@ -20,7 +20,7 @@ pub(crate) enum Stop {
 #[derive(Debug)]
 pub(crate) struct Piece {
     /// The SQL, with `\;` and `\:` replaced; empty if there was only white space and `--` comments.
-    pub(crate) sql: String,
+    pub(crate) sql: Vec<u8>,
     /// Where the SQL begins in the script.
     pub(crate) start: usize,
     /// The first byte behind it: after the semicolon, or at the backslash.
@@ -30,15 +30,15 @@ pub(crate) struct Piece {
 }
 
 /// Reads the piece of `script` that begins at byte `from`.
-pub(crate) fn scan(script: &str, from: usize) -> Piece {
+pub(crate) fn scan(script: &[u8], from: usize) -> Piece {
     let mut scanner = Scanner {
-        bytes: script.as_bytes(),
-        position: skip_blank(script.as_bytes(), from),
+        bytes: script,
+        position: skip_blank(script, from),
         parentheses: 0,
         routine: Routine::default(),
     };
     let start = scanner.position;
-    let mut sql = String::new();
+    let mut sql = Vec::new();
     let mut copied = start;
     loop {
         let stop = scanner.run();
@@ -46,14 +46,14 @@ pub(crate) fn scan(script: &str, from: usize) -> Piece {
         match stop {
             Stop::Backslash if matches!(scanner.peek(1), Some(b';' | b':')) => {
                 // An escaped character: what stands before the backslash, then the character as plain text.
-                sql.push_str(&script[copied..here]);
+                sql.extend_from_slice(&script[copied..here]);
                 copied = here + 1;
                 scanner.position = here + 2;
                 scanner.routine = Routine::default();
             }
             Stop::Semicolon | Stop::Backslash | Stop::End => {
                 let end = if stop == Stop::Semicolon { here + 1 } else { here };
-                sql.push_str(&script[copied..end]);
+                sql.extend_from_slice(&script[copied..end]);
                 return Piece { sql, start, end, stop };
             }
         }
@@ -295,10 +295,10 @@ mod tests {
         let mut found = Vec::new();
         let mut from = 0;
         loop {
-            let piece = scan(script, from);
+            let piece = scan(script.as_bytes(), from);
             from = piece.end;
             if !piece.sql.is_empty() {
-                found.push(piece.sql);
+                found.push(String::from_utf8(piece.sql).unwrap());
             }
             match piece.stop {
                 Stop::End => return found,
@@ -421,10 +421,10 @@ mod tests {
         ) {
             let mut from = 0;
             loop {
-                let piece = scan(&script, from);
+                let piece = scan(script.as_bytes(), from);
                 let skipped = script[from..piece.start].trim();
                 prop_assert!(skipped.is_empty() || skipped.starts_with("--"));
-                prop_assert_eq!(&piece.sql, &script[piece.start..piece.end]);
+                prop_assert_eq!(&piece.sql, &script.as_bytes()[piece.start..piece.end]);
                 if piece.stop == Stop::End {
                     prop_assert_eq!(piece.end, script.len());
                     break;

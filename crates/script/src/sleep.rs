@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::error::EvaluationError;
-use crate::number::is_c_space;
+use crate::number::trim_start;
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
 
@@ -31,10 +31,10 @@ pub(crate) enum Unit {
 
 impl Unit {
     /// The unit of this name, in any case.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         [("us", Self::Microseconds), ("ms", Self::Milliseconds), ("s", Self::Seconds)]
             .into_iter()
-            .find_map(|(unit, value)| name.eq_ignore_ascii_case(unit).then_some(value))
+            .find_map(|(unit, value)| name.eq_ignore_ascii_case(unit.as_bytes()).then_some(value))
     }
 
     /// A negative count is no time at all.
@@ -50,8 +50,8 @@ impl Unit {
 
 impl Sleep {
     /// `number` is an optional sign and digits; beyond 64 bits it counts as the largest number.
-    pub(crate) fn of_number(number: &str, unit: Unit) -> Self {
-        Self { time: Time::Fixed(unit.times(leading_integer(number.as_bytes()))), unit }
+    pub(crate) fn of_number(number: &[u8], unit: Unit) -> Self {
+        Self { time: Time::Fixed(unit.times(leading_integer(number))), unit }
     }
 
     pub(crate) fn of_variable(slot: Slot, unit: Unit) -> Self {
@@ -65,7 +65,7 @@ impl Sleep {
             Time::Fixed(duration) => return Ok(duration),
             Time::Variable(slot) => slot,
         };
-        let name = || Box::from(symbols.name(slot));
+        let name = || symbols.name(slot).into();
         let mut text = Vec::new();
         if !variables.write_text(slot, &mut text) {
             return Err(EvaluationError::SleepUndefined { name: name() });
@@ -81,9 +81,7 @@ impl Sleep {
 
 /// Blanks, a sign and digits at the start of the text, cut off at 64 bits; 0 if there are none.
 fn leading_integer(text: &[u8]) -> i64 {
-    let blanks = text.iter().take_while(|&&byte| is_c_space(char::from(byte))).count();
-    let unblanked = &text[blanks..];
-    let (negative, digits) = match unblanked {
+    let (negative, digits) = match trim_start(text) {
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] => (false, digits),
         digits => (false, digits),
@@ -138,7 +136,9 @@ mod tests {
     fn units_scale() {
         let fixed = |number, unit| {
             let symbols = Symbols::new();
-            Sleep::of_number(number, unit).duration(&Variables::new(&symbols), &symbols).unwrap()
+            Sleep::of_number(str::as_bytes(number), unit)
+                .duration(&Variables::new(&symbols), &symbols)
+                .unwrap()
         };
         assert_eq!(fixed("5", Unit::Microseconds), Duration::from_micros(5));
         assert_eq!(fixed("+5", Unit::Milliseconds), Duration::from_millis(5));

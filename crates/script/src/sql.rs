@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use crate::number::write_integer;
 use crate::symbols::{Slot, Symbols, is_name_byte, is_name_start};
 use crate::variables::Variables;
 
@@ -13,37 +14,61 @@ pub const PARAMETERS_MAX: usize = 255;
 /// An SQL command.
 #[derive(Debug)]
 pub struct Sql {
-    text: Box<str>,
+    text: Box<[u8]>,
     /// Only if it differs from `text`.
-    numbered: Option<Box<str>>,
+    numbered: Option<Box<[u8]>>,
     /// Where each `:name` stands in `text`, colon included; in order.
     places: Box<[Range<usize>]>,
     /// The variable of each place.
     parameters: Box<[Slot]>,
+    capture: Option<Capture>,
+}
+
+/// `\gset [prefix]` or `\aset [prefix]`: variables get what the command returns. Column `c` goes to the variable
+/// whose name is the prefix and `c`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Which of the two.
+    pub kind: CaptureKind,
+    /// What stands before each column's name; may be empty, need not be UTF-8.
+    pub prefix: Box<[u8]>,
+}
+
+/// Which results [`Capture`] takes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum CaptureKind {
+    /// The last result of the command, which must have exactly one row.
+    Gset,
+    /// Every result of the command; of several rows the last one.
+    Aset,
 }
 
 impl Sql {
     /// Finds the variables of `text`: `:name` wherever it stands, in strings and comments as well. A run of colons
     /// and a colon in front of a digit are plain text.
-    pub(crate) fn new(text: String, symbols: &mut Symbols) -> Self {
+    pub(crate) fn new(text: Vec<u8>, symbols: &mut Symbols) -> Self {
         let mut places = Vec::new();
         let mut parameters = Vec::new();
-        let mut numbered = String::new();
+        let mut numbered: Vec<u8> = Vec::new();
         let mut copied = 0;
         for place in Places::of(&text) {
             parameters.push(symbols.intern(&text[place.start + 1..place.end]));
-            numbered.push_str(&text[copied..place.start]);
-            numbered.push('$');
-            numbered.push_str(&parameters.len().to_string());
+            numbered.extend_from_slice(&text[copied..place.start]);
+            numbered.push(b'$');
+            write_integer(i64::try_from(parameters.len()).expect("a count"), &mut numbered);
             copied = place.end;
             places.push(place);
         }
-        let numbered = (!places.is_empty()).then(|| (numbered + &text[copied..]).into());
-        Self { text: text.into(), numbered, places: places.into(), parameters: parameters.into() }
+        let numbered = (!places.is_empty()).then(|| {
+            numbered.extend_from_slice(&text[copied..]);
+            numbered.into()
+        });
+        let (text, places, parameters) = (text.into(), places.into(), parameters.into());
+        Self { text, numbered, places, parameters, capture: None }
     }
 
     /// The text as written in the script, `:name`s included.
-    pub fn text_as_written(&self) -> &str {
+    pub fn text_as_written(&self) -> &[u8] {
         &self.text
     }
 
@@ -53,17 +78,27 @@ impl Sql {
     }
 
     /// The text with `$1`, `$2`, … for its variables.
-    pub fn numbered_text(&self) -> &str {
+    pub fn numbered_text(&self) -> &[u8] {
         self.numbered.as_deref().unwrap_or(&self.text)
     }
 
-    /// Appends the text with the variables' values; undefined ones stay as written.
+    /// Where its results go, if `\gset` or `\aset` stands behind it.
+    pub fn capture(&self) -> Option<&Capture> {
+        self.capture.as_ref()
+    }
+
+    /// Puts `\gset` or `\aset` behind it.
+    pub(crate) fn capture_into(&mut self, capture: Capture) {
+        self.capture = Some(capture);
+    }
+
+    /// Appends the text with the variables' values; undefined ones stay as written, an array is quoted.
     pub fn write_simple(&self, variables: &Variables, out: &mut Vec<u8>) {
-        let text = self.text.as_bytes();
+        let text = &*self.text;
         let mut copied = 0;
         for (place, &slot) in self.places.iter().zip(&self.parameters) {
             out.extend_from_slice(&text[copied..place.start]);
-            if !variables.write_text(slot, out) {
+            if !variables.write_sql(slot, out) {
                 out.extend_from_slice(&text[place.clone()]);
             }
             copied = place.end;
@@ -79,8 +114,8 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn of(text: &'a str) -> Self {
-        Self { bytes: text.as_bytes(), position: 0 }
+    fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, position: 0 }
     }
 }
 
@@ -111,9 +146,9 @@ mod tests {
     fn numbered(text: &str) -> (String, Vec<String>) {
         let mut symbols = Symbols::new();
         let sql = Sql::new(text.into(), &mut symbols);
-        assert_eq!(sql.text_as_written(), text);
-        let names = sql.parameters().iter().map(|&slot| symbols.name(slot).to_owned()).collect();
-        (sql.numbered_text().to_owned(), names)
+        assert_eq!(sql.text_as_written(), text.as_bytes());
+        let names = sql.parameters().iter().map(|&slot| symbols.name(slot).into_owned()).collect();
+        (String::from_utf8(sql.numbered_text().to_owned()).unwrap(), names)
     }
 
     fn check(text: &str, expected: &str, names: &[&str]) {
@@ -158,7 +193,7 @@ mod tests {
         #[test]
         fn without_values_the_text_stays_as_written(text in "[:a1é ]{0,30}|\\PC*") {
             let mut symbols = Symbols::new();
-            let sql = Sql::new(text.clone(), &mut symbols);
+            let sql = Sql::new(text.clone().into(), &mut symbols);
             let mut out = Vec::new();
             sql.write_simple(&Variables::new(&symbols), &mut out);
             prop_assert_eq!(out, text.as_bytes());
@@ -169,9 +204,9 @@ mod tests {
             let named = |(index, part): (usize, &String)| format!("{part} :v{index}_");
             let text = parts.iter().enumerate().map(named).collect::<String>();
             let mut symbols = Symbols::new();
-            let sql = Sql::new(text, &mut symbols);
+            let sql = Sql::new(text.into(), &mut symbols);
             let mut variables = Variables::new(&symbols);
-            let mut wanted = sql.numbered_text().to_owned();
+            let mut wanted = String::from_utf8(sql.numbered_text().to_owned()).unwrap();
             for (index, &slot) in sql.parameters().iter().enumerate().rev() {
                 let value = format!("<{}>", symbols.name(slot));
                 wanted = wanted.replace(&format!("${}", index + 1), &value);

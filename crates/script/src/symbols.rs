@@ -2,6 +2,7 @@
 //! variables are an array and no name is looked up while the load runs. Filled by the parser and by whoever sets
 //! variables from outside (`-D`, `scale`, …); it holds no values.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The place of one variable in every client's [`Variables`](crate::Variables).
@@ -18,8 +19,8 @@ impl Slot {
 /// Interner of variable names.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    names: Vec<Box<str>>,
-    slots: HashMap<Box<str>, Slot>,
+    names: Vec<Box<[u8]>>,
+    slots: HashMap<Box<[u8]>, Slot>,
 }
 
 impl Symbols {
@@ -29,7 +30,8 @@ impl Symbols {
     }
 
     /// The slot of `name`, made if it is new. The name is taken as it is; see [`Symbols::is_valid_name`].
-    pub fn intern(&mut self, name: &str) -> Slot {
+    pub fn intern(&mut self, name: impl AsRef<[u8]>) -> Slot {
+        let name = name.as_ref();
         if let Some(&slot) = self.slots.get(name) {
             return slot;
         }
@@ -41,13 +43,13 @@ impl Symbols {
     }
 
     /// The slot of `name`, if any script or definition has mentioned it.
-    pub fn lookup(&self, name: &str) -> Option<Slot> {
-        self.slots.get(name).copied()
+    pub fn lookup(&self, name: impl AsRef<[u8]>) -> Option<Slot> {
+        self.slots.get(name.as_ref()).copied()
     }
 
-    /// The name behind a slot of this table.
-    pub fn name(&self, slot: Slot) -> &str {
-        &self.names[slot.index()]
+    /// The name behind a slot of this table, as messages show it: what is not UTF-8 is replaced.
+    pub fn name(&self, slot: Slot) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.names[slot.index()])
     }
 
     /// Number of names.
@@ -61,8 +63,9 @@ impl Symbols {
     }
 
     /// Whether a variable may be called so: a letter, an underscore or any byte from 0x80 first, then also digits.
-    pub fn is_valid_name(name: &str) -> bool {
-        name.as_bytes().first().is_some_and(|&byte| is_name_start(byte)) && name.bytes().all(is_name_byte)
+    pub fn is_valid_name(name: impl AsRef<[u8]>) -> bool {
+        let name = name.as_ref();
+        name.first().is_some_and(|&byte| is_name_start(byte)) && name.iter().all(|&byte| is_name_byte(byte))
     }
 }
 
@@ -98,6 +101,7 @@ mod tests {
         for name in ["a", "_", "é", "a1", "été_2"] {
             assert!(Symbols::is_valid_name(name), "{name}");
         }
+        assert!(Symbols::is_valid_name(b"\xff\x80"));
         for name in ["", "1a", "a-b", "a b", "$1"] {
             assert!(!Symbols::is_valid_name(name), "{name}");
         }

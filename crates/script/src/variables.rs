@@ -1,9 +1,11 @@
 //! The values of one client's variables, an array by slot. A variable set from text (`-D`, `\gset`) keeps the text
 //! for SQL and is typed when an expression first needs it. Owned by the engine's clients; no names are kept here.
 
+use std::mem;
+
 use crate::datum::{Datum, Failure, Kind};
-use crate::error::EvaluationError;
-use crate::number::{is_c_space, parse_double};
+use crate::error::{EvaluationError, shown};
+use crate::number::{parse_double, trim_start};
 use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 
@@ -14,12 +16,17 @@ pub struct Variables {
     /// What the variables of kind `Text` hold, at the place that their bits say. A text whose variable has got a
     /// typed value since waits for its next text.
     texts: Vec<Text>,
+    /// By slot, the place of its text plus one; 0 if it never had a text. As long as the last slot that had.
+    places: Vec<u32>,
+    /// Room for an array in the making.
+    array: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
 struct Text {
-    slot: Slot,
-    text: String,
+    text: Vec<u8>,
+    /// Whether it is an array literal, which SQL needs in quotes.
+    array: bool,
     typed: Option<Datum>,
 }
 
@@ -28,7 +35,7 @@ const UNDEFINED: Datum = Datum { kind: Kind::Undefined, bits: 0 };
 impl Variables {
     /// All symbols of the table, all undefined. Symbols that are interned later may be set as well.
     pub fn new(symbols: &Symbols) -> Self {
-        Self { by_slot: vec![UNDEFINED; symbols.len()], texts: Vec::new() }
+        Self { by_slot: vec![UNDEFINED; symbols.len()], ..Self::default() }
     }
 
     /// Gives a typed value.
@@ -52,18 +59,43 @@ impl Variables {
     }
 
     /// Gives a text, typed when an expression first needs it. The room of an earlier text is used again.
-    pub fn set_text(&mut self, slot: Slot, text: impl AsRef<str>) {
-        let text = text.as_ref();
-        let known = self.text_place(slot).or_else(|| self.texts.iter().position(|text| text.slot == slot));
-        let place = known.unwrap_or_else(|| {
-            self.texts.push(Text { slot, text: String::new(), typed: None });
-            self.texts.len() - 1
-        });
-        let entry = &mut self.texts[place];
+    /// It need not be UTF-8.
+    pub fn set_text(&mut self, slot: Slot, text: impl AsRef<[u8]>) {
+        let entry = self.text_of(slot);
         entry.text.clear();
-        entry.text.push_str(text);
+        entry.text.extend_from_slice(text.as_ref());
+        entry.array = false;
+    }
+
+    /// The buffer of an array in the making, for [`Variables::set_array`].
+    pub(crate) fn take_array_buffer(&mut self) -> Vec<u8> {
+        let mut buffer = mem::take(&mut self.array);
+        buffer.clear();
+        buffer
+    }
+
+    /// Gives an array literal as the text.
+    pub(crate) fn set_array(&mut self, slot: Slot, literal: Vec<u8>) {
+        let entry = self.text_of(slot);
+        entry.array = true;
+        self.array = mem::replace(&mut entry.text, literal);
+    }
+
+    /// The room of a variable's text, not typed yet; from now on that is what the variable holds.
+    fn text_of(&mut self, slot: Slot) -> &mut Text {
+        if self.places.len() <= slot.index() {
+            self.places.resize(slot.index() + 1, 0);
+        }
+        let known = &mut self.places[slot.index()];
+        if *known == 0 {
+            self.texts.push(Text { text: Vec::new(), array: false, typed: None });
+            *known = u32::try_from(self.texts.len()).expect("no more texts than slots");
+        }
+        let place = *known - 1;
+        self.set_datum(slot, Datum { kind: Kind::Text, bits: u64::from(place) });
+        let entry = &mut self.texts[place as usize];
         entry.typed = None;
-        self.set_datum(slot, Datum { kind: Kind::Text, bits: place as u64 });
+        entry
     }
 
     /// Takes the value away.
@@ -84,11 +116,23 @@ impl Variables {
             Kind::Undefined => return false,
             Kind::Text => {
                 if let Some(place) = self.text_place(slot) {
-                    out.extend_from_slice(self.texts[place].text.as_bytes());
+                    out.extend_from_slice(&self.texts[place].text);
                 }
             }
             Kind::Null | Kind::Boolean | Kind::Int | Kind::Double => datum.value().write_text(out),
         }
+        true
+    }
+
+    /// The same as it stands in SQL, where an array needs quotes (there are none in it).
+    #[inline]
+    pub(crate) fn write_sql(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
+        let Some(place) = self.text_place(slot).filter(|&place| self.texts[place].array) else {
+            return self.write_text(slot, out);
+        };
+        out.push(b'\'');
+        out.extend_from_slice(&self.texts[place].text);
+        out.push(b'\'');
         true
     }
 
@@ -134,34 +178,34 @@ impl Variables {
 }
 
 /// The type of a text: NULL and booleans by their words, then what looks like an integer, then doubles.
-fn type_text(text: &str, slot: Slot, symbols: &Symbols) -> Result<Value, EvaluationError> {
-    let name = || Box::from(symbols.name(slot));
+fn type_text(text: &[u8], slot: Slot, symbols: &Symbols) -> Result<Value, EvaluationError> {
+    let name = || symbols.name(slot).into();
     if text.is_empty() {
         return Err(EvaluationError::EmptyVariable { name: name() });
     }
     if let Some(value) = word_value(text) {
         return Ok(value);
     }
-    let unblanked = text.trim_start_matches(is_c_space);
-    let digits = unblanked.strip_prefix(['+', '-']).unwrap_or(unblanked);
-    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    let unblanked = trim_start(text);
+    let digits = if let [b'+' | b'-', digits @ ..] = unblanked { digits } else { unblanked };
+    if digits.iter().all(u8::is_ascii_digit) {
         if digits.is_empty() {
-            return Err(EvaluationError::NotAnInteger { text: text.into() });
+            return Err(EvaluationError::NotAnInteger { text: shown(text) });
         }
-        let value =
-            unblanked.parse().map_err(|_| EvaluationError::IntegerOutOfRange { text: text.into() })?;
-        return Ok(Value::Int(value));
+        let value = str::from_utf8(unblanked).ok().and_then(|digits| digits.parse().ok());
+        return value.map(Value::Int).ok_or_else(|| EvaluationError::IntegerOutOfRange { text: shown(text) });
     }
     match parse_double(text) {
         Some(value) => Ok(Value::Double(value)),
-        None => Err(EvaluationError::MalformedVariable { name: name(), value: text.into() }),
+        None => Err(EvaluationError::MalformedVariable { name: name(), value: shown(text) }),
     }
 }
 
 /// `null`, and the words for booleans with their abbreviations, in any case.
-fn word_value(text: &str) -> Option<Value> {
-    let is = |word: &str| text.eq_ignore_ascii_case(word);
-    let begins = |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
+fn word_value(text: &[u8]) -> Option<Value> {
+    let is = |word: &str| text.eq_ignore_ascii_case(word.as_bytes());
+    let begins =
+        |word: &str| word.as_bytes().get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
     if is("null") {
         Some(Value::Null)
     } else if begins("true") || begins("yes") || is("on") {

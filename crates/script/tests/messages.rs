@@ -2,11 +2,11 @@
 //! noted.
 
 use insta::assert_snapshot;
-use pgmeter_script::{CommandKind, Random, Scope, Symbols, Value, Variables, parse};
+use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};
 
 /// The message for a script that cannot be read.
 fn refused(script: &str) -> String {
-    match parse("f.sql", script, &mut Symbols::new()) {
+    match parse("f.sql", script.as_bytes(), &mut Symbols::new(), Dialect::Pgbench) {
         Ok(_) => "accepted".to_owned(),
         Err(error) => error.to_string(),
     }
@@ -15,7 +15,7 @@ fn refused(script: &str) -> String {
 /// What the last `\set` assigns, or why it fails. `y` is an empty text, `seven` is 7.
 fn result(script: &str) -> String {
     let mut symbols = Symbols::new();
-    let program = parse("f.sql", script, &mut symbols).unwrap();
+    let program = parse("f.sql", script.as_bytes(), &mut symbols, Dialect::Pgbench).unwrap();
     let mut variables = Variables::new(&symbols);
     variables.set(symbols.intern("seven"), Value::Int(7));
     variables.set_text(symbols.intern("y"), "");
@@ -282,24 +282,6 @@ fn meta_commands_have_their_own_messages() {
 }
 
 #[test]
-fn what_cannot_run_yet_is_refused_by_name() {
-    assert_snapshot!(refused("select 1 as one \\gset p_\n"), @r"
-        f.sql:1: \gset is not supported yet (column 17); leave it out, or run this script with pgbench
-        select 1 as one \gset p_
-                        ^ error found here
-        ");
-    let later = "aset elif else endif endpipeline gset if setshell shell startpipeline syncpipeline";
-    for name in later.split(' ') {
-        let message = refused(&format!("select 1;\n\\{} 1\n", name.to_uppercase()));
-        assert!(
-            message.starts_with(&format!("f.sql:2: \\{name} is not supported yet (column 1)")),
-            "{message}"
-        );
-        assert!(message.ends_with("\n^ error found here"), "{message}");
-    }
-}
-
-#[test]
 fn scripts_as_a_whole_can_be_wrong() {
     assert_snapshot!(refused(""), @r#"empty command list for script "f.sql""#);
     assert_snapshot!(refused("-- only\n \\\n"), @r#"empty command list for script "f.sql""#);
@@ -308,17 +290,20 @@ fn scripts_as_a_whole_can_be_wrong() {
 
 #[test]
 fn the_fields_of_an_error_say_where() {
-    let error = parse("f.sql", "select 1;\n\n  \\set x 1 + $\n", &mut Symbols::new()).unwrap_err();
+    let wrong =
+        |script: &str| parse("f.sql", script.as_bytes(), &mut Symbols::new(), Dialect::Pgbench).unwrap_err();
+    let error = wrong("select 1;\n\n  \\set x 1 + $\n");
     assert_eq!((&*error.file, error.line, error.column), ("f.sql", 3, Some(12)));
     assert_eq!(&*error.source, "\\set x 1 + $");
-    let error = parse("f.sql", "\\set x 1 +\r\n", &mut Symbols::new()).unwrap_err();
+    let error = wrong("\\set x 1 +\r\n");
     assert_eq!((error.line, error.column, &*error.source), (1, Some(11), "\\set x 1 +"));
 }
 
 #[test]
 fn too_many_parameters_are_found_before_the_run() {
     let list = |count| format!("\n\nselect {};", vec![":a"; count].join(",\n"));
-    let program = |count| parse("f.sql", &list(count), &mut Symbols::new()).unwrap();
+    let program =
+        |count| parse("f.sql", list(count).as_bytes(), &mut Symbols::new(), Dialect::Pgbench).unwrap();
     assert!(program(255).check_parameter_counts().is_ok());
     assert_snapshot!(program(256).check_parameter_counts().unwrap_err(), @r"
         f.sql:3: statement has too many arguments (maximum is 255)

@@ -3,27 +3,25 @@
 
 use std::time::Duration;
 
-use pgmeter_script::{Command, CommandKind, Program, Random, Scope, Symbols, Value, Variables, parse};
+use pgmeter_script::{
+    Command, CommandKind, Dialect, Program, Random, Scope, Symbols, Value, Variables, parse,
+};
 use proptest::prelude::*;
 
 fn program(text: &str) -> (Program, Symbols) {
     let mut symbols = Symbols::new();
-    let program = parse("f.sql", text, &mut symbols).unwrap_or_else(|error| panic!("{error}"));
+    let program = parse("f.sql", text.as_bytes(), &mut symbols, Dialect::Pgbench)
+        .unwrap_or_else(|error| panic!("{error}"));
     (program, symbols)
 }
 
 /// Line, kind and display of each command.
 fn outline(text: &str) -> Vec<(u32, &'static str, String)> {
-    let kind = |command: &Command| match command.kind {
-        CommandKind::Sql(_) => "sql",
-        CommandKind::Set(_) => "set",
-        CommandKind::Sleep(_) => "sleep",
-    };
     let (program, _) = program(text);
     program
         .commands()
         .iter()
-        .map(|command| (command.line, kind(command), command.display.to_string()))
+        .map(|command| (command.line, command.kind.name(), command.display.to_string()))
         .collect()
 }
 
@@ -43,7 +41,7 @@ fn sent(text: &str) -> Vec<String> {
                 sql.write_simple(&variables, &mut out);
                 sent.push(String::from_utf8(out).unwrap());
             }
-            CommandKind::Sleep(_) => {}
+            _ => {}
         }
     }
     sent
@@ -55,10 +53,10 @@ fn commands_know_their_line_and_their_first_words() {
         "-- a comment\n\\set x 1 + \\\n  2\n\n  select :x,\n  2;\nselect 3; \\sleep 10 ms\n/* c */\nselect 4";
     let expected = [
         (2, "set", "\\set x 1 + \\\n  2"),
-        (5, "sql", "select :x,"),
-        (7, "sql", "select 3;"),
+        (5, "SQL", "select :x,"),
+        (7, "SQL", "select 3;"),
         (7, "sleep", "\\sleep 10 ms"),
-        (8, "sql", "/* c */"),
+        (8, "SQL", "/* c */"),
     ];
     assert_eq!(outline(text), expected.map(|(line, kind, display)| (line, kind, display.to_owned())));
 }
@@ -126,12 +124,12 @@ fn sleeps_have_units() {
 #[test]
 fn scripts_share_their_symbols() {
     let mut symbols = Symbols::new();
-    parse("a.sql", "\\set x 1\nselect :y;", &mut symbols).unwrap();
+    parse("a.sql", b"\\set x 1\nselect :y;", &mut symbols, Dialect::Pgbench).unwrap();
     let known = symbols.len();
-    let program = parse("b.sql", "select :x, :y, :x;", &mut symbols).unwrap();
+    let program = parse("b.sql", b"select :x, :y, :x;", &mut symbols, Dialect::Pgbench).unwrap();
     assert_eq!(symbols.len(), known);
     let CommandKind::Sql(sql) = &program.commands()[0].kind else { panic!("SQL expected") };
-    assert_eq!(sql.numbered_text(), "select $1, $2, $3;");
+    assert_eq!(sql.numbered_text(), b"select $1, $2, $3;");
     let (x, y) = (symbols.lookup("x").unwrap(), symbols.lookup("y").unwrap());
     assert_eq!(sql.parameters(), [x, y, x]);
     assert_eq!(program.name(), "b.sql");
@@ -165,9 +163,11 @@ fn no_text_is_read_twice_over() {
     for piece in pieces {
         for other in ["", " ", "\n", ";", "x"] {
             let text = format!("{piece}{other}").repeat(20_000);
-            let _ = parse("f.sql", &text, &mut Symbols::new());
-            let _ = parse("f.sql", &format!("\\set x {text}"), &mut Symbols::new());
-            let _ = parse("f.sql", &format!("\\sleep {text}"), &mut Symbols::new());
+            let _ = parse("f.sql", text.as_bytes(), &mut Symbols::new(), Dialect::Extended);
+            let _ =
+                parse("f.sql", format!("\\set x {text}").as_bytes(), &mut Symbols::new(), Dialect::Extended);
+            let _ =
+                parse("f.sql", format!("\\sleep {text}").as_bytes(), &mut Symbols::new(), Dialect::Extended);
         }
     }
 }
@@ -227,7 +227,7 @@ proptest! {
     fn no_text_breaks_the_parser(fragments in prop::collection::vec(fragment(), 0..40)) {
         let text = fragments.concat();
         let mut symbols = Symbols::new();
-        match parse("f.sql", &text, &mut symbols) {
+        match parse("f.sql", text.as_bytes(), &mut symbols, Dialect::Extended) {
             Ok(program) => {
                 let mut variables = Variables::new(&symbols);
                 let mut random = Random::from_seed(1);
@@ -240,6 +240,7 @@ proptest! {
                             let _ = sleep.duration(&variables, &symbols);
                         }
                         CommandKind::Sql(sql) => sql.write_simple(&variables, &mut Vec::new()),
+                        _ => {}
                     }
                 }
             }
@@ -253,6 +254,6 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_program_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = parse("f.sql", &String::from_utf8_lossy(&bytes), &mut Symbols::new());
+        let _ = parse("f.sql", &bytes, &mut Symbols::new(), Dialect::Extended);
     }
 }

@@ -1,7 +1,7 @@
 //! pgbench's random numbers, bit for bit: the values that pgbench 15 and newer draw from known seeds, taken through
 //! the same doors as the engine takes them. Hashes and `permute` have theirs beside the code.
 
-use pgmeter_script::{CommandKind, Random, Scope, Symbols, Value, Variables, parse};
+use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};
 
 /// The streams of a run, seeded in pgbench's order.
 struct Streams {
@@ -22,7 +22,7 @@ fn streams(seed: u64, clients: usize, threads: usize) -> Streams {
 /// Runs the `\set`s of `script` `times` times on one stream and gives the values of `names` after each.
 fn run(script: &str, names: &[&str], random: &mut Random, scale: i64, times: usize) -> Vec<Vec<i64>> {
     let mut symbols = Symbols::new();
-    let program = parse("vectors.sql", script, &mut symbols).unwrap();
+    let program = parse("vectors.sql", script.as_bytes(), &mut symbols, Dialect::Pgbench).unwrap();
     let mut variables = Variables::new(&symbols);
     variables.set(symbols.intern("scale"), Value::Int(scale));
     let slots: Vec<_> = names.iter().map(|name| symbols.intern(name)).collect();

@@ -1,7 +1,7 @@
 //! The three built-in scripts, word for word those of `pgbench`, and their look-up by prefix.
 //! The text is not run here: `script` compiles it, the engine runs it.
 
-use script::{ParseError, Program, Symbols};
+use script::{Dialect, ParseError, Program, Symbols};
 
 use crate::WorkloadError;
 
@@ -63,7 +63,7 @@ SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 impl Builtin {
     /// The script as a program; `symbols` is the run's, shared by all its scripts.
     pub fn program(&self, symbols: &mut Symbols) -> Result<Program, ParseError> {
-        script::parse(self.description, self.text, symbols)
+        script::parse(self.description, self.text.as_bytes(), symbols, Dialect::Pgbench)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use connect::Address;
 use pgmeter_engine::{EngineError, Limit, Outcome, Plan, Progress, Protocol, ScriptPlan, run_on};
-use script::Symbols;
+use script::{Dialect, Symbols};
 use stats::{Counts, Interval, Summary, Timestamp};
 use testkit::fake::{FakeServer, Fault, Log, Moment, Trouble};
 use wire::StartupParameters;
@@ -22,7 +22,8 @@ pub fn mix(scripts: &[(&str, u32)]) -> Plan {
     let mut symbols = Symbols::new();
     let mut parsed = Vec::new();
     for (number, (text, weight)) in scripts.iter().enumerate() {
-        let program = script::parse(&format!("script-{number}.sql"), text, &mut symbols);
+        let program =
+            script::parse(&format!("script-{number}.sql"), text.as_bytes(), &mut symbols, Dialect::Extended);
         let program = program.unwrap_or_else(|error| panic!("{error}"));
         parsed.push(ScriptPlan { program, weight: *weight });
     }

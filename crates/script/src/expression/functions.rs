@@ -84,8 +84,9 @@ pub(super) struct FunctionId(u8);
 
 impl FunctionId {
     /// The function of this name, in any case.
-    pub(super) fn find(name: &str) -> Option<Self> {
-        let row = FUNCTIONS.iter().position(|function| name.eq_ignore_ascii_case(function.name))?;
+    pub(super) fn find(name: &[u8]) -> Option<Self> {
+        let row =
+            FUNCTIONS.iter().position(|function| name.eq_ignore_ascii_case(function.name.as_bytes()))?;
         Some(Self(u8::try_from(row).expect("the table has fewer than 256 rows")))
     }
 

@@ -1,7 +1,7 @@
 //! Cuts an expression into tokens. It reads one token at a time and only when asked, because the place of an error
 //! is the last token read. Called by the expression parser alone.
 
-use crate::error::ParseErrorKind;
+use crate::error::{ParseErrorKind, shown};
 use crate::number::{is_c_space, parse_double};
 use crate::symbols::{is_name_byte, is_name_start};
 
@@ -14,9 +14,9 @@ pub(super) enum Token<'a> {
     LowestMagnitude,
     Double(f64),
     /// Without the colon.
-    Variable(&'a str),
+    Variable(&'a [u8]),
     /// A word that is no keyword.
-    Word(&'a str),
+    Word(&'a [u8]),
     Keyword(Keyword),
     /// An operator, a parenthesis or a comma.
     Symbol(&'static str),
@@ -71,7 +71,7 @@ const LOWEST_MAGNITUDE: &str = "9223372036854775808";
 /// A meta command's text and how far it was read.
 #[derive(Debug)]
 pub(super) struct Lexer<'a> {
-    text: &'a str,
+    text: &'a [u8],
     position: usize,
     /// Whether a newline follows the text.
     newline: bool,
@@ -80,7 +80,7 @@ pub(super) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     /// Reads `text` from byte `from`.
-    pub(super) fn new(text: &'a str, from: usize, newline: bool) -> Self {
+    pub(super) fn new(text: &'a [u8], from: usize, newline: bool) -> Self {
         Self { text, position: from, newline, ended: false }
     }
 
@@ -94,26 +94,26 @@ impl<'a> Lexer<'a> {
         self.skip_space();
         let text = self.text;
         let rest = &text[self.position..];
-        let bytes = rest.as_bytes();
-        match bytes {
+        match rest {
             [] => {
                 self.ended = true;
                 Ok(Token::End)
             }
             [b'0'..=b'9', ..] | [b'.', b'0'..=b'9', ..] => self.number(),
             [b':', byte, ..] if is_name_byte(*byte) => {
-                let length = 1 + name_length(&bytes[1..]);
+                let length = 1 + name_length(&rest[1..]);
                 self.position += length;
                 Ok(Token::Variable(&rest[1..length]))
             }
             [byte, ..] if is_name_start(*byte) => {
-                let word = &rest[..name_length(bytes)];
+                let word = &rest[..name_length(rest)];
                 self.position += word.len();
-                let keyword = KEYWORDS.iter().find(|(spelling, _)| word.eq_ignore_ascii_case(spelling));
+                let keyword =
+                    KEYWORDS.iter().find(|(spelling, _)| word.eq_ignore_ascii_case(spelling.as_bytes()));
                 Ok(keyword.map_or(Token::Word(word), |&(_, keyword)| Token::Keyword(keyword)))
             }
             [byte, ..] => {
-                if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+                if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(symbol.as_bytes())) {
                     self.position += symbol.len();
                     return Ok(Token::Symbol(symbol));
                 }
@@ -127,22 +127,17 @@ impl<'a> Lexer<'a> {
     fn skip_space(&mut self) {
         loop {
             let rest = &self.text[self.position..];
-            let continuation = if rest.starts_with("\\\n") {
-                2
-            } else if rest.starts_with("\\\r\n") {
-                3
-            } else if rest.starts_with(is_c_space) {
-                1
-            } else {
-                return;
+            self.position += match rest {
+                [b'\\', b'\n', ..] => 2,
+                [b'\\', b'\r', b'\n', ..] => 3,
+                [byte, ..] if is_c_space(*byte) => 1,
+                _ => return,
             };
-            self.position += continuation;
         }
     }
 
     fn number(&mut self) -> Result<Token<'a>, ParseErrorKind> {
-        let rest = &self.text[self.position..];
-        let bytes = rest.as_bytes();
+        let bytes = &self.text[self.position..];
         let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let whole = digits(0);
         let mut length = whole;
@@ -156,16 +151,17 @@ impl<'a> Lexer<'a> {
                 length += 1 + sign + exponent;
             }
         }
-        let number = &rest[..length];
+        let number = &bytes[..length];
         self.position += length;
         if length > whole {
-            let overflow = || ParseErrorKind::DoubleOverflow { text: number.into() };
+            let overflow = || ParseErrorKind::DoubleOverflow { text: shown(number) };
             return parse_double(number).map(Token::Double).ok_or_else(overflow);
         }
-        if number == LOWEST_MAGNITUDE {
+        if number == LOWEST_MAGNITUDE.as_bytes() {
             return Ok(Token::LowestMagnitude);
         }
-        number.parse().map(Token::Int).map_err(|_| ParseErrorKind::IntegerOverflow { text: number.into() })
+        let text = shown(number);
+        text.parse().map(Token::Int).map_err(|_| ParseErrorKind::IntegerOverflow { text })
     }
 }
 
@@ -179,7 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn tokens(text: &str) -> Vec<Token<'_>> {
-        let mut lexer = Lexer::new(text, 0, true);
+        let mut lexer = Lexer::new(text.as_bytes(), 0, true);
         let mut found = Vec::new();
         loop {
             match lexer.next() {
@@ -198,15 +194,15 @@ mod tests {
         assert_eq!(tokens("1. 1.5 .5 1e3 1.5E-2 1.e+1"), doubles);
         assert_eq!(
             tokens("1e 1.5.5"),
-            [Token::Int(1), Token::Word("e"), Token::Double(1.5), Token::Double(0.5)]
+            [Token::Int(1), Token::Word(b"e"), Token::Double(1.5), Token::Double(0.5)]
         );
     }
 
     #[test]
     fn words_are_keywords_in_any_case_or_names() {
         assert_eq!(tokens("Is ISNULL"), [Token::Keyword(Keyword::Is), Token::Keyword(Keyword::IsNull)]);
-        assert_eq!(tokens("abs é_1"), [Token::Word("abs"), Token::Word("é_1")]);
-        assert_eq!(tokens(":a :1a :é"), [Token::Variable("a"), Token::Variable("1a"), Token::Variable("é")]);
+        assert_eq!(tokens("abs é_1"), ["abs", "é_1"].map(|word| Token::Word(word.as_bytes())));
+        assert_eq!(tokens(":a :1a :é"), ["a", "1a", "é"].map(|name| Token::Variable(name.as_bytes())));
     }
 
     #[test]
@@ -223,7 +219,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_to_its_end(text in "\\PC*|[0-9a-eE.:<>!=+ \\\\-]*") {
-            let mut lexer = Lexer::new(&text, 0, false);
+            let mut lexer = Lexer::new(text.as_bytes(), 0, false);
             while !matches!(lexer.next(), Ok(Token::End)) {}
         }
     }

@@ -15,7 +15,7 @@ use crate::symbols::Symbols;
 use crate::value::Value;
 use crate::variables::Variables;
 
-pub(crate) use parser::parse;
+pub(crate) use parser::{ARRAY, parse, parse_array};
 
 /// Deepest nesting of parentheses, calls, CASEs and prefix operators. The parser calls itself once per level, which
 /// takes less than 1 MB of stack even in an unoptimised build; a thread has at least two.

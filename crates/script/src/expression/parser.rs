@@ -2,8 +2,10 @@
 //! in which they are evaluated, so `a > b`, which is `b < a`, changes places with what it has written. Constants are
 //! folded where nothing is drawn and nothing can fail. Called for `\set`; knows nothing of meta commands.
 
+use std::mem;
+
 use crate::datum::Datum;
-use crate::error::{Fault, ParseErrorKind};
+use crate::error::{Fault, ParseErrorKind, shown};
 use crate::symbols::Symbols;
 
 use super::arithmetic::Binary;
@@ -12,32 +14,36 @@ use super::functions::{ARGUMENTS_MAX, Arity, Function, FunctionId};
 use super::lexer::{Keyword, Lexer, Token};
 use super::{Expression, NESTING_MAX};
 
+/// What an array begins with.
+pub(crate) const ARRAY: &str = "array";
+
 /// The variable that seeds hashes and permutations when no seed is written.
 const DEFAULT_SEED: &str = "default_seed";
 
 /// Parses all of `text` behind byte `from`; `newline` says whether a newline follows the text.
 pub(crate) fn parse(
-    text: &str,
+    text: &[u8],
     from: usize,
     newline: bool,
     symbols: &mut Symbols,
 ) -> Result<Expression, Fault> {
-    let mut parser = Parser {
-        lexer: Lexer::new(text, from, newline),
-        peeked: None,
-        code: Vec::new(),
-        nesting: 0,
-        symbols,
-    };
-    parser
-        .expression(Level::Or)
-        .and_then(|()| parser.expect(Token::End))
-        .map_err(|kind| parser.fault(kind))?;
-    let depth = depth(&parser.code);
-    if depth > STACK_MAX {
-        return Err(parser.fault(ParseErrorKind::TooDeep));
+    let mut parser = Parser::new(text, from, newline, symbols);
+    parser.all().map_err(|kind| parser.fault(kind))
+}
+
+/// Parses `array(number, expression)`, which must be all of `text` behind byte `from`. `None` if it begins otherwise.
+pub(crate) fn parse_array(
+    text: &[u8],
+    from: usize,
+    newline: bool,
+    symbols: &mut Symbols,
+) -> Result<Option<(Expression, Expression)>, Fault> {
+    let mut parser = Parser::new(text, from, newline, symbols);
+    match parser.lexer.next() {
+        Ok(Token::Word(word)) if word.eq_ignore_ascii_case(ARRAY.as_bytes()) => {}
+        _ => return Ok(None),
     }
-    Ok(Expression { code: parser.code.into(), depth })
+    parser.array().map(Some).map_err(|kind| parser.fault(kind))
 }
 
 /// How tightly an operator binds, loosest first.
@@ -146,6 +152,41 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    fn new(text: &'a [u8], from: usize, newline: bool, symbols: &'a mut Symbols) -> Self {
+        let lexer = Lexer::new(text, from, newline);
+        Self { lexer, peeked: None, code: Vec::new(), nesting: 0, symbols }
+    }
+
+    /// An expression up to the end of the text.
+    fn all(&mut self) -> Result<Expression, ParseErrorKind> {
+        self.expression(Level::Or)?;
+        self.expect(Token::End)?;
+        self.compiled()
+    }
+
+    /// What follows `array`.
+    fn array(&mut self) -> Result<(Expression, Expression), ParseErrorKind> {
+        self.expect(Token::Symbol("("))?;
+        self.expression(Level::Or)?;
+        let length = self.compiled()?;
+        if !self.accept(Token::Symbol(","))? {
+            return Err(ParseErrorKind::ArgumentCount { name: ARRAY });
+        }
+        self.expression(Level::Or)?;
+        let element = self.compiled()?;
+        self.expect(Token::Symbol(")"))?;
+        if self.accept(Token::End)? { Ok((length, element)) } else { Err(ParseErrorKind::ArrayNotAlone) }
+    }
+
+    /// The code written since the last one.
+    fn compiled(&mut self) -> Result<Expression, ParseErrorKind> {
+        let depth = depth(&self.code);
+        if depth > STACK_MAX {
+            return Err(ParseErrorKind::TooDeep);
+        }
+        Ok(Expression { code: mem::take(&mut self.code).into(), depth })
+    }
+
     /// The fault to report for one found at the last token read. Like pgbench, which reads to the end of the line
     /// before it complains, it prefers the last token that cannot be read at all.
     fn fault(&mut self, kind: ParseErrorKind) -> Fault {
@@ -313,7 +354,7 @@ impl<'a> Parser<'a> {
             Token::Keyword(Keyword::Case) => self.case(),
             Token::Word(name) => match FunctionId::find(name) {
                 Some(function) => self.call(function),
-                None => Err(ParseErrorKind::UnknownFunction { name: name.into() }),
+                None => Err(ParseErrorKind::UnknownFunction { name: shown(name) }),
             },
             Token::LowestMagnitude | Token::Symbol(_) | Token::Keyword(_) | Token::End => {
                 Err(ParseErrorKind::Syntax)

@@ -8,7 +8,7 @@ use super::*;
 /// Evaluates with `a` = 7, `s` = the text "t", `default_seed` = 0; also gives what `debug()` showed.
 fn watch(text: &str) -> (Result<Value, String>, Vec<Value>) {
     let mut symbols = Symbols::new();
-    let expression = match parse(text, 0, true, &mut symbols) {
+    let expression = match parse(text.as_bytes(), 0, true, &mut symbols) {
         Ok(expression) => expression,
         Err(fault) => return (Err(fault.kind.to_string()), Vec::new()),
     };
@@ -197,7 +197,7 @@ fn sixteen_arguments_are_evaluated_before_a_seventeenth_is_refused() {
 /// Constants fold without changing what is drawn, and a division by zero waits until it is reached.
 #[test]
 fn folding_changes_nothing() {
-    assert_eq!(parse("1 + 2 * 3 - 4", 0, true, &mut Symbols::new()).unwrap().code.len(), 1);
+    assert_eq!(parse(b"1 + 2 * 3 - 4", 0, true, &mut Symbols::new()).unwrap().code.len(), 1);
     assert_eq!(int("case when false then 1 / 0 else 2 end"), 2);
     assert_eq!(value("random(-5000, 5000)"), value("random(0 - 5000, 2500 + 2500)"));
     let drawn = int("random(1, 1000)");

@@ -1,0 +1,78 @@
+//! `\set name array(number, expression)`: many values in one variable, as PostgreSQL writes an array. Made by `meta`
+//! in the extended dialect; pgbench has nothing like it.
+
+use std::fmt::{self, Write};
+
+use crate::datum::Datum;
+use crate::error::EvaluationError;
+use crate::expression::{Expression, Scope};
+use crate::number::write_integer;
+use crate::symbols::Slot;
+use crate::value::Value;
+
+/// Most elements. One client's array then takes some tens of megabytes, which one statement may carry.
+pub(crate) const LENGTH_MAX: i64 = 1_000_000;
+
+/// `\set name array(number, expression)`
+#[derive(Debug)]
+pub struct SetArray {
+    /// The variable that receives the array.
+    pub slot: Slot,
+    length: Expression,
+    element: Expression,
+}
+
+impl SetArray {
+    pub(crate) fn new(slot: Slot, length: Expression, element: Expression) -> Self {
+        Self { slot, length, element }
+    }
+
+    /// Evaluates the number once and the element that often, in order, and assigns. The variable's text is
+    /// PostgreSQL's array literal, such as `{1,2.5,t,NULL}`: a parameter as it is, in quotes where simple queries
+    /// have it in their text.
+    pub fn execute(&self, scope: &mut Scope<'_>) -> Result<(), EvaluationError> {
+        let length = self.length.datum(scope).and_then(Datum::to_int).map_err(|failure| *failure)?;
+        if !(0..=LENGTH_MAX).contains(&length) {
+            return Err(EvaluationError::ArrayLength { maximum: LENGTH_MAX, length });
+        }
+        let mut literal = scope.variables.take_array_buffer();
+        literal.push(b'{');
+        for index in 0..length {
+            if index > 0 {
+                literal.push(b',');
+            }
+            write_element(self.element.evaluate(scope)?, &mut literal);
+        }
+        literal.push(b'}');
+        scope.variables.set_array(self.slot, literal);
+        Ok(())
+    }
+}
+
+/// A value as it stands in an array literal; a double with as many digits as tell it from all others.
+fn write_element(value: Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"NULL"),
+        Value::Boolean(value) => out.push(if value { b't' } else { b'f' }),
+        Value::Int(value) => write_integer(value, out),
+        Value::Double(value) if value.is_finite() => write_shortest(value, out),
+        Value::Double(_) => value.write_text(out),
+    }
+}
+
+/// Plain between 1e-5 and 1e15, with an exponent beyond.
+fn write_shortest(value: f64, out: &mut Vec<u8>) {
+    let plain = value == 0.0 || (1e-5..1e15).contains(&value.abs());
+    let written = if plain { write!(Bytes(out), "{value}") } else { write!(Bytes(out), "{value:e}") };
+    written.expect("a vector takes all");
+}
+
+/// Text goes to the end of a vector.
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl Write for Bytes<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! `\batch number`: one run of a script stands for so many business transactions, which the engine counts. Made by
+//! `meta` in the extended dialect; pgbench has nothing like it.
+
+use crate::datum::Datum;
+use crate::error::EvaluationError;
+use crate::expression::{Expression, Scope};
+
+/// `\batch expression`
+#[derive(Debug)]
+pub struct Batch {
+    expression: Expression,
+}
+
+impl Batch {
+    pub(crate) fn new(expression: Expression) -> Self {
+        Self { expression }
+    }
+
+    /// How many transactions this run stands for, at least 1.
+    pub fn size(&self, scope: &mut Scope<'_>) -> Result<u64, EvaluationError> {
+        let size = self.expression.datum(scope).and_then(Datum::to_int).map_err(|failure| *failure)?;
+        match u64::try_from(size) {
+            Ok(size @ 1..) => Ok(size),
+            _ => Err(EvaluationError::BatchSize { size }),
+        }
+    }
+}

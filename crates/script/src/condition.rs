@@ -1,0 +1,107 @@
+//! `\if`, `\elif`, `\else`, `\endif`: that they belong together, and where each leads. Both are settled once, when
+//! all commands of a script are known, so that the engine only follows indices. Called by `program`; nothing is
+//! evaluated here but one condition at a time.
+
+use crate::error::{ConditionMistake, EvaluationError, ParseErrorKind};
+use crate::expression::{Expression, Scope};
+use crate::program::{Command, CommandKind};
+
+/// The condition of `\if` or `\elif`, and where to go on.
+#[derive(Debug)]
+pub struct Condition {
+    /// Index of the next `\elif`, `\else` or `\endif` of the same `\if`.
+    pub next: usize,
+    /// Index of its `\endif`.
+    pub end: usize,
+    expression: Expression,
+}
+
+impl Condition {
+    /// A condition that leads nowhere yet; see [`join`].
+    pub(crate) fn new(expression: Expression) -> Self {
+        Self { next: usize::MAX, end: usize::MAX, expression }
+    }
+
+    /// Whether the branch behind it is taken: a boolean as it is, a number unless zero, NULL not.
+    pub fn holds(&self, scope: &mut Scope<'_>) -> Result<bool, EvaluationError> {
+        self.expression.datum(scope).map(|datum| datum.is_true()).map_err(|failure| *failure)
+    }
+}
+
+/// `\else`, met at the end of a branch that was taken.
+#[derive(Debug)]
+pub struct Else {
+    /// Index of its `\endif`.
+    pub end: usize,
+}
+
+/// An `\if` without its `\endif` so far.
+struct Open {
+    first: usize,
+    /// The latest of its `\elif`s, or itself.
+    last: usize,
+    /// Index of its `\else`.
+    otherwise: Option<usize>,
+}
+
+/// Joins each condition with what follows it. The time is linear and the depth is not limited.
+pub(crate) fn join(commands: &mut [Command]) -> Result<(), ParseErrorKind> {
+    let mut open: Vec<Open> = Vec::new();
+    let error = |index: usize, mistake| {
+        let command = u32::try_from(index).map_or(u32::MAX, |index| index.saturating_add(1));
+        ParseErrorKind::Condition { command, mistake }
+    };
+    for index in 0..commands.len() {
+        match (&commands[index].kind, open.last_mut()) {
+            (CommandKind::If(_), _) => open.push(Open { first: index, last: index, otherwise: None }),
+            (CommandKind::Elif(_), Some(Open { otherwise: None, last, .. })) => {
+                lead(commands, *last, index);
+                *last = index;
+            }
+            (CommandKind::Elif(_), Some(_)) => return Err(error(index, ConditionMistake::ElifAfterElse)),
+            (CommandKind::Elif(_), None) => return Err(error(index, ConditionMistake::ElifWithoutIf)),
+            (CommandKind::Else(_), Some(Open { otherwise: otherwise @ None, last, .. })) => {
+                lead(commands, *last, index);
+                *otherwise = Some(index);
+            }
+            (CommandKind::Else(_), Some(_)) => return Err(error(index, ConditionMistake::ElseAfterElse)),
+            (CommandKind::Else(_), None) => return Err(error(index, ConditionMistake::ElseWithoutIf)),
+            (CommandKind::EndIf, None) => return Err(error(index, ConditionMistake::EndIfWithoutIf)),
+            (CommandKind::EndIf, Some(_)) => {
+                if let Some(closed) = open.pop() {
+                    close(commands, &closed, index);
+                }
+            }
+            _ => {}
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err(error(commands.len(), ConditionMistake::IfWithoutEndIf)) }
+}
+
+/// The condition at `from` leads to `next` if it does not hold.
+fn lead(commands: &mut [Command], from: usize, next: usize) {
+    if let CommandKind::If(condition) | CommandKind::Elif(condition) = &mut commands[from].kind {
+        condition.next = next;
+    }
+}
+
+/// All branches of an `\if` end at `end`.
+fn close(commands: &mut [Command], closed: &Open, end: usize) {
+    if closed.otherwise.is_none() {
+        lead(commands, closed.last, end);
+    }
+    let mut index = closed.first;
+    while index != end {
+        index = match &mut commands[index].kind {
+            CommandKind::If(condition) | CommandKind::Elif(condition) => {
+                condition.end = end;
+                condition.next
+            }
+            CommandKind::Else(otherwise) => {
+                otherwise.end = end;
+                end
+            }
+            _ => end,
+        };
+    }
+}

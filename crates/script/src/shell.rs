@@ -1,0 +1,136 @@
+//! `\shell` and `\setshell`: the command line, once the variables are known, and what its output means. No process is
+//! started here; the engine's rim does that. Made by `meta`, which splits the words.
+
+use crate::error::{EvaluationError, shown};
+use crate::number::{is_c_space, trim_start};
+use crate::program::Dialect;
+use crate::symbols::{Slot, Symbols};
+use crate::value::Value;
+use crate::variables::Variables;
+
+/// A command line must be shorter than this, in bytes (pgbench's limit).
+const COMMAND_LINE_LIMIT: usize = 255;
+/// Most bytes of output that are looked at (pgbench's limit).
+const OUTPUT_MAX: usize = 63;
+
+/// `\shell command argument …`
+#[derive(Debug)]
+pub struct Shell {
+    /// At least one.
+    words: Box<[Word]>,
+}
+
+#[derive(Debug)]
+enum Word {
+    Literal(Box<[u8]>),
+    Variable {
+        slot: Slot,
+        /// With the colon.
+        written: Box<[u8]>,
+    },
+}
+
+impl Shell {
+    /// A word as it is; `:name` for a variable, `::x` for the word `:x`.
+    pub(crate) fn new<'a>(words: impl Iterator<Item = &'a [u8]>, symbols: &mut Symbols) -> Self {
+        let word = |text: &'a [u8]| match text {
+            [b':', b':', ..] => Word::Literal(text[1..].into()),
+            [b':', name @ ..] => Word::Variable { slot: symbols.intern(name), written: text.into() },
+            _ => Word::Literal(text.into()),
+        };
+        Self { words: words.map(word).collect() }
+    }
+
+    /// What the shell is given, with this client's variables: the words, joined by single blanks.
+    pub fn command_line(&self, variables: &Variables, symbols: &Symbols) -> Result<Vec<u8>, EvaluationError> {
+        let mut line = Vec::new();
+        for (index, word) in self.words.iter().enumerate() {
+            if index > 0 {
+                line.push(b' ');
+            }
+            match word {
+                Word::Literal(text) => line.extend_from_slice(text),
+                Word::Variable { slot, .. } if variables.write_text(*slot, &mut line) => {}
+                Word::Variable { slot, .. } => {
+                    let name = format!(":{}", symbols.name(*slot)).into();
+                    return Err(EvaluationError::ShellUndefined { command: self.command(), name });
+                }
+            }
+            if line.len() >= COMMAND_LINE_LIMIT {
+                return Err(EvaluationError::ShellTooLong { command: self.command() });
+            }
+        }
+        Ok(line)
+    }
+
+    /// The first word as written, which messages begin with.
+    pub fn command(&self) -> Box<str> {
+        match self.words.first() {
+            Some(Word::Literal(text) | Word::Variable { written: text, .. }) => shown(text),
+            None => Box::default(),
+        }
+    }
+}
+
+/// `\setshell name command argument …`
+#[derive(Debug)]
+pub struct SetShell {
+    /// The variable that receives the value.
+    pub slot: Slot,
+    /// What is run.
+    pub shell: Shell,
+    /// The variable's name, if no variable may be called so.
+    invalid_name: Option<Box<str>>,
+    dialect: Dialect,
+}
+
+impl SetShell {
+    pub(crate) fn new(name: &[u8], shell: Shell, symbols: &mut Symbols, dialect: Dialect) -> Self {
+        let invalid_name = (!Symbols::is_valid_name(name)).then(|| shown(name));
+        Self { slot: symbols.intern(name), shell, invalid_name, dialect }
+    }
+
+    /// The value of what the command has written: the integer that is all of its first line. Like pgbench,
+    /// [`Dialect::Pgbench`] keeps 32 bits of it.
+    pub fn read_output(&self, output: &[u8]) -> Result<Value, EvaluationError> {
+        let command = || self.shell.command();
+        let line = output.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
+        let line = &line[..line.len().min(OUTPUT_MAX)];
+        if line.is_empty() {
+            return Err(EvaluationError::ShellSilent { command: command() });
+        }
+        let no_integer = || EvaluationError::ShellNoInteger { command: command(), output: shown(line) };
+        let value = integer(line).ok_or_else(no_integer)?;
+        if let Some(name) = &self.invalid_name {
+            return Err(EvaluationError::ShellVariableName { name: name.clone() });
+        }
+        Ok(Value::Int(match self.dialect {
+            Dialect::Pgbench => i64::from(low_32_bits(value)),
+            Dialect::Extended => value,
+        }))
+    }
+}
+
+/// What C's `strtol` makes of a text between white space; cut off at 64 bits.
+fn integer(line: &[u8]) -> Option<i64> {
+    let text = trim_start(line);
+    let end = text.iter().rposition(|&byte| !is_c_space(byte)).map_or(0, |last| last + 1);
+    let (negative, digits) = match &text[..end] {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let shift = |value: i64, digit: &u8| {
+        let digit = i64::from(digit - b'0');
+        value.saturating_mul(10).saturating_add(if negative { -digit } else { digit })
+    };
+    Some(digits.iter().fold(0, shift))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the point")]
+fn low_32_bits(value: i64) -> i32 {
+    value as i32
+}
