@@ -1,11 +1,15 @@
 //! A measured run from start to record: the one path of `bench` and `quickstart`.
 //! The measuring is done by `engine`; here the server is asked, the report printed and the record written.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use connect::{Address, Session, Target};
-use engine::{AbortedClient, End, EngineError, Limit, Outcome, Plan, Protocol, ScriptPlan};
+use engine::{
+    AbortedClient, End, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan,
+    no_witness,
+};
 use results::{Environment, Measured, Record, SafeText, Status, UtcTime};
 use script::{Dialect, Program, Symbols};
 
@@ -110,7 +114,7 @@ impl Job {
         plan_record.seed = plan.seed;
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
         let started_at = UtcTime::now();
-        let outcome = engine::run(&plan, signals.stop(), &mut |progress| live.show(progress))
+        let outcome = engine::run(&plan, signals.stop(), &mut |progress| live.show(progress), &no_witness)
             .map_err(|error| explain(error, plan.clients))?;
         let environment = Environment {
             host: results::Host::detect(),
@@ -150,15 +154,14 @@ impl Job {
         let startup = self.target.startup_parameters(self.target.host_of(&address));
         let weights = self.mix.texts.iter().map(|text| text.weight);
         Plan {
-            address,
-            startup,
+            targets: vec![TargetPlan { name: String::new(), address, startup }],
             connect_timeout: self.target.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
             scripts: self
                 .mix
                 .programs
                 .into_iter()
                 .zip(weights)
-                .map(|(program, weight)| ScriptPlan { program, weight })
+                .map(|(program, weight)| ScriptPlan { program, weight, target: 0 })
                 .collect(),
             symbols: self.mix.symbols,
             variables: self.variables,
@@ -171,6 +174,11 @@ impl Job {
             rate_per_s: self.rate_per_s,
             latency_limit: None,
             seed: self.seed.unwrap_or_else(describing::fresh_seed),
+            reconnect: false,
+            max_tries: Some(NonZeroU32::MIN),
+            continue_on_error: false,
+            exit_on_abort: false,
+            manner: Manner::Pgmeter,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect::CancelKey;
 use script::{CommandKind, EvaluationError, Random, Scope, Set, Sql, Variables};
-use stats::{Ending, Failure, Sample, Timestamp};
+use stats::{CommandTable, Ending, Failure, Sample, Timestamp};
 use wire::{
     Decoder, Message, Progress, ServerError, SessionFacts, SqlState, Startup, StartupError,
     TransactionStatus, frontend,
@@ -15,6 +15,7 @@ use wire::{
 
 use crate::load::Load;
 use crate::plan::{Plan, Protocol};
+use crate::witness::Witness;
 
 /// Why a client cannot go on when answers and commands no longer correspond.
 const UNASKED: &str = "the server answered a question that nobody asked";
@@ -25,6 +26,15 @@ pub(crate) struct Turn<'a> {
     /// What it wants to send; empty when it is handed over.
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) now: Timestamp,
+    #[allow(dead_code)]
+    /// Told at once of what is worth a message.
+    pub(crate) witness: &'a mut dyn Witness,
+    #[allow(dead_code)]
+    /// Where the statistics of single commands go.
+    pub(crate) commands: &'a mut CommandTable,
+    #[allow(dead_code)]
+    /// No transaction may be tried again later than this; `None`: the limit is a number of transactions.
+    pub(crate) end: Option<Timestamp>,
 }
 
 /// What a client waits for, or has come to.
@@ -34,6 +44,9 @@ pub(crate) enum Step {
     Reply,
     /// A moment, because of `\sleep`.
     Sleep(Timestamp),
+    #[allow(dead_code)]
+    /// The end of a command of the shell, which the worker runs; then comes [`Client::shell_done`].
+    Shell { command: Vec<u8>, capture: bool },
     /// The transaction is over; the client is free.
     Ended(Ending),
     /// The client cannot go on. The sentence says where and why.
@@ -128,7 +141,7 @@ impl Client {
     /// The sample of the transaction that ends now.
     pub(crate) fn sample(&self, ending: Ending, now: Timestamp) -> Sample {
         let Self { script, scheduled, started, .. } = *self;
-        Sample { script, scheduled, started, finished: now, tries: 1, ending }
+        Sample { script, scheduled, started, finished: now, tries: 1, business: 1, ending }
     }
 
     /// The transaction has been recorded.
@@ -146,13 +159,25 @@ impl Client {
         self.cancel_key.as_ref()
     }
 
-    /// The transport is connected: introduces the client to the server.
-    pub(crate) fn greet(&mut self, turn: &mut Turn<'_>) {
-        self.phase = Phase::StartingUp(Box::new(Startup::new(&turn.load.plan.startup, turn.out)));
+    /// The link of the transaction that is under way, or was the last.
+    pub(crate) fn link(&self) -> usize {
+        0
+    }
+
+    /// The transport of a link is connected: introduces the client to the server. What an earlier session on this
+    /// link has left is forgotten.
+    pub(crate) fn greet(&mut self, link: usize, turn: &mut Turn<'_>) {
+        let target = &turn.load.plan.targets[turn.load.links[link]];
+        self.phase = Phase::StartingUp(Box::new(Startup::new(&target.startup, turn.out)));
     }
 
     /// Bytes have arrived during start-up. True when the client is in and free.
-    pub(crate) fn start_up(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, StartupError> {
+    pub(crate) fn start_up(
+        &mut self,
+        _link: usize,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StartupError> {
         let Phase::StartingUp(startup) = &mut self.phase else {
             // It is in already, while others are still coming; what is said now may be half a message.
             let reply = &mut self.reply;
@@ -167,7 +192,7 @@ impl Client {
     }
 
     /// The server's last error, which says why it closed the connection.
-    pub(crate) fn take_error(&mut self) -> Option<Box<ServerError>> {
+    pub(crate) fn take_error(&mut self, _link: usize) -> Option<Box<ServerError>> {
         self.reply.error.take().or_else(|| self.reply.farewell.take())
     }
 
@@ -188,7 +213,7 @@ impl Client {
     }
 
     /// Bytes have arrived; `None`: more must come before anything can be done.
-    pub(crate) fn receive(&mut self, bytes: &[u8], turn: &mut Turn<'_>) -> Option<Step> {
+    pub(crate) fn receive(&mut self, _link: usize, bytes: &[u8], turn: &mut Turn<'_>) -> Option<Step> {
         let reply = &mut self.reply;
         if let Err(error) = self.decoder.decode(bytes, &mut |message| reply.take(&message)) {
             let reason = format!("the server sent something that is not PostgreSQL's protocol: {error}");
@@ -201,8 +226,13 @@ impl Client {
     }
 
     /// The connection is gone. `cause` is the transport's error, if it had one.
-    pub(crate) fn lose_connection(&mut self, cause: Option<&std::io::Error>, load: &Load<'_>) -> Step {
-        let reason = match (self.take_error(), cause) {
+    pub(crate) fn lose_connection(
+        &mut self,
+        link: usize,
+        cause: Option<&std::io::Error>,
+        load: &Load<'_>,
+    ) -> Step {
+        let reason = match (self.take_error(link), cause) {
             (Some(error), _) => format!("the server closed the connection: {error}"),
             (None, Some(cause)) => format!("the connection to the server was lost: {cause}"),
             (None, None) => "the server closed the connection unexpectedly; its log says why".to_owned(),
@@ -210,8 +240,8 @@ impl Client {
         self.abort(&reason, load)
     }
 
-    /// Says good-bye.
-    pub(crate) fn terminate(&mut self, out: &mut Vec<u8>) {
+    /// Says good-bye on a link.
+    pub(crate) fn terminate(&mut self, _link: usize, out: &mut Vec<u8>) {
         if !matches!(self.phase, Phase::Disconnected | Phase::StartingUp(_) | Phase::Aborted) {
             frontend::terminate(out);
         }

@@ -20,10 +20,12 @@ mod run;
 mod statements;
 mod timeline;
 mod timers;
+mod witness;
 mod worker;
 
 pub use driver::{Driver, Event, Receive};
 pub use error::{ConnectReason, EngineError};
-pub use outcome::{AbortedClient, End, Outcome, Progress};
-pub use plan::{Limit, Plan, Protocol, ScriptPlan};
+pub use outcome::{AbortedClient, End, Outcome, Progress, Reconnects};
+pub use plan::{Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};
 pub use run::{run, run_on};
+pub use witness::{Ended, Happening, Witness, WorkerIntro, no_witness};

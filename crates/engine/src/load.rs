@@ -3,11 +3,16 @@
 //! Every random stream of the run is seeded here, from the plan's seed, in pgbench's order (reference,
 //! section 20): the clients' streams, `:default_seed`, then three streams for each worker.
 
+use std::collections::BTreeSet;
+
 use script::{Random, Slot, Symbols, Value, Variables};
 
+use stats::{CommandTable, Timestamp};
+
 use crate::client::Client;
-use crate::plan::Plan;
+use crate::plan::{Plan, ScriptPlan};
 use crate::statements::Statements;
+use crate::witness::WorkerIntro;
 
 /// The load, ready to be put on the server.
 #[derive(Debug)]
@@ -18,6 +23,11 @@ pub(crate) struct Load<'p> {
     pub(crate) statements: Statements,
     pub(crate) default_seed: i64,
     pub(crate) workers: Vec<Share>,
+    /// The targets of each client's connections, one for each that a script uses.
+    pub(crate) links: Vec<usize>,
+    #[allow(dead_code)]
+    /// For each script, which of these connections it runs on.
+    pub(crate) script_links: Vec<usize>,
     client_seeds: Vec<u64>,
     automatic: Automatic,
 }
@@ -31,6 +41,8 @@ pub(crate) struct Share {
     pub(crate) chooser: Random,
     /// Draws the gaps between scheduled starts.
     pub(crate) throttle: Random,
+    /// For the witness: draws which transactions a log keeps.
+    pub(crate) sampler: Random,
 }
 
 #[derive(Debug)]
@@ -59,12 +71,37 @@ impl<'p> Load<'p> {
         let default_seed = if defined { 0 } else { base.next_u64().cast_signed() };
         let workers = deal(plan.clients, plan.workers)
             .map(|clients| {
-                let [chooser, throttle, _sample] = [(); 3].map(|()| Random::from_seed(base.next_u64()));
-                Share { clients, chooser, throttle }
+                let [chooser, throttle, sampler] = [(); 3].map(|()| Random::from_seed(base.next_u64()));
+                Share { clients, chooser, throttle, sampler }
             })
             .collect();
         let statements = Statements::of(&plan.scripts);
-        Self { plan, symbols, statements, default_seed, workers, client_seeds, automatic }
+        let links = links(&plan.scripts);
+        let link_of =
+            |script: &ScriptPlan| links.iter().position(|target| *target == script.target).unwrap_or(0);
+        let script_links = plan.scripts.iter().map(link_of).collect();
+        Self {
+            plan,
+            symbols,
+            statements,
+            default_seed,
+            workers,
+            links,
+            script_links,
+            client_seeds,
+            automatic,
+        }
+    }
+
+    /// What the witness of a worker is told.
+    pub(crate) fn introduce(&self, number: usize, start: Timestamp) -> WorkerIntro {
+        let Share { clients, sampler, .. } = &self.workers[number];
+        WorkerIntro { number, clients: clients.clone(), sampler: sampler.clone(), start }
+    }
+
+    /// An empty table for the statistics of each command.
+    pub(crate) fn command_table(&self) -> CommandTable {
+        CommandTable::new(self.plan.scripts.iter().map(|script| script.program.commands().len()))
     }
 
     /// A client as it is before its first transaction.
@@ -86,6 +123,13 @@ impl<'p> Load<'p> {
         }
         Client::new(number, variables, Random::from_seed(self.client_seeds[number]), self)
     }
+}
+
+/// The targets that scripts run on, in order. A script that is never chosen needs none.
+fn links(scripts: &[ScriptPlan]) -> Vec<usize> {
+    let chosen = scripts.iter().filter(|script| script.weight > 0);
+    let targets: BTreeSet<usize> = chosen.map(|script| script.target).collect();
+    targets.into_iter().collect()
 }
 
 /// Deals clients to workers: each gets the remaining clients divided by the remaining workers, rounded

@@ -99,7 +99,15 @@ mod tests {
         for _ in 0..transactions {
             let (scheduled, finished) = (at(begin_ms), at(begin_ms + 1));
             let ending = Ending::Succeeded;
-            recorder.record(&Sample { script: 0, scheduled, started: scheduled, finished, tries: 1, ending });
+            recorder.record(&Sample {
+                script: 0,
+                scheduled,
+                started: scheduled,
+                finished,
+                tries: 1,
+                business: 1,
+                ending,
+            });
         }
         recorder.hand_over(at(begin_ms), at(end_ms), Interval::new(1))
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use stats::{Interval, Summary};
+use stats::{CommandTable, Interval, Summary};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,11 @@ pub enum End {
     Interrupted,
     /// Because every client was aborted before the limit.
     AllClientsAborted,
+    /// Because a client was aborted, which the plan wants to end the run.
+    AbortedOnError {
+        /// The worker of that client, from 0.
+        worker: usize,
+    },
 }
 
 /// A client that could not go on.
@@ -25,6 +30,15 @@ pub struct AbortedClient {
     pub reason: String,
 }
 
+/// What connecting for each transaction took, over all clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reconnects {
+    /// How many connections were made.
+    pub count: u64,
+    /// The time it took to make and to close them, all together.
+    pub time: Duration,
+}
+
 /// What a run measured.
 #[derive(Debug)]
 pub struct Outcome {
@@ -34,6 +48,12 @@ pub struct Outcome {
     pub summary: Summary,
     /// From the first connect until all clients were connected.
     pub connect_time: Duration,
+    /// From the start of the first transaction to the end of the last, the warm-up included.
+    pub elapsed: Duration,
+    /// Connections made during the run, one for each transaction; none unless the plan wants that.
+    pub reconnects: Reconnects,
+    /// What the single commands took, in the measured window.
+    pub commands: CommandTable,
     /// Transactions run but not measured, because they were scheduled during the warm-up.
     pub warmup_transactions: u64,
     /// CPU time, user and system, of this whole process during the measured window.

@@ -2,6 +2,7 @@
 //!
 //! It is made by whoever reads the command line or an experiment file, and is never changed by a run.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::Address;
@@ -40,15 +41,40 @@ pub struct ScriptPlan {
     pub program: Program,
     /// Its share of the mix is `weight ÷ sum of weights`; 0 means never chosen.
     pub weight: u32,
+    /// The server it runs on, by its index in [`Plan::targets`].
+    pub target: usize,
+}
+
+/// One server, or one way to it.
+#[derive(Clone, Debug)]
+pub struct TargetPlan {
+    /// What scripts call it; empty for the default.
+    pub name: String,
+    /// The server's address.
+    pub address: Address,
+    /// How each client introduces itself.
+    pub startup: StartupParameters,
+}
+
+/// Whose habits a run follows where pgbench's are not what we would choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// Ours.
+    Pgmeter,
+    /// Those of pgbench (reference, sections 6 and 13):
+    ///
+    /// - [`Limit::Duration`] counts from before the clients connect, so that slow connects shorten the run;
+    /// - an error after that time ends its client without a transaction being counted as failed;
+    /// - under a rate, what was scheduled and found no free client is not counted at all.
+    Pgbench,
 }
 
 /// All that the engine needs.
 #[derive(Debug)]
 pub struct Plan {
-    /// The server's address.
-    pub address: Address,
-    /// How each client introduces itself.
-    pub startup: StartupParameters,
+    /// Where the scripts run, at least one; the first is the default. Each client has a connection to each of them
+    /// that a script uses.
+    pub targets: Vec<TargetPlan>,
     /// How long a client may take to connect and authenticate.
     pub connect_timeout: Duration,
     /// The mix, at least one script with a weight above 0.
@@ -75,6 +101,16 @@ pub struct Plan {
     pub latency_limit: Option<Duration>,
     /// Every random draw of the run comes from this number.
     pub seed: u64,
+    /// Each transaction has a connection of its own, made when it starts and closed when it ends.
+    pub reconnect: bool,
+    /// Tries of one transaction, the first included; `None`: as many as it takes.
+    pub max_tries: Option<NonZeroU32>,
+    /// An error of an SQL command fails the transaction and not the client.
+    pub continue_on_error: bool,
+    /// The first client that cannot go on ends the run.
+    pub exit_on_abort: bool,
+    /// Whose habits it follows.
+    pub manner: Manner,
 }
 
 impl Plan {
@@ -86,6 +122,12 @@ impl Plan {
         }
         if self.scripts.is_empty() || self.total_weight() == 0 {
             return refuse("total script weight must not be zero");
+        }
+        if self.targets.is_empty() || self.scripts.iter().any(|script| script.target >= self.targets.len()) {
+            return refuse("each script needs a target to run on");
+        }
+        if self.targets.len() > 1 {
+            return refuse("several targets in one run are not supported yet");
         }
         if let Some(rate) = self.rate_per_s
             && (!rate.is_finite() || rate <= 0.0)

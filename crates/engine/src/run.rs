@@ -15,9 +15,10 @@ use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
 use crate::merging::Merging;
 use crate::net::NetDriver;
-use crate::outcome::{End, Outcome, Progress};
+use crate::outcome::{End, Outcome, Progress, Reconnects};
 use crate::plan::Plan;
 use crate::timeline::Timeline;
+use crate::witness::{Witness, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};
 
 /// What a worker tells the coordinator.
@@ -28,20 +29,31 @@ enum Notice {
 }
 
 /// The coordinator's line to one worker.
-struct Line {
-    start: Sender<Timeline>,
+struct Line<'w> {
+    start: Sender<Start<'w>>,
     spares: Sender<Interval>,
 }
 
+/// What a worker is told when all are connected.
+struct Start<'w> {
+    timeline: Timeline,
+    witness: Box<dyn Witness + 'w>,
+}
+
+/// Makes the witness of each worker.
+type Witnesses<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>;
+
 /// Runs the plan over real sockets. `observer` is told about each second; setting `stop` ends the run
-/// soon, with what was measured so far.
+/// soon, with what was measured so far. `witnesses` is called once for each worker, in this thread, when all
+/// clients are connected; a run that nobody looks at closely takes [`crate::no_witness`].
 ///
 /// # Errors
 /// When the plan is unusable, a client cannot connect, or the system refuses a resource.
-pub fn run(
+pub fn run<'w>(
     plan: &Plan,
     stop: &AtomicBool,
     observer: &mut dyn FnMut(&Progress<'_>),
+    witnesses: &dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>,
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
     let load = Load::of(plan);
@@ -50,7 +62,7 @@ pub fn run(
     thread::scope(|scope| {
         let mut lines = Vec::new();
         for (number, share) in load.workers.iter().enumerate() {
-            let driver = NetDriver::new(clock, share.clients.len())
+            let driver = NetDriver::new(clock, share.clients.len() * load.links.len())
                 .map_err(|error| EngineError::System { what: "make a poll for its sockets", error })?;
             let (start, started) = channel();
             let (spares, returned) = channel();
@@ -66,7 +78,7 @@ pub fn run(
                 .map_err(|error| EngineError::System { what: "start a thread", error })?;
         }
         drop(notices);
-        coordinate(&load, clock, &inbox, lines, observer)
+        coordinate(&load, clock, &inbox, &lines, observer, witnesses)
     })
 }
 
@@ -74,11 +86,12 @@ pub fn run(
 ///
 /// # Errors
 /// As [`run`]; also when the plan asks for more than one worker.
-pub fn run_on<D: Driver>(
+pub fn run_on<'w, D: Driver>(
     plan: &Plan,
     driver: D,
     stop: &AtomicBool,
     observer: &mut dyn FnMut(&Progress<'_>),
+    witnesses: &dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>,
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
     if plan.workers != 1 {
@@ -90,7 +103,8 @@ pub fn run_on<D: Driver>(
     worker.connect(stop)?;
     let timeline = Timeline::new(plan, worker.now());
     let mut merging = Merging::new(1, plan.scripts.len(), timeline.start, observer);
-    let outcome = worker.run(timeline, stop, &mut merging)?;
+    let witness = witnesses(load.introduce(0, timeline.start));
+    let outcome = worker.run(timeline, witness, stop, &mut merging)?;
     merging.close(0);
     conclude(&load, timeline, timeline.start.since(begun), vec![outcome], merging)
 }
@@ -123,11 +137,11 @@ impl IntervalSink for Merging<'_> {
 }
 
 /// One worker's life.
-fn work(
+fn work<'w>(
     load: &Load<'_>,
     share: &Share,
     driver: NetDriver,
-    started: &Receiver<Timeline>,
+    started: &Receiver<Start<'w>>,
     desk: &mut Desk,
     stop: &AtomicBool,
 ) -> Result<WorkerOutcome, EngineError> {
@@ -135,19 +149,20 @@ fn work(
     worker.connect(stop)?;
     desk.tell(Notice::Connected);
     // The coordinator hangs up when another worker could not connect.
-    let timeline = started.recv().map_err(|_| EngineError::InterruptedBeforeStart)?;
-    worker.run(timeline, stop, desk)
+    let Start { timeline, witness } = started.recv().map_err(|_| EngineError::InterruptedBeforeStart)?;
+    worker.run(timeline, witness, stop, desk)
 }
 
 /// Waits until all are connected, starts them, and merges what they send.
-fn coordinate(
+fn coordinate<'w>(
     load: &Load<'_>,
     clock: Clock,
     inbox: &Receiver<(usize, Notice)>,
-    lines: Vec<Line>,
+    lines: &[Line<'w>],
     observer: &mut dyn FnMut(&Progress<'_>),
+    witnesses: Witnesses<'_, 'w>,
 ) -> Result<Outcome, EngineError> {
-    for _ in &lines {
+    for _ in lines {
         match inbox.recv() {
             Ok((_, Notice::Connected)) => {}
             Ok((_, Notice::Done(Err(error)))) => return Err(error),
@@ -155,9 +170,10 @@ fn coordinate(
         }
     }
     let timeline = Timeline::new(load.plan, clock.now());
-    for line in &lines {
+    for (number, line) in lines.iter().enumerate() {
+        let witness = witnesses(load.introduce(number, timeline.start));
         // A worker that is gone has said why, and is heard below.
-        let _ = line.start.send(timeline);
+        let _ = line.start.send(Start { timeline, witness });
     }
     let mut merging = Merging::new(lines.len(), load.plan.scripts.len(), timeline.start, observer);
     let mut outcomes = Vec::new();
@@ -192,10 +208,12 @@ fn conclude(
     let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
     let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
     let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
-    for key in outcomes.iter().flat_map(|outcome| &outcome.to_cancel) {
+    for (target, key) in outcomes.iter().flat_map(|outcome| &outcome.to_cancel) {
         // A server that is gone has nothing left to cancel.
-        let _ = connect::cancel(&plan.address, key);
+        let _ = connect::cancel(&plan.targets[*target].address, key);
     }
+    let mut commands = load.command_table();
+    outcomes.iter().for_each(|outcome| commands.merge(&outcome.commands));
     let mut aborted: Vec<_> = outcomes.into_iter().flat_map(|outcome| outcome.aborted).collect();
     aborted.sort_by_key(|aborted| aborted.client);
     let end = if interrupted {
@@ -214,6 +232,9 @@ fn conclude(
         end,
         summary: merging.summary(measured_until.since(timeline.measure)),
         connect_time,
+        elapsed: finished.since(timeline.start),
+        reconnects: Reconnects::default(),
+        commands,
         warmup_transactions,
         client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
         aborted,

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use connect::CancelKey;
 use script::Random;
-use stats::{Ending, Sample, Timestamp};
+use stats::{CommandTable, Ending, Sample, Timestamp};
 
 use crate::arrivals::Arrivals;
-use crate::client::{Client, Step, Turn};
+use crate::client::{Client, Step};
 use crate::driver::{Driver, Event, Receive};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
@@ -20,8 +20,12 @@ use crate::outcome::AbortedClient;
 use crate::plan::Limit;
 use crate::timeline::Timeline;
 use crate::timers::Timers;
+use crate::witness::{Happening, Witness};
+
+use workbench::Workbench;
 
 mod connecting;
+mod workbench;
 
 /// The longest time between two looks at the stop flag.
 pub(crate) const STOP_CHECK: Duration = Duration::from_millis(100);
@@ -42,19 +46,20 @@ pub(crate) struct WorkerOutcome {
     pub(crate) warmup_transactions: u64,
     pub(crate) aborted: Vec<AbortedClient>,
     pub(crate) interrupted: bool,
-    /// Sessions whose command was running when the user asked to stop.
-    pub(crate) to_cancel: Vec<CancelKey>,
+    pub(crate) commands: CommandTable,
+    /// Sessions whose command was running when the user asked to stop, each with its target.
+    pub(crate) to_cancel: Vec<(usize, CancelKey)>,
 }
 
 /// See the module. `D` owns sockets and clock.
 pub(crate) struct Worker<'p, D> {
     load: &'p Load<'p>,
     driver: D,
+    workbench: Workbench<'p>,
     seats: Vec<Seat>,
     timers: Timers,
     /// Free clients whose last transaction never had to wait.
     eager: VecDeque<usize>,
-    out: Vec<u8>,
     chooser: Random,
     throttle: Random,
     total_weight: u64,
@@ -68,6 +73,10 @@ struct Seat {
     booked: Option<Timestamp>,
     /// Counted towards a limit per client.
     transactions: u64,
+    /// Shown to the witness.
+    shown: u64,
+    /// Its transaction was scheduled in the warm-up.
+    warmup: bool,
     active: bool,
 }
 
@@ -84,15 +93,21 @@ struct Shift<'a> {
 
 impl<'p, D: Driver> Worker<'p, D> {
     pub(crate) fn new(load: &'p Load<'p>, share: &Share, driver: D) -> Self {
-        let seat =
-            |number| Seat { client: load.client(number), booked: None, transactions: 0, active: false };
+        let seat = |number| Seat {
+            client: load.client(number),
+            booked: None,
+            transactions: 0,
+            shown: 0,
+            warmup: false,
+            active: false,
+        };
         Self {
             load,
             driver,
+            workbench: Workbench::new(load),
             seats: share.clients.clone().map(seat).collect(),
             timers: Timers::default(),
             eager: VecDeque::new(),
-            out: Vec::new(),
             chooser: share.chooser.clone(),
             throttle: share.throttle.clone(),
             total_weight: load.plan.total_weight(),
@@ -109,10 +124,12 @@ impl<'p, D: Driver> Worker<'p, D> {
     pub(crate) fn run(
         &mut self,
         timeline: Timeline,
+        witness: Box<dyn Witness + 'p>,
         stop: &AtomicBool,
         sink: &mut dyn IntervalSink,
     ) -> Result<WorkerOutcome, EngineError> {
         let plan = self.load.plan;
+        self.workbench.begin(timeline, witness);
         let throttle = self.throttle.clone();
         let mut shift = Shift {
             timeline,
@@ -145,6 +162,7 @@ impl<'p, D: Driver> Worker<'p, D> {
             warmup_transactions: shift.measurement.warmup_transactions(),
             aborted: std::mem::take(&mut self.aborted),
             interrupted,
+            commands: self.workbench.end(finished),
             to_cancel: self.hang_up(interrupted),
         })
     }
@@ -173,7 +191,10 @@ impl<'p, D: Driver> Worker<'p, D> {
     fn handle_events(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
         while let Some(event) = self.driver.next_event() {
             match event {
-                Event::Readable(seat) => self.receive(seat, now, shift),
+                Event::Readable(connection) => {
+                    let (seat, link) = self.seat_of(connection);
+                    self.receive(seat, link, now, shift);
+                }
                 // Only clients that are connecting have this event, and none is during a run.
                 Event::Connected(_) => {}
             }
@@ -181,14 +202,15 @@ impl<'p, D: Driver> Worker<'p, D> {
     }
 
     /// Takes in all that has arrived for a client.
-    fn receive(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
+    fn receive(&mut self, seat: usize, link: usize, now: Timestamp, shift: &mut Shift<'_>) {
+        let connection = self.connection(seat, link);
         while self.seats[seat].active {
-            let Self { load, driver, seats, out, .. } = self;
-            let client = &mut seats[seat].client;
-            let step = match driver.receive(seat) {
+            let Self { load, driver, seats, workbench, .. } = self;
+            let Seat { client, warmup, .. } = &mut seats[seat];
+            let step = match driver.receive(connection) {
                 Receive::Empty => return,
-                Receive::Bytes(bytes) => client.receive(bytes, &mut Turn { load, out, now }),
-                Receive::Closed(cause) => Some(client.lose_connection(cause.as_ref(), load)),
+                Receive::Bytes(bytes) => client.receive(link, bytes, &mut workbench.turn(now, *warmup)),
+                Receive::Closed(cause) => Some(client.lose_connection(link, cause.as_ref(), load)),
             };
             if let Some(step) = step {
                 let ended = self.act(seat, step, now, shift);
@@ -208,8 +230,8 @@ impl<'p, D: Driver> Worker<'p, D> {
                 self.start(seat, scheduled, now, shift);
                 continue;
             }
-            let Self { load, seats, out, .. } = self;
-            let step = seats[seat].client.wake(&mut Turn { load, out, now });
+            let Seat { client, warmup, .. } = &mut self.seats[seat];
+            let step = client.wake(&mut self.workbench.turn(now, *warmup));
             if self.act(seat, step, now, shift) {
                 self.release(seat, now, shift);
             }
@@ -252,8 +274,9 @@ impl<'p, D: Driver> Worker<'p, D> {
     /// Starts a transaction.
     fn start(&mut self, seat: usize, scheduled: Timestamp, now: Timestamp, shift: &mut Shift<'_>) {
         let script = self.choose_script();
-        let Self { load, seats, out, .. } = self;
-        let step = seats[seat].client.begin(script, scheduled, &mut Turn { load, out, now });
+        let warmup = scheduled < shift.timeline.measure;
+        self.seats[seat].warmup = warmup;
+        let step = self.seats[seat].client.begin(script, scheduled, &mut self.workbench.turn(now, warmup));
         let mut ended_at = now;
         if matches!(step, Step::Ended(_)) {
             ended_at = self.driver.now();
@@ -286,6 +309,10 @@ impl<'p, D: Driver> Worker<'p, D> {
         match step {
             Step::Reply => self.send(seat, now, shift),
             Step::Sleep(until) => self.timers.set(until, seat),
+            Step::Shell { command: _, capture: _ } => {
+                let reason = "commands of the shell are not supported yet".to_owned();
+                self.abort(seat, reason, now, shift);
+            }
             Step::Ended(ending) => {
                 self.record(seat, ending, now, shift);
                 return true;
@@ -296,10 +323,11 @@ impl<'p, D: Driver> Worker<'p, D> {
     }
 
     fn send(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
-        if self.out.is_empty() {
+        if self.workbench.out.is_empty() {
             return;
         }
-        if let Err(error) = self.driver.send(seat, &mut self.out) {
+        let connection = self.connection(seat, self.seats[seat].client.link());
+        if let Err(error) = self.driver.send(connection, &mut self.workbench.out) {
             let step = self.last_words(seat, &error, now);
             self.act(seat, step, now, shift);
         }
@@ -308,15 +336,18 @@ impl<'p, D: Driver> Worker<'p, D> {
     /// The connection broke while sending: what the server said before it closed is still unread, and
     /// tells more than the error.
     fn last_words(&mut self, seat: usize, error: &io::Error, now: Timestamp) -> Step {
-        let Self { load, driver, seats, out, .. } = self;
-        let client = &mut seats[seat].client;
-        while let Receive::Bytes(bytes) = driver.receive(seat) {
-            if let Some(Step::Aborted(reason)) = client.receive(bytes, &mut Turn { load, out, now }) {
+        let link = self.seats[seat].client.link();
+        let connection = self.connection(seat, link);
+        let Self { load, driver, seats, workbench, .. } = self;
+        let Seat { client, warmup, .. } = &mut seats[seat];
+        while let Receive::Bytes(bytes) = driver.receive(connection) {
+            let step = client.receive(link, bytes, &mut workbench.turn(now, *warmup));
+            if let Some(Step::Aborted(reason)) = step {
                 return Step::Aborted(reason);
             }
         }
-        out.clear();
-        client.lose_connection(Some(error), load)
+        workbench.out.clear();
+        client.lose_connection(link, Some(error), load)
     }
 
     fn abort(&mut self, seat: usize, reason: String, now: Timestamp, shift: &mut Shift<'_>) {
@@ -324,9 +355,13 @@ impl<'p, D: Driver> Worker<'p, D> {
             self.record(seat, Ending::Unfinished, now, shift);
         }
         self.give_up_booking(seat, shift);
-        self.aborted.push(AbortedClient { client: self.seats[seat].client.number(), reason });
-        self.out.clear();
-        self.driver.close(seat);
+        let aborted = AbortedClient { client: self.seats[seat].client.number(), reason };
+        self.workbench.tell(&Happening::Aborted(&aborted));
+        self.aborted.push(aborted);
+        self.workbench.out.clear();
+        for link in 0..self.load.links.len() {
+            self.driver.close(self.connection(seat, link));
+        }
         self.finish(seat, now, shift);
     }
 
@@ -340,6 +375,10 @@ impl<'p, D: Driver> Worker<'p, D> {
     fn record(&mut self, seat: usize, ending: Ending, now: Timestamp, shift: &mut Shift<'_>) {
         let seat = &mut self.seats[seat];
         let sample = seat.client.sample(ending, now);
+        if ending != Ending::Unfinished {
+            seat.shown += 1;
+            self.workbench.show(seat.client.number(), seat.shown, &sample);
+        }
         if shift.measurement.record(&sample) {
             seat.transactions += 1;
         }
@@ -374,6 +413,7 @@ impl<'p, D: Driver> Worker<'p, D> {
                     started: finished,
                     finished,
                     tries: 0,
+                    business: 1,
                     ending: Ending::Unfinished,
                 };
                 shift.measurement.record(&sample);
@@ -384,19 +424,39 @@ impl<'p, D: Driver> Worker<'p, D> {
     }
 
     /// Says good-bye to the server. When interrupted, returns the sessions whose command still runs.
-    fn hang_up(&mut self, interrupted: bool) -> Vec<CancelKey> {
+    fn hang_up(&mut self, interrupted: bool) -> Vec<(usize, CancelKey)> {
         let mut running = Vec::new();
         for seat in 0..self.seats.len() {
             let client = &mut self.seats[seat].client;
             if interrupted && client.awaits_reply() {
-                running.extend(client.cancel_key().cloned());
+                let target = self.load.links[client.link()];
+                running.extend(client.cancel_key().map(|key| (target, key.clone())));
             }
-            self.out.clear();
-            client.terminate(&mut self.out);
-            // A server that is gone already needs no good-bye.
-            let _ = self.driver.send(seat, &mut self.out);
-            self.driver.close(seat);
+            for link in 0..self.load.links.len() {
+                self.close_link(seat, link);
+            }
         }
         running
+    }
+
+    /// Says good-bye on one connection.
+    fn close_link(&mut self, seat: usize, link: usize) {
+        let connection = self.connection(seat, link);
+        let out = &mut self.workbench.out;
+        out.clear();
+        self.seats[seat].client.terminate(link, out);
+        // A server that is gone already needs no good-bye.
+        let _ = self.driver.send(connection, out);
+        self.driver.close(connection);
+    }
+
+    /// The driver's number for one of a client's connections.
+    fn connection(&self, seat: usize, link: usize) -> usize {
+        seat * self.load.links.len() + link
+    }
+
+    /// The seat and the link of a connection.
+    fn seat_of(&self, connection: usize) -> (usize, usize) {
+        (connection / self.load.links.len(), connection % self.load.links.len())
     }
 }

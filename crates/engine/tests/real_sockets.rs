@@ -1,11 +1,14 @@
 //! The engine over real sockets, against the null server: what a driver can get wrong that virtual time does
 //! not show. Threads, partial reads and writes, connections that end in the middle. No timing is judged.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use connect::Address;
-use pgmeter_engine::{End, EngineError, Limit, Outcome, Plan, Protocol, ScriptPlan, run};
+use pgmeter_engine::{
+    End, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
+};
 use script::{Dialect, Symbols};
 use testkit::null::{NullOptions, NullServer};
 use testkit::session::{Fault, Moment, Received, Rows, Trouble};
@@ -27,11 +30,11 @@ fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
     for (number, text) in scripts.iter().enumerate() {
         let program =
             script::parse(&format!("script-{number}.sql"), text.as_bytes(), &mut symbols, Dialect::Extended);
-        parsed.push(ScriptPlan { program: program.unwrap_or_else(|error| panic!("{error}")), weight: 1 });
+        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        parsed.push(ScriptPlan { program, weight: 1, target: 0 });
     }
     Plan {
-        address: server.address().clone(),
-        startup: StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() },
+        targets: vec![target("", server)],
         connect_timeout: Duration::from_secs(60),
         scripts: parsed,
         symbols,
@@ -45,7 +48,18 @@ fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
         rate_per_s: None,
         latency_limit: None,
         seed: 42,
+        reconnect: false,
+        max_tries: Some(NonZeroU32::MIN),
+        continue_on_error: false,
+        exit_on_abort: false,
+        manner: Manner::Pgmeter,
     }
+}
+
+/// A null server with a name.
+fn target(name: &str, server: &NullServer) -> TargetPlan {
+    let startup = StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() };
+    TargetPlan { name: name.to_owned(), address: server.address().clone(), startup }
 }
 
 /// Runs to the end, which must come without an aborted client.
@@ -61,7 +75,8 @@ fn finish(plan: &Plan) -> Outcome {
     let mut counted = 0;
     let mut observer =
         |progress: &pgmeter_engine::Progress<'_>| counted += progress.interval.total().counts.scheduled;
-    let outcome = run(plan, &AtomicBool::new(false), &mut observer).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = run(plan, &AtomicBool::new(false), &mut observer, &no_witness)
+        .unwrap_or_else(|error| panic!("{error}"));
     outcome.summary.total.counts.check();
     if plan.warmup.is_zero() {
         assert_eq!(counted, outcome.summary.total.counts.scheduled);
@@ -114,7 +129,8 @@ fn a_run_of_a_second_keeps_its_window_and_shows_its_warm_up() {
         let plan =
             Plan { clients: 20, workers: 2, limit, warmup, rate_per_s, ..plan(&server, &["SELECT 1;"]) };
         let mut warmups = Vec::new();
-        let outcome = run(&plan, &AtomicBool::new(false), &mut |progress| warmups.push(progress.warmup));
+        let outcome =
+            run(&plan, &AtomicBool::new(false), &mut |progress| warmups.push(progress.warmup), &no_witness);
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(outcome.end, End::Complete);
         assert!(outcome.summary.duration >= Duration::from_secs(1));
@@ -314,7 +330,7 @@ fn a_run_stopped_by_the_user_ends_with_what_it_has() {
         let stop = AtomicBool::new(false);
         let limit = Limit::TransactionsPerClient(u64::MAX);
         let plan = Plan { clients: 20, workers: 2, limit, ..plan(&server, &["SELECT 1;"]) };
-        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed));
+        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed), &no_witness);
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(outcome.end, End::Interrupted);
         assert!(outcome.summary.total.counts.succeeded > 0);
@@ -328,7 +344,7 @@ fn a_command_that_runs_when_the_user_stops_is_cancelled() {
     for server in servers(&options) {
         let stop = AtomicBool::new(false);
         let plan = Plan { clients: 3, ..plan(&server, &["SELECT 1;"]) };
-        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed));
+        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed), &no_witness);
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Interrupted, 3));
         let is_cancel = |message: &Received| matches!(message, Received::Cancel(_));
@@ -343,12 +359,13 @@ fn connecting_to_nothing_says_where_and_why() {
         servers(&NullOptions::default()).zip(["No such file or directory", "Connection refused"])
     {
         let plan = Plan { clients: 5, workers: 2, ..plan(&server, &["SELECT 1;"]) };
-        let place = match &plan.address {
+        let place = match &plan.targets[0].address {
             Address::Unix(path) => path.display().to_string(),
             Address::Tcp { address, .. } => format!("port {}", address.port()),
         };
         drop(server);
-        let error = run(&plan, &AtomicBool::new(false), &mut |_| {}).expect_err("nobody listens there");
+        let error =
+            run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("nobody listens there");
         assert!(matches!(error, EngineError::Connect { .. }));
         let sentence = error.to_string();
         assert!(sentence.contains(&place) && sentence.contains(why), "{sentence}");
@@ -361,7 +378,8 @@ fn a_server_that_refuses_is_quoted_and_the_others_are_not_kept() {
     let faults = vec![Fault { connection: Some(40), moment: Moment::StartUp, trouble }];
     for server in servers(&NullOptions { faults, ..NullOptions::default() }) {
         let plan = Plan { clients: 60, workers: 2, ..plan(&server, &["SELECT 1;"]) };
-        let error = run(&plan, &AtomicBool::new(false), &mut |_| {}).expect_err("one is refused");
+        let error =
+            run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("one is refused");
         assert!(error.to_string().ends_with("FATAL:  sorry, too many clients already"), "{error}");
     }
 }

@@ -32,6 +32,9 @@ pub struct IntervalScript {
     /// Service times of the succeeded ones; `null` if they are the response times, as without a rate,
     /// which halves the record.
     pub service: Option<EncodedDistribution>,
+    /// The longest lag, from scheduled to started, of the succeeded ones; `null` if an older pgmeter did not
+    /// keep it.
+    pub lag_max_ns: Option<u64>,
 }
 
 /// A distribution that loses nothing by being stored: exact sums beside its histogram.
@@ -84,11 +87,12 @@ impl Interval {
 
 impl IntervalScript {
     fn of(script: &ScriptStats) -> IntervalScript {
-        let ScriptStats { counts, response, service } = script;
+        let ScriptStats { counts, response, service, lag_max_ns } = script;
         IntervalScript {
             counts: Counts::of(counts),
             response: EncodedDistribution::of(response),
             service: (service != response).then(|| EncodedDistribution::of(service)),
+            lag_max_ns: Some(*lag_max_ns),
         }
     }
 
@@ -100,7 +104,7 @@ impl IntervalScript {
         if response.count() != counts.succeeded || service.count() != counts.succeeded {
             return Err(DecodeError::Disagreement);
         }
-        Ok(ScriptStats { counts, response, service })
+        Ok(ScriptStats { counts, response, service, lag_max_ns: self.lag_max_ns.unwrap_or(0) })
     }
 }
 

@@ -132,8 +132,17 @@ fn round_to_ns(us: f64) -> f64 {
 impl Counts {
     /// The counts as they are stored.
     pub fn of(counts: &stats::Counts) -> Counts {
-        let stats::Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries } =
-            *counts;
+        let stats::Counts {
+            scheduled,
+            succeeded,
+            failed,
+            skipped,
+            unfinished,
+            late,
+            retried,
+            retries,
+            business: _,
+        } = *counts;
         let stats::FailureCounts { serialization, deadlock, other } = failed;
         Counts {
             scheduled,
@@ -157,7 +166,17 @@ impl Counts {
             return None;
         }
         let failed = stats::FailureCounts { serialization, deadlock, other };
-        Some(stats::Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries })
+        Some(stats::Counts {
+            scheduled,
+            succeeded,
+            failed,
+            skipped,
+            unfinished,
+            late,
+            retried,
+            retries,
+            business: succeeded,
+        })
     }
 
     /// The sum of both; `None` if it is more than can be counted, which only a damaged file can hold.

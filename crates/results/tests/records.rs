@@ -82,7 +82,7 @@ fn intervals() -> Vec<stats::Interval> {
                 _ => Ending::Succeeded,
             };
             let script = usize::from(transaction % 3 == 0);
-            recorder.record(&Sample { script, scheduled, started, finished, tries: 1, ending });
+            recorder.record(&Sample { script, scheduled, started, finished, tries: 1, business: 1, ending });
         }
         recorder.hand_over(begin, begin + Duration::from_secs(1), stats::Interval::new(2))
     };
@@ -167,8 +167,15 @@ fn intervals_that_were_stored_add_up_to_the_summary_again() {
 fn service_times_are_left_out_where_they_are_the_response_times_and_come_back() {
     let mut recorder = Recorder::new(1, None);
     let (begun, finished) = (Timestamp::ZERO, Timestamp::from_nanos(1_234_567));
-    let sample =
-        Sample { script: 0, scheduled: begun, started: begun, finished, tries: 1, ending: Ending::Succeeded };
+    let sample = Sample {
+        script: 0,
+        scheduled: begun,
+        started: begun,
+        finished,
+        tries: 1,
+        business: 1,
+        ending: Ending::Succeeded,
+    };
     recorder.record(&sample);
     let interval = recorder.hand_over(begun, finished, stats::Interval::new(1));
     let stored = Interval::of(&interval, Timestamp::ZERO);

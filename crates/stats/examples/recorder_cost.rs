@@ -52,7 +52,15 @@ fn samples(rated: bool) -> Vec<Sample> {
         let lag = if rated { Duration::from_secs_f64(uniform() * 1e-3) } else { Duration::ZERO };
         let started = scheduled + lag;
         let finished = started + Duration::from_secs_f64(50e-6 * 100f64.powf(uniform()));
-        Sample { script: number % 2, scheduled, started, finished, tries: 1, ending: Ending::Succeeded }
+        Sample {
+            script: number % 2,
+            scheduled,
+            started,
+            finished,
+            tries: 1,
+            business: 1,
+            ending: Ending::Succeeded,
+        }
     };
     (0..SAMPLES).map(sample).collect()
 }

@@ -24,6 +24,8 @@ pub struct Counts {
     pub retried: u64,
     /// All tries after the first ones.
     pub retries: u64,
+    /// Business transactions that the succeeded ones stand for; as many as they are, unless a script says more.
+    pub business: u64,
 }
 
 /// Failed transactions by kind of error.
@@ -56,12 +58,13 @@ impl FailureCounts {
 impl Counts {
     /// Counts one transaction. `late` is asked of succeeded ones only.
     #[inline]
-    pub(crate) fn count(&mut self, ending: Ending, tries: u32, late: bool) {
+    pub(crate) fn count(&mut self, ending: Ending, tries: u32, business: u64, late: bool) {
         self.scheduled += 1;
         match ending {
             Ending::Succeeded => {
                 self.succeeded += 1;
                 self.late += u64::from(late);
+                self.business = self.business.saturating_add(business);
             }
             Ending::Failed(Failure::Serialization) => self.failed.serialization += 1,
             Ending::Failed(Failure::Deadlock) => self.failed.deadlock += 1,
@@ -82,7 +85,8 @@ impl Counts {
     /// If a transaction is missing, see [`Counts::check`].
     pub fn merge(&mut self, other: &Counts) {
         other.check();
-        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries } = *other;
+        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, business } =
+            *other;
         self.scheduled += scheduled;
         self.succeeded += succeeded;
         self.failed.merge(&failed);
@@ -91,26 +95,34 @@ impl Counts {
         self.late += late;
         self.retried += retried;
         self.retries += retries;
+        self.business = self.business.saturating_add(business);
         self.check();
     }
 
     /// Whether every scheduled transaction has exactly one ending. For counts that come from outside,
     /// such as a stored record; large numbers that do not add up do not overflow either.
     pub fn is_balanced(&self) -> bool {
-        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries } = *self;
+        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, business } =
+            *self;
         let FailureCounts { serialization, deadlock, other } = failed;
         let ended: u128 = [succeeded, serialization, deadlock, other, skipped, unfinished]
             .iter()
             .map(|&n| u128::from(n))
             .sum();
-        ended == u128::from(scheduled) && late <= succeeded && retried <= scheduled && retried <= retries
+        let balanced = ended == u128::from(scheduled);
+        balanced
+            && late <= succeeded
+            && retried <= scheduled
+            && retried <= retries
+            && business >= succeeded
+            && (business == 0 || succeeded > 0)
     }
 
     /// Asserts that no transaction disappeared.
     ///
     /// # Panics
     /// If the counts are not balanced: `scheduled = succeeded + failed + skipped + unfinished`,
-    /// `late ≤ succeeded`, `retried ≤ scheduled` and `retried ≤ retries`.
+    /// `late ≤ succeeded`, `retried ≤ scheduled`, `retried ≤ retries` and `succeeded ≤ business`.
     pub fn check(&self) {
         assert!(
             self.is_balanced(),
@@ -127,13 +139,13 @@ mod tests {
     #[test]
     fn each_ending_is_counted_under_its_own_name() {
         let mut counts = Counts::default();
-        counts.count(Ending::Succeeded, 1, false);
-        counts.count(Ending::Succeeded, 3, true);
-        counts.count(Ending::Failed(Failure::Serialization), 2, false);
-        counts.count(Ending::Failed(Failure::Deadlock), 1, false);
-        counts.count(Ending::Failed(Failure::Other), 1, true);
-        counts.count(Ending::Skipped, 0, true);
-        counts.count(Ending::Unfinished, 1, true);
+        counts.count(Ending::Succeeded, 1, 1, false);
+        counts.count(Ending::Succeeded, 3, 10, true);
+        counts.count(Ending::Failed(Failure::Serialization), 2, 10, false);
+        counts.count(Ending::Failed(Failure::Deadlock), 1, 1, false);
+        counts.count(Ending::Failed(Failure::Other), 1, 1, true);
+        counts.count(Ending::Skipped, 0, 1, true);
+        counts.count(Ending::Unfinished, 1, 1, true);
         let failed = FailureCounts { serialization: 1, deadlock: 1, other: 1 };
         let expected = Counts {
             scheduled: 7,
@@ -144,6 +156,7 @@ mod tests {
             late: 1,
             retried: 2,
             retries: 3,
+            business: 11,
         };
         assert_eq!(counts, expected);
         counts.check();

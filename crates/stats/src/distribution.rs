@@ -48,8 +48,9 @@ impl Default for Moments {
 }
 
 impl Moments {
+    /// Counts one value.
     #[inline]
-    pub(crate) fn record(&mut self, value_ns: u64) {
+    pub fn record(&mut self, value_ns: u64) {
         let wide = u128::from(value_ns);
         self.count += 1;
         self.sum_ns += wide;
@@ -59,7 +60,8 @@ impl Moments {
         self.overflow += u64::from(value_ns > HIGHEST_TRACKED_NS);
     }
 
-    fn merge(&mut self, other: &Moments) {
+    /// Adds `other` to `self`.
+    pub fn merge(&mut self, other: &Moments) {
         let Moments { count, sum_ns, sum_of_squares_ns2, min_ns, max_ns, overflow } = *other;
         self.count += count;
         self.sum_ns = self.sum_ns.saturating_add(sum_ns);

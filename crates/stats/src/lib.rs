@@ -5,7 +5,7 @@
 //!
 //! In reading order: a [`Sample`] is recorded by a worker's [`Recorder`], handed over each second as
 //! an [`Interval`] of [`ScriptStats`] ([`Counts`] and two [`Distribution`]s), and the intervals of a
-//! run become its [`Summary`].
+//! run become its [`Summary`]. Beside them a [`CommandTable`] counts the single commands of a whole run.
 
 mod timestamp;
 
@@ -23,8 +23,11 @@ mod recorder;
 
 mod interval;
 
+mod command_table;
+
 mod summary;
 
+pub use command_table::{CommandStats, CommandTable};
 pub use counts::{Counts, FailureCounts};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
 pub use interval::Interval;

@@ -31,17 +31,18 @@ impl Recorder {
     /// Unless `scheduled ≤ started ≤ finished` and the script is one of the plan's.
     #[inline]
     pub fn record(&mut self, sample: &Sample) {
-        let Sample { script, scheduled, started, finished, tries, ending } = *sample;
+        let Sample { script, scheduled, started, finished, tries, business, ending } = *sample;
         assert!(
             scheduled <= started && started <= finished,
             "a sample must be scheduled, started, finished in order"
         );
         let stats = &mut self.scripts[script];
         let response_ns = finished.as_nanos() - scheduled.as_nanos();
-        stats.counts.count(ending, tries, response_ns > self.latency_limit_ns);
+        stats.counts.count(ending, tries, business, response_ns > self.latency_limit_ns);
         if ending == Ending::Succeeded {
             stats.response.record_ns(response_ns);
             stats.service.record_ns(finished.as_nanos() - started.as_nanos());
+            stats.lag_max_ns = stats.lag_max_ns.max(started.as_nanos() - scheduled.as_nanos());
         }
     }
 
@@ -72,7 +73,7 @@ mod tests {
 
     fn at(scheduled: u64, started: u64, finished: u64, ending: Ending) -> Sample {
         let [scheduled, started, finished] = [scheduled, started, finished].map(Timestamp::from_nanos);
-        Sample { script: 0, scheduled, started, finished, tries: 1, ending }
+        Sample { script: 0, scheduled, started, finished, tries: 1, business: 1, ending }
     }
 
     fn hand_over(recorder: &mut Recorder, spare: Interval) -> Interval {
@@ -86,6 +87,18 @@ mod tests {
         let interval = hand_over(&mut recorder, Interval::new(1));
         assert_eq!(interval.scripts[0].response.max_ns(), Some(500));
         assert_eq!(interval.scripts[0].service.max_ns(), Some(200));
+    }
+
+    #[test]
+    fn the_longest_lag_is_that_of_a_succeeded_transaction() {
+        let mut recorder = Recorder::new(1, None);
+        for (started, ending) in
+            [(400, Ending::Succeeded), (300, Ending::Succeeded), (500, Ending::Unfinished)]
+        {
+            recorder.record(&at(100, started, 600, ending));
+        }
+        let interval = hand_over(&mut recorder, Interval::new(1));
+        assert_eq!(interval.scripts[0].lag_max_ns, 300);
     }
 
     #[test]

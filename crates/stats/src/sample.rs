@@ -19,6 +19,8 @@ pub struct Sample {
     pub finished: Timestamp,
     /// Attempts made, 1 for a transaction that needed no retry, 0 for one that was skipped.
     pub tries: u32,
+    /// Business transactions it stands for: 1, unless its script says that it does the work of more.
+    pub business: u64,
     /// How it ended.
     pub ending: Ending,
 }

@@ -12,6 +12,9 @@ pub struct ScriptStats {
     pub response: Distribution,
     /// Service times, from started to finished, of the succeeded transactions.
     pub service: Distribution,
+    /// The longest lag, from scheduled to started, of the succeeded transactions; 0 without one. The sum of the
+    /// lags is the sum of the response times less that of the service times.
+    pub lag_max_ns: u64,
 }
 
 impl ScriptStats {
@@ -26,19 +29,21 @@ impl ScriptStats {
     /// If a transaction was lost on either side, see [`ScriptStats::check`].
     pub fn merge(&mut self, other: &ScriptStats) {
         other.check();
-        let ScriptStats { counts, response, service } = other;
+        let ScriptStats { counts, response, service, lag_max_ns } = other;
         self.counts.merge(counts);
         self.response.merge(response);
         self.service.merge(service);
+        self.lag_max_ns = self.lag_max_ns.max(*lag_max_ns);
         self.check();
     }
 
     /// Back to nothing, keeping the memory.
     pub fn clear(&mut self) {
-        let ScriptStats { counts, response, service } = self;
+        let ScriptStats { counts, response, service, lag_max_ns } = self;
         *counts = Counts::default();
         response.clear();
         service.clear();
+        *lag_max_ns = 0;
     }
 
     /// Asserts that every transaction has one ending and every succeeded one both its latencies.

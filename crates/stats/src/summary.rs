@@ -66,6 +66,7 @@ mod tests {
                 started: now,
                 finished: now,
                 tries: 1,
+                business: 1,
                 ending,
             });
         }

@@ -23,6 +23,7 @@ fn recording_and_handing_over_allocate_nothing() {
                     started,
                     finished,
                     tries: 1,
+                    business: 1,
                     ending: Ending::Succeeded,
                 });
                 recorded += 1;

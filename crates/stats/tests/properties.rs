@@ -44,8 +44,8 @@ fn any_ending() -> impl Strategy<Value = Ending> {
 
 fn any_sample() -> impl Strategy<Value = Sample> {
     let times = (0u64..1 << 50, 0u64..1 << 40, any_latency_ns());
-    (0..SCRIPTS, times, 0u32..5, any_ending()).prop_map(
-        |(script, (scheduled, lag, service), tries, ending)| {
+    (0..SCRIPTS, times, 0u32..5, 1u64..100, any_ending()).prop_map(
+        |(script, (scheduled, lag, service), tries, business, ending)| {
             let scheduled = Timestamp::from_nanos(scheduled);
             let started = scheduled + Duration::from_nanos(lag);
             Sample {
@@ -54,6 +54,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 started,
                 finished: started + Duration::from_nanos(service),
                 tries,
+                business,
                 ending,
             }
         },
@@ -122,6 +123,11 @@ proptest! {
         let slowest = samples.iter().filter(|sample| succeeded(sample))
             .map(|sample| sample.finished.as_nanos() - sample.scheduled.as_nanos()).max();
         prop_assert_eq!(total.response.max_ns(), slowest);
+        let business = samples.iter().filter(|sample| succeeded(sample)).map(|sample| sample.business).sum::<u64>();
+        prop_assert_eq!(total.counts.business, business);
+        let lag = |sample: &Sample| sample.started.as_nanos() - sample.scheduled.as_nanos();
+        let lag_max_ns = samples.iter().filter(|sample| succeeded(sample)).map(lag).max();
+        prop_assert_eq!(total.lag_max_ns, lag_max_ns.unwrap_or(0));
     }
 
     #[test]

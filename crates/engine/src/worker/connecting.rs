@@ -10,7 +10,6 @@ use stats::Timestamp;
 use wire::StartupError;
 
 use super::{STOP_CHECK, Worker};
-use crate::client::Turn;
 use crate::driver::{Driver, Event, Receive};
 use crate::error::{ConnectReason, EngineError};
 
@@ -38,10 +37,10 @@ struct Entrance {
 impl<D: Driver> Worker<'_, D> {
     /// Connects all clients, or says which one could not and why.
     pub(crate) fn connect(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
-        let clients = self.seats.len();
-        let mut entrance = Entrance { connected: vec![false; clients], ..Entrance::default() };
+        let connections = self.seats.len() * self.load.links.len();
+        let mut entrance = Entrance { connected: vec![false; connections], ..Entrance::default() };
         let mut now = self.driver.now();
-        while entrance.next < clients || entrance.under_way > 0 {
+        while entrance.next < connections || entrance.under_way > 0 {
             if stop.load(Ordering::Relaxed) {
                 return Err(EngineError::InterruptedBeforeStart);
             }
@@ -53,8 +52,8 @@ impl<D: Driver> Worker<'_, D> {
                 .map_err(|error| EngineError::System { what: "wait for its sockets", error })?;
             while let Some(event) = self.driver.next_event() {
                 match event {
-                    Event::Connected(seat) => self.greet(seat, now)?,
-                    Event::Readable(seat) => self.welcome(seat, &mut entrance)?,
+                    Event::Connected(connection) => self.greet(connection, now)?,
+                    Event::Readable(connection) => self.welcome(connection, &mut entrance)?,
                 }
             }
             self.check_deadlines(now, &mut entrance)?;
@@ -68,80 +67,83 @@ impl<D: Driver> Worker<'_, D> {
             return Ok(());
         }
         entrance.pause_until = None;
-        while entrance.next < self.seats.len() && entrance.under_way < CONNECTING_MAX {
-            let seat = entrance.next;
-            match self.driver.connect(seat, &self.load.plan.address) {
+        while entrance.next < entrance.connected.len() && entrance.under_way < CONNECTING_MAX {
+            let connection = entrance.next;
+            let (_, link) = self.seat_of(connection);
+            let target = &self.load.plan.targets[self.load.links[link]];
+            match self.driver.connect(connection, &target.address) {
                 Ok(()) => entrance.full_since = None,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let since = *entrance.full_since.get_or_insert(now);
                     if now >= since + self.load.plan.connect_timeout {
-                        return Err(self.timed_out(seat));
+                        return Err(self.timed_out(connection));
                     }
                     entrance.pause_until = Some(now + QUEUE_FULL_WAIT);
                     return Ok(());
                 }
-                Err(error) => return Err(self.refused(seat, ConnectReason::Transport(error))),
+                Err(error) => return Err(self.refused(connection, ConnectReason::Transport(error))),
             }
             entrance.next += 1;
             entrance.under_way += 1;
-            entrance.deadlines.push_back((now + self.load.plan.connect_timeout, seat));
+            entrance.deadlines.push_back((now + self.load.plan.connect_timeout, connection));
         }
         Ok(())
     }
 
-    fn greet(&mut self, seat: usize, now: Timestamp) -> Result<(), EngineError> {
-        let Self { load, seats, out, .. } = self;
-        seats[seat].client.greet(&mut Turn { load, out, now });
-        self.answer(seat)
+    fn greet(&mut self, connection: usize, now: Timestamp) -> Result<(), EngineError> {
+        let (seat, link) = self.seat_of(connection);
+        self.seats[seat].client.greet(link, &mut self.workbench.turn(now, false));
+        self.answer(connection)
     }
 
     /// Takes in what the server says to a newcomer.
-    fn welcome(&mut self, seat: usize, entrance: &mut Entrance) -> Result<(), EngineError> {
+    fn welcome(&mut self, connection: usize, entrance: &mut Entrance) -> Result<(), EngineError> {
+        let (seat, link) = self.seat_of(connection);
         loop {
-            let Self { driver, seats, out, .. } = self;
-            let ready = match driver.receive(seat) {
+            let Self { driver, seats, workbench, .. } = self;
+            let ready = match driver.receive(connection) {
                 Receive::Empty => return Ok(()),
-                Receive::Bytes(bytes) => seats[seat].client.start_up(bytes, out),
+                Receive::Bytes(bytes) => seats[seat].client.start_up(link, bytes, &mut workbench.out),
                 Receive::Closed(cause) => {
-                    let reason = match (seats[seat].client.take_error(), cause) {
+                    let reason = match (seats[seat].client.take_error(link), cause) {
                         (Some(error), _) => ConnectReason::Startup(StartupError::Server(error)),
                         (None, Some(error)) => ConnectReason::Transport(error),
                         (None, None) => ConnectReason::Closed,
                     };
-                    return Err(self.refused(seat, reason));
+                    return Err(self.refused(connection, reason));
                 }
             };
             match ready {
-                Ok(true) if !entrance.connected[seat] => {
-                    entrance.connected[seat] = true;
+                Ok(true) if !entrance.connected[connection] => {
+                    entrance.connected[connection] = true;
                     entrance.under_way -= 1;
                 }
                 Ok(_) => {}
-                Err(error) => return Err(self.refused(seat, ConnectReason::Startup(error))),
+                Err(error) => return Err(self.refused(connection, ConnectReason::Startup(error))),
             }
-            self.answer(seat)?;
+            self.answer(connection)?;
         }
     }
 
-    fn answer(&mut self, seat: usize) -> Result<(), EngineError> {
-        if self.out.is_empty() {
+    fn answer(&mut self, connection: usize) -> Result<(), EngineError> {
+        if self.workbench.out.is_empty() {
             return Ok(());
         }
         // A failed send shows again as a closed connection, with the server's reason before it.
-        match self.driver.send(seat, &mut self.out) {
+        match self.driver.send(connection, &mut self.workbench.out) {
             Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
-                Err(self.refused(seat, ConnectReason::Transport(error)))
+                Err(self.refused(connection, ConnectReason::Transport(error)))
             }
             _ => Ok(()),
         }
     }
 
     fn check_deadlines(&mut self, now: Timestamp, entrance: &mut Entrance) -> Result<(), EngineError> {
-        while let Some((deadline, seat)) = entrance.deadlines.front().copied() {
-            if entrance.connected[seat] {
+        while let Some((deadline, connection)) = entrance.deadlines.front().copied() {
+            if entrance.connected[connection] {
                 entrance.deadlines.pop_front();
             } else if now >= deadline {
-                return Err(self.timed_out(seat));
+                return Err(self.timed_out(connection));
             } else {
                 break;
             }
@@ -149,12 +151,14 @@ impl<D: Driver> Worker<'_, D> {
         Ok(())
     }
 
-    fn timed_out(&self, seat: usize) -> EngineError {
-        self.refused(seat, ConnectReason::TimedOut(self.load.plan.connect_timeout))
+    fn timed_out(&self, connection: usize) -> EngineError {
+        self.refused(connection, ConnectReason::TimedOut(self.load.plan.connect_timeout))
     }
 
-    fn refused(&self, seat: usize, reason: ConnectReason) -> EngineError {
+    fn refused(&self, connection: usize, reason: ConnectReason) -> EngineError {
+        let (seat, link) = self.seat_of(connection);
         let client = self.seats[seat].client.number();
-        EngineError::Connect { client, address: self.load.plan.address.clone(), reason }
+        let target = &self.load.plan.targets[self.load.links[link]];
+        EngineError::Connect { client, address: target.address.clone(), reason }
     }
 }

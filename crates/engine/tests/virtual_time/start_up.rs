@@ -3,11 +3,11 @@
 
 use std::io::ErrorKind;
 
-use pgmeter_engine::{Limit, Plan};
+use pgmeter_engine::{Limit, Plan, TargetPlan};
 use testkit::fake::{FakeServer, Fault, Moment, Pieces, Reach, Received, Stall, Trouble, reply};
 use wire::{Password, StartupParameters};
 
-use super::support::{at_ms, at_us, fault, ms, plan, run, seconds, troubled, try_run, us};
+use super::support::{at_ms, at_us, fault, ms, plan, run, seconds, target, troubled, try_run, us};
 
 /// Eight clients.
 fn eight() -> Plan {
@@ -124,7 +124,8 @@ fn each_client_says_who_it_is() {
         application_name: Some("pgmeter".to_owned()),
         ..StartupParameters::default()
     };
-    let ran = run(&Plan { startup, ..eight() }, FakeServer::default());
+    let targets = vec![TargetPlan { startup, ..target("") }];
+    let ran = run(&Plan { targets, ..eight() }, FakeServer::default());
     let pairs = [("user", "tester"), ("database", "shop"), ("application_name", "pgmeter")];
     let hello = Received::StartUp(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec());
     for client in 0..8 {
@@ -137,8 +138,9 @@ fn each_client_says_who_it_is() {
 fn a_password_is_given_when_asked_for_and_only_then() {
     let server = FakeServer { password: Some("secret".to_owned()), ..FakeServer::default() };
     let with = |password: &str| {
-        let password = Some(Password::new(password));
-        Plan { startup: StartupParameters { password, ..eight().startup }, ..eight() }
+        let mut target = target("");
+        target.startup.password = Some(Password::new(password));
+        Plan { targets: vec![target], ..eight() }
     };
     let ran = run(&with("secret"), server.clone());
     assert_eq!(ran.log.messages(3)[1], Received::Password("secret".to_owned()));

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use pgmeter_engine::{End, EngineError, Limit, Plan, run_on};
+use pgmeter_engine::{End, EngineError, Limit, Plan, no_witness, run_on};
 use testkit::fake::{FakeServer, Service};
 
 use super::support::{assert_close, ms, plan, run_until, seconds};
@@ -54,7 +54,12 @@ fn a_run_stopped_in_its_warm_up_measured_nothing() {
 
 #[test]
 fn a_run_stopped_while_connecting_says_that_nothing_was_measured() {
-    let result =
-        run_on(&plan("SELECT 1;"), FakeServer::default().driver(), &AtomicBool::new(true), &mut |_| {});
+    let result = run_on(
+        &plan("SELECT 1;"),
+        FakeServer::default().driver(),
+        &AtomicBool::new(true),
+        &mut |_| {},
+        &no_witness,
+    );
     assert!(matches!(result, Err(EngineError::InterruptedBeforeStart)), "{result:?}");
 }

@@ -1,11 +1,14 @@
 //! What the tests share: a plan to start from, and a run that checks what must hold after every run.
 //! The particular expectations stand in the tests.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use connect::Address;
-use pgmeter_engine::{EngineError, Limit, Outcome, Plan, Progress, Protocol, ScriptPlan, run_on};
+use pgmeter_engine::{
+    EngineError, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, no_witness, run_on,
+};
 use script::{Dialect, Symbols};
 use stats::{Counts, Interval, Summary, Timestamp};
 use testkit::fake::{FakeServer, Fault, Log, Moment, Trouble};
@@ -25,12 +28,10 @@ pub fn mix(scripts: &[(&str, u32)]) -> Plan {
         let program =
             script::parse(&format!("script-{number}.sql"), text.as_bytes(), &mut symbols, Dialect::Extended);
         let program = program.unwrap_or_else(|error| panic!("{error}"));
-        parsed.push(ScriptPlan { program, weight: *weight });
+        parsed.push(ScriptPlan { program, weight: *weight, target: 0 });
     }
     Plan {
-        // Nothing listens there, should an interrupted run try to cancel.
-        address: Address::Unix("/nowhere/.s.PGSQL.5432".into()),
-        startup: StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() },
+        targets: vec![target("")],
         connect_timeout: Duration::from_secs(60),
         scripts: parsed,
         symbols,
@@ -44,6 +45,20 @@ pub fn mix(scripts: &[(&str, u32)]) -> Plan {
         rate_per_s: None,
         latency_limit: None,
         seed: 42,
+        reconnect: false,
+        max_tries: Some(NonZeroU32::MIN),
+        continue_on_error: false,
+        exit_on_abort: false,
+        manner: Manner::Pgmeter,
+    }
+}
+
+/// A server with a name. Nothing listens there, should an interrupted run try to cancel.
+pub fn target(name: &str) -> TargetPlan {
+    TargetPlan {
+        name: name.to_owned(),
+        address: Address::Unix("/nowhere/.s.PGSQL.5432".into()),
+        startup: StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() },
     }
 }
 
@@ -104,7 +119,7 @@ pub fn try_run(plan: &Plan, server: FakeServer, stop_after: Duration) -> Result<
         let Progress { interval, warmup, elapsed } = *progress;
         seconds.push(Second { interval: interval.clone(), warmup, elapsed });
     };
-    let outcome = run_on(plan, driver, &stop, &mut observer)?;
+    let outcome = run_on(plan, driver, &stop, &mut observer, &no_witness)?;
     let ran = Ran { outcome, seconds, log };
     check(plan, &ran);
     Ok(ran)

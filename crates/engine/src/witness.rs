@@ -1,0 +1,120 @@
+//! Who wants to see single transactions while a run goes on: logs, messages about errors.
+//!
+//! A witness is called at once, on the worker's own thread; it decides nothing about the run. What is measured is
+//! the same whether somebody looks or not.
+
+use std::time::Duration;
+
+use script::Random;
+use stats::{Sample, Timestamp};
+use wire::ServerError;
+
+use crate::outcome::AbortedClient;
+
+/// Sees what one worker's clients do. Every method has a body that does nothing.
+pub trait Witness: Send {
+    /// Whether [`Witness::transaction`] is to be called; asked once, when the run begins.
+    fn wants_transactions(&self) -> bool {
+        true
+    }
+
+    /// A transaction is over: it succeeded, failed or was skipped, in the warm-up too. The unfinished ones are not
+    /// shown.
+    fn transaction(&mut self, _ended: &Ended<'_>) {}
+
+    /// Something that is not the end of a transaction, or not only.
+    fn happened(&mut self, _happening: &Happening<'_>) {}
+
+    /// The worker is done; nothing more will be shown.
+    fn end(&mut self, _now: Timestamp) {}
+}
+
+/// A transaction that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended<'a> {
+    /// Whose it was, from 0 over all workers.
+    pub client: usize,
+    /// The how many-th of this client, from 1, whatever became of them and whether they were measured.
+    pub number: u64,
+    /// What it left behind.
+    pub sample: &'a Sample,
+}
+
+/// Something that befell a client.
+#[derive(Clone, Copy, Debug)]
+pub enum Happening<'a> {
+    /// It cannot go on.
+    Aborted(&'a AbortedClient),
+    /// An SQL command got an error after which the client goes on.
+    Failed {
+        /// Which client.
+        client: usize,
+        /// The script, by its index in the plan.
+        script: usize,
+        /// The command, by its index in the script.
+        command: usize,
+        /// What the server said.
+        error: &'a ServerError,
+    },
+    /// After such an error the transaction is tried again.
+    Retried {
+        /// Which client.
+        client: usize,
+        /// Tries that have failed so far.
+        tries: u32,
+        /// Time since the transaction was scheduled.
+        elapsed: Duration,
+    },
+    /// After such an error the transaction is given up, and counted as failed.
+    GaveUp {
+        /// Which client.
+        client: usize,
+        /// Tries that were made.
+        tries: u32,
+        /// Time since the transaction was scheduled.
+        elapsed: Duration,
+    },
+    /// A script called `debug()`.
+    Debugged {
+        /// Which client.
+        client: usize,
+        /// The script, by its index in the plan.
+        script: usize,
+        /// The command, by its index in the script.
+        command: usize,
+        /// The value, as text.
+        value: &'a str,
+    },
+    /// The server said something that is no answer.
+    Notice {
+        /// Which client.
+        client: usize,
+        /// What it said.
+        notice: &'a ServerError,
+    },
+}
+
+/// Nobody looks.
+impl Witness for () {
+    fn wants_transactions(&self) -> bool {
+        false
+    }
+}
+
+/// What a witness is told of the worker that it will see.
+#[derive(Clone, Debug)]
+pub struct WorkerIntro {
+    /// Which one, from 0.
+    pub number: usize,
+    /// Its clients' numbers.
+    pub clients: std::ops::Range<usize>,
+    /// The worker's third random stream, for drawing which transactions a log keeps.
+    pub sampler: Random,
+    /// When the first transactions start: just now.
+    pub start: Timestamp,
+}
+
+/// For runs that nobody wants to look at closely.
+pub fn no_witness(_: WorkerIntro) -> Box<dyn Witness> {
+    Box::new(())
+}

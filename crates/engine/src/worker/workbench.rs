@@ -1,0 +1,74 @@
+//! What a worker's clients share and are handed in turn: the plan, the send buffer, the witness, and the
+//! statistics of commands. It has no sockets and knows nothing of the run's course.
+
+use stats::{CommandTable, Sample, Timestamp};
+
+use crate::client::Turn;
+use crate::load::Load;
+use crate::timeline::Timeline;
+use crate::witness::{Ended, Happening, Witness};
+
+/// See the module.
+pub(super) struct Workbench<'p> {
+    pub(super) load: &'p Load<'p>,
+    pub(super) out: Vec<u8>,
+    witness: Box<dyn Witness + 'p>,
+    /// The witness wants to see transactions.
+    watched: bool,
+    measured: CommandTable,
+    /// Of transactions that were scheduled in the warm-up; nobody reads it.
+    warmup: CommandTable,
+    end: Option<Timestamp>,
+}
+
+impl<'p> Workbench<'p> {
+    pub(super) fn new(load: &'p Load<'p>) -> Self {
+        Self {
+            load,
+            out: Vec::new(),
+            witness: Box::new(()),
+            watched: false,
+            measured: load.command_table(),
+            warmup: load.command_table(),
+            end: None,
+        }
+    }
+
+    /// The run begins.
+    pub(super) fn begin(&mut self, timeline: Timeline, witness: Box<dyn Witness + 'p>) {
+        self.watched = witness.wants_transactions();
+        self.witness = witness;
+        self.end = timeline.end;
+    }
+
+    /// What a client is handed; `warmup` tells that its transaction is not measured.
+    pub(super) fn turn(&mut self, now: Timestamp, warmup: bool) -> Turn<'_> {
+        let commands = if warmup { &mut self.warmup } else { &mut self.measured };
+        Turn {
+            load: self.load,
+            out: &mut self.out,
+            now,
+            witness: &mut *self.witness,
+            commands,
+            end: self.end,
+        }
+    }
+
+    /// Shows a transaction that is over.
+    pub(super) fn show(&mut self, client: usize, number: u64, sample: &Sample) {
+        if self.watched {
+            self.witness.transaction(&Ended { client, number, sample });
+        }
+    }
+
+    pub(super) fn tell(&mut self, happening: &Happening<'_>) {
+        self.witness.happened(happening);
+    }
+
+    /// The run is over: dismisses the witness and gives the statistics away.
+    pub(super) fn end(&mut self, now: Timestamp) -> CommandTable {
+        std::mem::replace(&mut self.witness, Box::new(())).end(now);
+        self.watched = false;
+        std::mem::take(&mut self.measured)
+    }
+}

@@ -1,0 +1,106 @@
+//! What the single commands of each script took, over a whole run.
+//! Not a part of the intervals, and without a histogram: counts and exact moments only, so that a run of a
+//! hundred thousand commands stays small. Filled by the engine's clients, merged over the workers at the end.
+
+use crate::Moments;
+
+/// One command of a script.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandStats {
+    /// How long the completed executions took.
+    pub completed: Moments,
+    /// Executions after which the transaction failed.
+    pub failures: u64,
+    /// Executions after which the transaction was tried again.
+    pub retries: u64,
+}
+
+/// The commands of each script of a plan, in the plan's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandTable {
+    scripts: Vec<Box<[CommandStats]>>,
+}
+
+impl CommandTable {
+    /// An empty table for scripts of these numbers of commands. Nothing is allocated later.
+    pub fn new(commands: impl IntoIterator<Item = usize>) -> CommandTable {
+        let row = |count| vec![CommandStats::default(); count].into_boxed_slice();
+        CommandTable { scripts: commands.into_iter().map(row).collect() }
+    }
+
+    /// A command was executed to its end.
+    ///
+    /// # Panics
+    /// As the other methods here, if the plan has no such command.
+    #[inline]
+    pub fn complete(&mut self, script: usize, command: usize, took_ns: u64) {
+        self.scripts[script][command].completed.record(took_ns);
+    }
+
+    /// A command's error made the transaction fail.
+    pub fn fail(&mut self, script: usize, command: usize) {
+        self.scripts[script][command].failures += 1;
+    }
+
+    /// A command's error made the transaction start again.
+    pub fn retry(&mut self, script: usize, command: usize) {
+        self.scripts[script][command].retries += 1;
+    }
+
+    /// The statistics of one script's commands, in order; empty if there is no such script.
+    pub fn of_script(&self, script: usize) -> &[CommandStats] {
+        self.scripts.get(script).map_or(&[], |commands| commands)
+    }
+
+    /// Adds `other` to `self`.
+    ///
+    /// # Panics
+    /// If the two are not of the same scripts.
+    pub fn merge(&mut self, other: &CommandTable) {
+        let CommandTable { scripts } = other;
+        assert_eq!(self.scripts.len(), scripts.len(), "only tables of the same scripts can be merged");
+        for (ours, theirs) in self.scripts.iter_mut().zip(scripts) {
+            assert_eq!(ours.len(), theirs.len(), "only tables of the same commands can be merged");
+            ours.iter_mut().zip(theirs).for_each(|(ours, theirs)| ours.merge(theirs));
+        }
+    }
+}
+
+impl CommandStats {
+    fn merge(&mut self, other: &CommandStats) {
+        let CommandStats { completed, failures, retries } = other;
+        self.completed.merge(completed);
+        self.failures += failures;
+        self.retries += retries;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merged_tables_are_one_in_which_everything_was_counted() {
+        let (mut first, mut second) = (CommandTable::new([2, 1]), CommandTable::new([2, 1]));
+        let mut together = CommandTable::new([2, 1]);
+        for (table, took_ns) in [(&mut first, 500), (&mut second, 300)] {
+            for table in [table, &mut together] {
+                table.complete(0, 1, took_ns);
+                table.fail(1, 0);
+                table.retry(0, 0);
+            }
+        }
+        first.merge(&second);
+        assert_eq!(first, together);
+        let moments = first.of_script(0)[1].completed;
+        assert_eq!((moments.count, moments.sum_ns, moments.min_ns, moments.max_ns), (2, 800, 300, 500));
+        assert_eq!((first.of_script(0)[0].retries, first.of_script(1)[0].failures), (2, 2));
+        assert_eq!(first.of_script(2), []);
+    }
+
+    #[test]
+    #[should_panic(expected = "only tables of the same commands")]
+    fn tables_of_other_commands_do_not_merge() {
+        CommandTable::new([2]).merge(&CommandTable::new([3]));
+    }
+}
