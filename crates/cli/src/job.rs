@@ -6,10 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use connect::{Address, Session, Target};
-use engine::{
-    AbortedClient, End, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan,
-    no_witness,
-};
+use engine::{End, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness};
 use results::{Environment, Measured, Record, SafeText, Status, UtcTime};
 use script::{Dialect, Program, Symbols};
 
@@ -198,8 +195,8 @@ fn conclude(
     if record.summary.counts.scheduled == 0 {
         terminal.warn("no transaction was scheduled in the measured time; run longer, or at a higher rate");
     }
-    for AbortedClient { reason, .. } in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
-        terminal.complain(reason);
+    for aborted in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
+        terminal.complain(&aborted.to_string());
     }
     match outcome.end {
         End::Interrupted => {
@@ -229,7 +226,7 @@ fn status(outcome: &Outcome, clients: usize) -> Status {
         (End::Interrupted, _) => Status::Interrupted,
         (_, Some(first)) => {
             let aborted = outcome.aborted.len();
-            let reason = format!("{aborted} of {clients} clients were aborted; the first: {}", first.reason);
+            let reason = format!("{aborted} of {clients} clients were aborted; the first: {first}");
             Status::Failed { reason: SafeText::from(reason) }
         }
         (_, None) => Status::Complete,

@@ -8,17 +8,16 @@ use std::time::Duration;
 use connect::CancelKey;
 use script::{CommandKind, EvaluationError, Random, Scope, Set, Sql, Variables};
 use stats::{CommandTable, Ending, Failure, Sample, Timestamp};
-use wire::{
-    Decoder, Message, Progress, ServerError, SessionFacts, SqlState, Startup, StartupError,
-    TransactionStatus, frontend,
-};
+use wire::{ServerError, SqlState, StartupError, TransactionStatus, frontend};
 
+use crate::abort::{AbortCause, AbortedClient, Place};
 use crate::load::Load;
-use crate::plan::{Plan, Protocol};
+use crate::plan::Protocol;
 use crate::witness::Witness;
 
-/// Why a client cannot go on when answers and commands no longer correspond.
-const UNASKED: &str = "the server answered a question that nobody asked";
+use link::Link;
+
+mod link;
 
 /// What a client is handed each time it may act.
 pub(crate) struct Turn<'a> {
@@ -49,16 +48,14 @@ pub(crate) enum Step {
     Shell { command: Vec<u8>, capture: bool },
     /// The transaction is over; the client is free.
     Ended(Ending),
-    /// The client cannot go on. The sentence says where and why.
-    Aborted(String),
+    /// The client cannot go on.
+    Aborted(Box<AbortedClient>),
 }
 
 /// Where a client stands.
 #[derive(Debug)]
 enum Phase {
-    Disconnected,
-    StartingUp(Box<Startup>),
-    /// Connected, between transactions.
+    /// Between transactions.
     Free,
     Sleeping,
     /// The current command's reply is on its way.
@@ -68,64 +65,38 @@ enum Phase {
     Aborted,
 }
 
-/// What the server has said since the last command was sent.
-#[derive(Debug)]
-struct Reply {
-    ready: u32,
-    status: TransactionStatus,
-    error: Option<Box<ServerError>>,
-    /// An error that came after the answer was complete: why the server is about to close the connection.
-    farewell: Option<Box<ServerError>>,
-    parsed: bool,
-    copy: bool,
-}
-
 /// See the module.
 pub(crate) struct Client {
     /// Over all workers, from 0; the variable `:client_id`.
     number: usize,
     phase: Phase,
-    decoder: Decoder,
-    reply: Reply,
+    /// One connection for each target of the plan.
+    links: Box<[Link]>,
+    /// The one that the current transaction uses.
+    link: usize,
     variables: Variables,
     random: Random,
-    /// Statements that this connection has parsed (prepared protocol).
-    prepared: Box<[bool]>,
-    /// The statement whose Parse is on its way.
-    parsing: Option<usize>,
     script: usize,
     command: usize,
     in_transaction: bool,
     scheduled: Timestamp,
     started: Timestamp,
-    /// What is needed to cancel a running command from another connection.
-    cancel_key: Option<CancelKey>,
 }
 
 impl Client {
     pub(crate) fn new(number: usize, variables: Variables, random: Random, load: &Load<'_>) -> Self {
         Self {
             number,
-            phase: Phase::Disconnected,
-            decoder: Decoder::new(),
-            reply: Reply {
-                ready: 0,
-                status: TransactionStatus::Idle,
-                error: None,
-                farewell: None,
-                parsed: false,
-                copy: false,
-            },
+            phase: Phase::Free,
+            links: load.links.iter().map(|_| Link::new(load.statements.len())).collect(),
+            link: 0,
             variables,
             random,
-            prepared: vec![false; load.statements.len()].into_boxed_slice(),
-            parsing: None,
             script: 0,
             command: 0,
             in_transaction: false,
             scheduled: Timestamp::ZERO,
             started: Timestamp::ZERO,
-            cancel_key: None,
         }
     }
 
@@ -154,51 +125,41 @@ impl Client {
         matches!(self.phase, Phase::Waiting | Phase::RollingBack(_))
     }
 
-    /// What is needed to cancel a running command from another connection.
-    pub(crate) fn cancel_key(&self) -> Option<&CancelKey> {
-        self.cancel_key.as_ref()
+    /// What is needed to cancel the command that is running, if there is one.
+    pub(crate) fn running(&self) -> Option<&CancelKey> {
+        self.awaits_reply().then(|| self.links[self.link].cancel_key())?
     }
 
-    /// The link of the transaction that is under way, or was the last.
+    /// The link to which [`Turn::out`] goes, except while it is being set up or terminated.
     pub(crate) fn link(&self) -> usize {
-        0
+        self.link
     }
 
-    /// The transport of a link is connected: introduces the client to the server. What an earlier session on this
-    /// link has left is forgotten.
+    /// The transport of a link is connected: introduces the client to the server.
     pub(crate) fn greet(&mut self, link: usize, turn: &mut Turn<'_>) {
         let target = &turn.load.plan.targets[turn.load.links[link]];
-        self.phase = Phase::StartingUp(Box::new(Startup::new(&target.startup, turn.out)));
+        self.links[link].greet(&target.startup, turn.out);
     }
 
-    /// Bytes have arrived during start-up. True when the client is in and free.
+    /// Bytes have arrived while the client is connecting. True when this link is ready.
     pub(crate) fn start_up(
         &mut self,
-        _link: usize,
+        link: usize,
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<bool, StartupError> {
-        let Phase::StartingUp(startup) = &mut self.phase else {
-            // It is in already, while others are still coming; what is said now may be half a message.
-            let reply = &mut self.reply;
-            self.decoder.decode(bytes, &mut |message| reply.take(&message))?;
-            return Ok(false);
-        };
-        let Some(facts) = start_up(startup, &mut self.decoder, bytes, out)? else { return Ok(false) };
-        let SessionFacts { process_id, secret_key, parameters: _ } = facts;
-        self.cancel_key = Some(CancelKey { process_id, secret_key });
-        self.phase = Phase::Free;
-        Ok(true)
+        self.links[link].start_up(bytes, out)
     }
 
     /// The server's last error, which says why it closed the connection.
-    pub(crate) fn take_error(&mut self, _link: usize) -> Option<Box<ServerError>> {
-        self.reply.error.take().or_else(|| self.reply.farewell.take())
+    pub(crate) fn take_error(&mut self, link: usize) -> Option<Box<ServerError>> {
+        self.links[link].take_error()
     }
 
     /// Begins a transaction of `script` that was scheduled for `scheduled`.
     pub(crate) fn begin(&mut self, script: usize, scheduled: Timestamp, turn: &mut Turn<'_>) -> Step {
         self.script = script;
+        self.link = turn.load.script_links[script];
         self.command = 0;
         self.in_transaction = true;
         self.scheduled = scheduled;
@@ -213,52 +174,51 @@ impl Client {
     }
 
     /// Bytes have arrived; `None`: more must come before anything can be done.
-    pub(crate) fn receive(&mut self, _link: usize, bytes: &[u8], turn: &mut Turn<'_>) -> Option<Step> {
-        let reply = &mut self.reply;
-        if let Err(error) = self.decoder.decode(bytes, &mut |message| reply.take(&message)) {
-            let reason = format!("the server sent something that is not PostgreSQL's protocol: {error}");
-            return Some(self.abort(&reason, turn.load));
+    pub(crate) fn receive(&mut self, link: usize, bytes: &[u8], turn: &mut Turn<'_>) -> Option<Step> {
+        let from = &mut self.links[link];
+        if let Err(error) = from.receive(bytes) {
+            return Some(self.abort(AbortCause::Protocol(error), turn.load));
         }
-        if self.reply.copy {
-            return Some(self.abort("COPY is not supported in a script", turn.load));
+        if from.reply.copy {
+            return Some(self.abort(AbortCause::Copy, turn.load));
         }
-        (self.reply.ready > 0).then(|| self.conclude(turn))
+        if from.reply.ready == 0 {
+            return None;
+        }
+        Some(if link == self.link { self.conclude(turn) } else { self.abort(AbortCause::Unasked, turn.load) })
     }
 
-    /// The connection is gone. `cause` is the transport's error, if it had one.
+    /// A connection is gone. `cause` is the transport's error, if it had one.
     pub(crate) fn lose_connection(
         &mut self,
         link: usize,
         cause: Option<&std::io::Error>,
         load: &Load<'_>,
     ) -> Step {
-        let reason = match (self.take_error(link), cause) {
-            (Some(error), _) => format!("the server closed the connection: {error}"),
-            (None, Some(cause)) => format!("the connection to the server was lost: {cause}"),
-            (None, None) => "the server closed the connection unexpectedly; its log says why".to_owned(),
-        };
-        self.abort(&reason, load)
+        let last_word = self.take_error(link);
+        self.abort(
+            AbortCause::ConnectionLost { last_word, error: cause.map(|error| error.to_string().into()) },
+            load,
+        )
     }
 
-    /// Says good-bye on a link.
-    pub(crate) fn terminate(&mut self, _link: usize, out: &mut Vec<u8>) {
-        if !matches!(self.phase, Phase::Disconnected | Phase::StartingUp(_) | Phase::Aborted) {
-            frontend::terminate(out);
-        }
-        self.phase = Phase::Disconnected;
+    /// Says good-bye.
+    pub(crate) fn terminate(&mut self, link: usize, out: &mut Vec<u8>) {
+        self.links[link].terminate(out);
     }
 
     /// The reply is complete: judges it and goes on.
     fn conclude(&mut self, turn: &mut Turn<'_>) -> Step {
-        self.reply.ready -= 1;
-        let error = self.reply.error.take();
-        if let Some(number) = self.parsing.take() {
+        let link = &mut self.links[self.link];
+        link.reply.ready -= 1;
+        let error = link.reply.error.take();
+        if let Some(number) = link.parsing.take() {
             // Its Parse may have failed together with a transaction after which the client goes on.
-            self.prepared[number] = self.reply.parsed;
+            link.prepared[number] = link.reply.parsed;
         }
-        if self.reply.ready > 0 {
+        if link.reply.ready > 0 {
             // One too many: it would be taken for the answer to the next command.
-            return self.abort(UNASKED, turn.load);
+            return self.abort(AbortCause::Unasked, turn.load);
         }
         match (&self.phase, error) {
             (Phase::Waiting, None) => {
@@ -267,22 +227,20 @@ impl Client {
             }
             (Phase::Waiting, Some(error)) => match failure(&error) {
                 Some(failure) => self.fail(failure, turn),
-                None => self.abort(&error.to_string(), turn.load),
+                None => self.abort(AbortCause::Sql(error), turn.load),
             },
             (Phase::RollingBack(failure), None) => {
                 let failure = *failure;
                 self.free(Ending::Failed(failure))
             }
-            (Phase::RollingBack(_), Some(error)) => {
-                self.abort(&format!("ROLLBACK failed: {error}"), turn.load)
-            }
-            _ => self.abort(UNASKED, turn.load),
+            (Phase::RollingBack(_), Some(error)) => self.abort(AbortCause::Rollback(error), turn.load),
+            _ => self.abort(AbortCause::Unasked, turn.load),
         }
     }
 
     /// The transaction has failed in a way that allows the client to go on.
     fn fail(&mut self, failure: Failure, turn: &mut Turn<'_>) -> Step {
-        if self.reply.status == TransactionStatus::Idle {
+        if self.status() == TransactionStatus::Idle {
             return self.free(Ending::Failed(failure));
         }
         frontend::query(turn.out, b"ROLLBACK");
@@ -308,7 +266,7 @@ impl Client {
                 }
                 CommandKind::Set(set) => {
                     if let Err(error) = self.set(set, load) {
-                        return self.abort_meta("set", &error, load);
+                        return self.abort(AbortCause::Evaluation(error), load);
                     }
                     self.command += 1;
                 }
@@ -319,29 +277,21 @@ impl Client {
                         self.phase = Phase::Sleeping;
                         return Step::Sleep(turn.now + duration);
                     }
-                    Err(error) => return self.abort_meta("sleep", &error, load),
+                    Err(error) => return self.abort(AbortCause::Evaluation(error), load),
                 },
-                CommandKind::SetArray(_)
-                | CommandKind::If(_)
-                | CommandKind::Elif(_)
-                | CommandKind::Else(_)
-                | CommandKind::EndIf
-                | CommandKind::SetShell(_)
-                | CommandKind::Shell(_)
-                | CommandKind::StartPipeline
-                | CommandKind::SyncPipeline
-                | CommandKind::EndPipeline
-                | CommandKind::Batch(_) => {
-                    let reason = format!("\\{} is not supported yet", command.kind.name());
-                    return self.abort(&reason, load);
-                }
+                other => return self.abort(AbortCause::NotSupportedYet(other.name()), load),
             }
         }
-        if self.reply.status == TransactionStatus::Idle {
+        if self.status() == TransactionStatus::Idle {
             self.free(Ending::Succeeded)
         } else {
-            self.abort("end of script reached without completing the last transaction", load)
+            self.abort(AbortCause::UnfinishedTransaction, load)
         }
+    }
+
+    /// What the server says of the transaction.
+    fn status(&self) -> TransactionStatus {
+        self.links[self.link].reply.status
     }
 
     fn set(&mut self, set: &Set, load: &Load<'_>) -> Result<(), EvaluationError> {
@@ -352,10 +302,12 @@ impl Client {
     }
 }
 
-/// What goes on the wire, and the sentences that end a client.
+/// What goes on the wire, and what ends a client.
 impl Client {
     fn send(&mut self, sql: &Sql, turn: &mut Turn<'_>) {
         let out = &mut *turn.out;
+        let link = &mut self.links[self.link];
+        link.reply.completed = 0;
         if turn.load.plan.protocol == Protocol::Simple {
             frontend::query_with(out, |out| sql.write_simple(&self.variables, out));
             return;
@@ -365,10 +317,10 @@ impl Client {
         if turn.load.plan.protocol == Protocol::Prepared {
             let number = turn.load.statements.number(self.script, self.command);
             name = turn.load.statements.name(number).as_bytes();
-            parsed = self.prepared[number];
+            parsed = link.prepared[number];
             if !parsed {
-                self.parsing = Some(number);
-                self.reply.parsed = false;
+                link.parsing = Some(number);
+                link.reply.parsed = false;
             }
         }
         if !parsed {
@@ -384,53 +336,28 @@ impl Client {
         frontend::sync(out);
     }
 
-    /// An error in an SQL command, or a lost connection.
-    fn abort(&mut self, reason: &str, load: &Load<'_>) -> Step {
-        let place = match self.place(load.plan) {
-            Some((command, name)) => format!(" in command {command} (SQL) of script {name}"),
-            None => String::new(),
-        };
+    /// The client cannot go on.
+    fn abort(&mut self, cause: AbortCause, load: &Load<'_>) -> Step {
+        let place = self.place(&cause, load);
         self.phase = Phase::Aborted;
-        Step::Aborted(format!("client {} aborted{place}: {reason}", self.number))
+        self.links[self.link].give_up();
+        Step::Aborted(Box::new(AbortedClient { client: self.number, place, cause }))
     }
 
-    /// An error in a meta command.
-    fn abort_meta(&mut self, name: &str, error: &EvaluationError, load: &Load<'_>) -> Step {
-        let (number, command, script) =
-            (self.number, self.command, load.plan.scripts[self.script].program.name());
-        self.phase = Phase::Aborted;
-        Step::Aborted(format!(
-            "client {number} aborted in command {command} ({name}) of script {script}: {error}"
-        ))
-    }
-
-    /// The SQL command that is under way, by index and script.
-    fn place<'p>(&self, plan: &'p Plan) -> Option<(usize, &'p str)> {
-        let program = &plan.scripts[self.script].program;
-        (self.awaits_reply() && self.command < program.commands().len())
-            .then(|| (self.command, program.name()))
-    }
-}
-
-impl Reply {
-    /// Keeps of a message what decides how to go on; rows and notices mean nothing here.
-    fn take(&mut self, message: &Message<'_>) {
-        match message {
-            Message::ReadyForQuery(status) => {
-                self.ready += 1;
-                self.status = *status;
-            }
-            Message::ParseComplete => self.parsed = true,
-            Message::ErrorResponse(fields) => {
-                // The first error is the cause; an aborted pipeline may repeat itself.
-                let place = if self.ready == 0 { &mut self.error } else { &mut self.farewell };
-                place.get_or_insert_with(|| Box::new(ServerError::from(*fields)));
-            }
-            Message::CopyInResponse(_) | Message::CopyOutResponse(_) | Message::CopyBothResponse(_) => {
-                self.copy = true;
-            }
-            _ => {}
+    /// The command that is to blame.
+    fn place(&self, cause: &AbortCause, load: &Load<'_>) -> Option<Place> {
+        let evaluating = matches!(cause, AbortCause::Evaluation(_));
+        if !evaluating && !self.awaits_reply() {
+            return None;
         }
+        let program = &load.plan.scripts[self.script].program;
+        Some(Place {
+            script: self.script,
+            script_name: program.name().into(),
+            command: self.command,
+            name: program.commands().get(self.command)?.kind.name(),
+            query: self.links[self.link].reply.completed,
+        })
     }
 }
 
@@ -441,26 +368,4 @@ fn failure(error: &ServerError) -> Option<Failure> {
         SqlState::DEADLOCK_DETECTED => Some(Failure::Deadlock),
         _ => None,
     }
-}
-
-/// Feeds start-up with what has arrived; the facts once the server is ready.
-fn start_up(
-    startup: &mut Startup,
-    decoder: &mut Decoder,
-    bytes: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<Option<SessionFacts>, StartupError> {
-    let mut result = Ok(None);
-    let decoded = decoder.decode(bytes, &mut |message| {
-        if !matches!(result, Ok(None)) {
-            return;
-        }
-        result = match startup.message(&message, out) {
-            Ok(Progress::NeedMore) => Ok(None),
-            Ok(Progress::Ready(facts)) => Ok(Some(facts)),
-            Err(error) => Err(error),
-        };
-    });
-    decoded.map_err(StartupError::Protocol)?;
-    result
 }

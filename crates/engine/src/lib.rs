@@ -5,6 +5,7 @@
 //! rim that owns sockets and the clock, so the same worker runs over epoll and, in tests, in virtual
 //! time against a fake server ([`run_on`]).
 
+mod abort;
 mod arrivals;
 mod client;
 mod clock;
@@ -23,9 +24,10 @@ mod timers;
 mod witness;
 mod worker;
 
+pub use abort::{AbortCause, AbortedClient, Place};
 pub use driver::{Driver, Event, Receive};
 pub use error::{ConnectReason, EngineError};
-pub use outcome::{AbortedClient, End, Outcome, Progress, Reconnects};
+pub use outcome::{End, Outcome, Progress, Reconnects};
 pub use plan::{Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};
 pub use run::{run, run_on};
 pub use witness::{Ended, Happening, Witness, WorkerIntro, no_witness};

@@ -25,7 +25,6 @@ pub(crate) struct Load<'p> {
     pub(crate) workers: Vec<Share>,
     /// The targets of each client's connections, one for each that a script uses.
     pub(crate) links: Vec<usize>,
-    #[allow(dead_code)]
     /// For each script, which of these connections it runs on.
     pub(crate) script_links: Vec<usize>,
     client_seeds: Vec<u64>,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use stats::{CommandTable, Interval, Summary};
 
+use crate::abort::AbortedClient;
+
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
@@ -19,15 +21,6 @@ pub enum End {
         /// The worker of that client, from 0.
         worker: usize,
     },
-}
-
-/// A client that could not go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AbortedClient {
-    /// Which one, from 0.
-    pub client: usize,
-    /// The whole sentence: where in which script, and what happened.
-    pub reason: String,
 }
 
 /// What connecting for each transaction took, over all clients.

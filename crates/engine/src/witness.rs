@@ -9,7 +9,7 @@ use script::Random;
 use stats::{Sample, Timestamp};
 use wire::ServerError;
 
-use crate::outcome::AbortedClient;
+use crate::abort::AbortedClient;
 
 /// Sees what one worker's clients do. Every method has a body that does nothing.
 pub trait Witness: Send {

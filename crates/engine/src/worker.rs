@@ -10,13 +10,13 @@ use connect::CancelKey;
 use script::Random;
 use stats::{CommandTable, Ending, Sample, Timestamp};
 
+use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrivals;
 use crate::client::{Client, Step};
 use crate::driver::{Driver, Event, Receive};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
 use crate::measurement::{IntervalSink, Measurement};
-use crate::outcome::AbortedClient;
 use crate::plan::Limit;
 use crate::timeline::Timeline;
 use crate::timers::Timers;
@@ -310,14 +310,15 @@ impl<'p, D: Driver> Worker<'p, D> {
             Step::Reply => self.send(seat, now, shift),
             Step::Sleep(until) => self.timers.set(until, seat),
             Step::Shell { command: _, capture: _ } => {
-                let reason = "commands of the shell are not supported yet".to_owned();
-                self.abort(seat, reason, now, shift);
+                let client = self.seats[seat].client.number();
+                let cause = AbortCause::NotSupportedYet("shell");
+                self.abort(seat, AbortedClient { client, place: None, cause }, now, shift);
             }
             Step::Ended(ending) => {
                 self.record(seat, ending, now, shift);
                 return true;
             }
-            Step::Aborted(reason) => self.abort(seat, reason, now, shift),
+            Step::Aborted(aborted) => self.abort(seat, *aborted, now, shift),
         }
         false
     }
@@ -342,20 +343,19 @@ impl<'p, D: Driver> Worker<'p, D> {
         let Seat { client, warmup, .. } = &mut seats[seat];
         while let Receive::Bytes(bytes) = driver.receive(connection) {
             let step = client.receive(link, bytes, &mut workbench.turn(now, *warmup));
-            if let Some(Step::Aborted(reason)) = step {
-                return Step::Aborted(reason);
+            if let Some(Step::Aborted(aborted)) = step {
+                return Step::Aborted(aborted);
             }
         }
         workbench.out.clear();
         client.lose_connection(link, Some(error), load)
     }
 
-    fn abort(&mut self, seat: usize, reason: String, now: Timestamp, shift: &mut Shift<'_>) {
+    fn abort(&mut self, seat: usize, aborted: AbortedClient, now: Timestamp, shift: &mut Shift<'_>) {
         if self.seats[seat].client.in_transaction() {
             self.record(seat, Ending::Unfinished, now, shift);
         }
         self.give_up_booking(seat, shift);
-        let aborted = AbortedClient { client: self.seats[seat].client.number(), reason };
         self.workbench.tell(&Happening::Aborted(&aborted));
         self.aborted.push(aborted);
         self.workbench.out.clear();
@@ -428,9 +428,9 @@ impl<'p, D: Driver> Worker<'p, D> {
         let mut running = Vec::new();
         for seat in 0..self.seats.len() {
             let client = &mut self.seats[seat].client;
-            if interrupted && client.awaits_reply() {
+            if interrupted {
                 let target = self.load.links[client.link()];
-                running.extend(client.cancel_key().map(|key| (target, key.clone())));
+                running.extend(client.running().map(|key| (target, key.clone())));
             }
             for link in 0..self.load.links.len() {
                 self.close_link(seat, link);

@@ -283,10 +283,10 @@ fn the_servers_last_word_is_heard_although_it_closes_at_once() {
         let outcome = finish(&Plan { clients, workers: 2, ..plan(&server, &["SELECT 1;"]) });
         assert_eq!(outcome.end, End::AllClientsAborted);
         for aborted in &outcome.aborted {
+            let reason = aborted.to_string();
             assert!(
-                aborted.reason.ends_with("FATAL:  terminating connection due to administrator command"),
-                "{}",
-                aborted.reason
+                reason.ends_with("FATAL:  terminating connection due to administrator command"),
+                "{reason}"
             );
         }
     }
@@ -305,7 +305,7 @@ fn the_servers_last_word_is_heard_although_it_does_not_read_the_statement_to_its
         let variables = vec![("long".to_owned(), long.clone())];
         let plan = Plan { variables, protocol: Protocol::Extended, ..plan(&server, &["SELECT :long;"]) };
         let outcome = finish(&plan);
-        let reason = &outcome.aborted[0].reason;
+        let reason = outcome.aborted[0].to_string();
         assert!(reason.ends_with("FATAL:  terminating connection due to administrator command"), "{reason}");
     }
 }

@@ -68,6 +68,8 @@ pub struct Ran {
     pub outcome: Outcome,
     pub seconds: Vec<Second>,
     pub log: Log,
+    /// What is said of the aborted clients.
+    sentences: Vec<String>,
 }
 
 /// What the observer was told.
@@ -89,7 +91,8 @@ impl Ran {
 
     /// The reasons of the aborted clients, each after its number.
     pub fn aborted(&self) -> Vec<(usize, &str)> {
-        self.outcome.aborted.iter().map(|aborted| (aborted.client, aborted.reason.as_str())).collect()
+        let clients = self.outcome.aborted.iter().map(|aborted| aborted.client);
+        clients.zip(self.sentences.iter().map(String::as_str)).collect()
     }
 }
 
@@ -120,7 +123,8 @@ pub fn try_run(plan: &Plan, server: FakeServer, stop_after: Duration) -> Result<
         seconds.push(Second { interval: interval.clone(), warmup, elapsed });
     };
     let outcome = run_on(plan, driver, &stop, &mut observer, &no_witness)?;
-    let ran = Ran { outcome, seconds, log };
+    let sentences = outcome.aborted.iter().map(ToString::to_string).collect();
+    let ran = Ran { outcome, seconds, log, sentences };
     check(plan, &ran);
     Ok(ran)
 }

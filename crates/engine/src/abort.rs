@@ -1,0 +1,98 @@
+//! Why a client could not go on, and where: data, for whoever shows it in words of their own.
+//! `Display` is the sentence of `pgmeter bench`. Made by the client state machine and by the worker.
+
+use std::fmt;
+
+use script::EvaluationError;
+use thiserror::Error;
+use wire::{ProtocolError, ServerError};
+
+/// A client that could not go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AbortedClient {
+    /// Which one, from 0.
+    pub client: usize,
+    /// The command that it was at; `None` between transactions and where no command is to blame.
+    pub place: Option<Place>,
+    /// What happened.
+    pub cause: AbortCause,
+}
+
+/// A command of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The script, from 0.
+    pub script: usize,
+    /// As messages call the script.
+    pub script_name: Box<str>,
+    /// The command, from 0.
+    pub command: usize,
+    /// As messages call the command: `SQL`, `set`, `sleep`, ….
+    pub name: &'static str,
+    /// Which statement of the command, from 0; several travel in one where `\;` joins them.
+    pub query: u32,
+}
+
+/// What ended a client.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum AbortCause {
+    /// The server refused a command.
+    #[error("{0}")]
+    Sql(Box<ServerError>),
+    /// The server refused the `ROLLBACK` after an error.
+    #[error("ROLLBACK failed: {0}")]
+    Rollback(Box<ServerError>),
+    /// The connection is gone.
+    #[error("{}", Lost { last_word: last_word.as_deref(), error: error.as_deref() })]
+    ConnectionLost {
+        /// What the server said before.
+        last_word: Option<Box<ServerError>>,
+        /// What the system says about it.
+        error: Option<Box<str>>,
+    },
+    /// Bytes that mean nothing.
+    #[error("the server sent something that is not PostgreSQL's protocol: {0}")]
+    Protocol(ProtocolError),
+    /// Answers and commands no longer correspond.
+    #[error("the server answered a question that nobody asked")]
+    Unasked,
+    /// A script wants to COPY.
+    #[error("COPY is not supported in a script")]
+    Copy,
+    /// A meta command could not be evaluated.
+    #[error("{0}")]
+    Evaluation(EvaluationError),
+    /// A command that the engine does not know yet.
+    #[error("\\{0} is not supported yet")]
+    NotSupportedYet(&'static str),
+    /// The script is over, its transaction block is not.
+    #[error("end of script reached without completing the last transaction")]
+    UnfinishedTransaction,
+}
+
+impl fmt::Display for AbortedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { client, place, cause } = self;
+        write!(f, "client {client} aborted")?;
+        if let Some(Place { script_name, command, name, .. }) = place {
+            write!(f, " in command {command} ({name}) of script {script_name}")?;
+        }
+        write!(f, ": {cause}")
+    }
+}
+
+/// Who is to blame for a lost connection: the server, then the system, then nobody known.
+struct Lost<'a> {
+    last_word: Option<&'a ServerError>,
+    error: Option<&'a str>,
+}
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.last_word, self.error) {
+            (Some(error), _) => write!(f, "the server closed the connection: {error}"),
+            (None, Some(error)) => write!(f, "the connection to the server was lost: {error}"),
+            (None, None) => f.write_str("the server closed the connection unexpectedly; its log says why"),
+        }
+    }
+}
