@@ -13,6 +13,9 @@ use crate::failure::Failure;
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
+/// Rows between two looks at the bar.
+const ROWS_PER_LOOK: u64 = 10_000;
+
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let options = InitOptions {
         scale: arguments.scale,
@@ -33,7 +36,7 @@ pub(crate) fn load(
     signals: &Signals,
 ) -> Result<(), Failure> {
     let mut bar: Option<Bar> = None;
-    let mut show = |progress: InitProgress| {
+    let mut show = |progress: InitProgress<'_>| {
         match progress {
             InitProgress::Started(step) => {
                 bar = None;
@@ -41,7 +44,9 @@ pub(crate) fn load(
                 waiting.label(format!("{} …", step.facts().doing));
                 bar = Some(waiting);
             }
-            InitProgress::Rows { table, done, total } => {
+            InitProgress::Rows { done, total, .. } if !done.is_multiple_of(ROWS_PER_LOOK) && done < total => {
+            }
+            InitProgress::Rows { table, done, total, .. } => {
                 let rows =
                     bar.take().filter(Bar::counts).unwrap_or_else(|| terminal.bar(Some(total), Unit::Rows));
                 rows.label(format!("loading {table}"));
@@ -49,6 +54,7 @@ pub(crate) fn load(
                 bar = Some(rows);
             }
             InitProgress::Finished(_) => bar = None,
+            InitProgress::Partitions(_) | InitProgress::Notice(_) => {}
         }
         if signals.stop().load(Ordering::Relaxed) {
             ControlFlow::Break(())

@@ -80,7 +80,8 @@ pub fn builtin(prefix: &str) -> Result<&'static Builtin, WorkloadError> {
     }
 }
 
-/// What `-b list` shows: a heading, then one line per script, without a last newline.
+/// What `-b list` shows: a heading, then one line per script, without a last newline (`pgbench` shows an empty
+/// line behind it, also where it is part of an error).
 pub fn builtin_list() -> String {
     let mut list = String::from("Available builtin scripts:");
     for builtin in &BUILTINS {

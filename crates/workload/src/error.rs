@@ -69,14 +69,27 @@ pub enum WorkloadError {
         /// What the server or the connection said.
         source: ConnectError,
     },
-    /// The tables that the built-in scripts use are not there.
+    /// A table that the built-in scripts use is not there, or not in the search path.
     #[error(
-        "database \"{database}\" has no table pgbench_branches. Create and fill the tables with `pgmeter init` \
+        "database \"{database}\" has no table {table}. Create and fill the tables with `pgmeter init` \
          (on the same connection), or name your own script with -f"
     )]
     TablesMissing {
         /// The database looked in.
         database: String,
+        /// The table.
+        table: &'static str,
+        /// What the server said; nothing for a table that was looked up and not found.
+        source: Option<ConnectError>,
+    },
+    /// The accounts are partitioned in a way that is not one of those that loading makes.
+    #[error(
+        "unexpected partition method: \"{strategy}\" (pgbench_accounts can be partitioned by range or hash). \
+         Make the tables anew with `pgmeter init`"
+    )]
+    UnknownPartitionMethod {
+        /// The letter of the catalog.
+        strategy: String,
     },
     /// The tables are there and hold no usable number of rows.
     #[error(

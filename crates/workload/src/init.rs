@@ -5,38 +5,30 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use connect::{ConnectError, Session};
+use connect::{ConnectError, ServerError, Session};
 
 use crate::rows::{FILLED, Rows};
 use crate::schema::{self, Partitioning};
-use crate::{Step, WorkloadError};
+use crate::{InitOptions, Step, WorkloadError};
 
-/// What to make.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InitOptions {
-    /// Branches; each brings 10 tellers and 100,000 accounts. 1 to 2,147,483,647.
-    pub scale: u32,
-    /// What to do, in this order; a step may come again.
-    pub steps: Vec<Step>,
-    /// How full, in percent, the pages of branches, tellers and accounts are packed. 10 to 100.
-    pub fillfactor: u8,
-    /// Partitions of pgbench_accounts, if any.
-    pub partitioning: Option<Partitioning>,
-}
-
-impl Default for InitOptions {
-    /// As `pgbench -i` without options.
-    fn default() -> Self {
-        InitOptions { scale: 1, steps: Step::DEFAULT.to_vec(), fillfactor: 100, partitioning: None }
-    }
-}
-
-/// What is told while the work goes on.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum InitProgress {
+/// What is told while the work goes on: all that the lines of `pgbench -i` are made of, in their order.
+///
+/// `pgbench` says `DOING...` for `Started` ([`StepFacts::doing`](crate::StepFacts)), `creating N partitions...`
+/// for `Partitions`, nothing for `Finished`, and at the end `done in TOTAL s (NAME SECONDS s, …).` from the
+/// [`InitReport`] ([`StepFacts::name`](crate::StepFacts)). Of `Rows` it shows those where `done` is a multiple of
+/// 100,000; when quiet, those where `elapsed` has reached another 5 s (the next limit is the first multiple of
+/// 5 s that is not below `elapsed`), and the last row of a table if `done` is a multiple of 100. Its figures:
+/// percent `100 * done / total`, whole; remaining `(total - done) * elapsed / done`.
+#[derive(Copy, Clone, Debug)]
+pub enum InitProgress<'a> {
     /// A step begins.
     Started(Step),
+    /// The four tables are there, and now come so many partitions of pgbench_accounts.
+    Partitions(u32),
+    /// The server had something to say about a statement: that there was no table to drop, for one.
+    Notice(&'a ServerError),
     /// Rows of a table were made by the client; told every [`ROWS_PER_PROGRESS`] rows and at the table's end.
+    /// Whoever shows it on a terminal shows only some of it.
     Rows {
         /// The table being filled.
         table: &'static str,
@@ -44,13 +36,18 @@ pub enum InitProgress {
         done: u64,
         /// Rows there will be.
         total: u64,
+        /// Since this table's first row.
+        elapsed: Duration,
     },
     /// A step has ended.
     Finished(StepTime),
 }
 
-/// How often [`InitProgress::Rows`] is told: often enough to draw a bar or to stop, too rare to cost.
-pub const ROWS_PER_PROGRESS: u64 = 10_000;
+/// Who is told; may ask to stop.
+type Progress<'a> = dyn FnMut(InitProgress<'_>) -> ControlFlow<()> + 'a;
+
+/// How often [`InitProgress::Rows`] is told: as often as `pgbench` looks at the clock, too rare to cost.
+pub const ROWS_PER_PROGRESS: u64 = 100;
 
 /// How long a step took.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -75,11 +72,8 @@ impl InitReport {
     }
 }
 
-/// Room for the longest row, so that its buffer never grows.
-const ROW_BYTES_MAX: usize = 64;
-
-/// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
-const COUNT_MAX: u32 = i32::MAX.unsigned_abs();
+/// Room for the rows between two words of progress, so that their buffer never grows.
+const BUFFER_LENGTH: usize = 64 * 100;
 
 /// From this version on, a table filled by COPY in the transaction that emptied it is loaded frozen,
 /// with its visibility map set.
@@ -90,129 +84,135 @@ const FREEZES_FROM_VERSION_NUM: u32 = 140_000;
 pub fn init(
     session: &mut Session,
     options: &InitOptions,
-    progress: &mut dyn FnMut(InitProgress) -> ControlFlow<()>,
+    progress: &mut Progress<'_>,
 ) -> Result<InitReport, WorkloadError> {
-    check_options(session, options)?;
+    options.check(session)?;
+    // What was said before is not about loading.
+    session.take_notices();
+    let mut loader = Loader { session, options, progress };
     let mut report = InitReport::default();
     for &step in &options.steps {
-        tell(progress, InitProgress::Started(step))?;
-        let time = timed(step, || take(step, session, options, progress))?;
+        loader.tell(InitProgress::Started(step))?;
+        let time = timed(step, || loader.take(step))?;
         report.steps.push(time);
-        tell(progress, InitProgress::Finished(time))?;
+        loader.tell(InitProgress::Finished(time))?;
     }
     Ok(report)
 }
 
-/// The only place of this crate that reads a clock.
+/// How long `work` takes.
 fn timed(step: Step, work: impl FnOnce() -> Result<(), WorkloadError>) -> Result<StepTime, WorkloadError> {
     let start = Instant::now();
     work()?;
     Ok(StepTime { step, took: start.elapsed() })
 }
 
-fn tell(
-    progress: &mut dyn FnMut(InitProgress) -> ControlFlow<()>,
-    what: InitProgress,
-) -> Result<(), WorkloadError> {
+/// Who takes the steps.
+struct Loader<'a, 'b> {
+    session: &'a mut Session,
+    options: &'a InitOptions,
+    progress: &'a mut Progress<'b>,
+}
+
+impl Loader<'_, '_> {
+    fn take(&mut self, step: Step) -> Result<(), WorkloadError> {
+        let options = self.options;
+        match step {
+            Step::DropTables => self.execute(&schema::drop_tables()),
+            Step::CreateTables => {
+                self.execute_all(schema::create_tables(options))?;
+                options.partitioning.map_or(Ok(()), |partitioning| self.create_partitions(partitioning))
+            }
+            Step::GenerateClientSide => self.in_transaction(|loader| {
+                loader.execute(&schema::truncate_tables())?;
+                FILLED.iter().try_for_each(|rows| loader.copy(rows))
+            }),
+            Step::GenerateServerSide => self.in_transaction(|loader| {
+                loader.execute(&schema::truncate_tables())?;
+                loader.execute_all(schema::generate_rows(options.scale))
+            }),
+            Step::Vacuum => self.execute_all(schema::vacuum_tables()),
+            Step::PrimaryKeys => self.execute_all(schema::primary_keys(options.index_tablespace.as_deref())),
+            Step::ForeignKeys => self.execute_all(schema::foreign_keys()),
+        }
+    }
+
+    fn create_partitions(&mut self, partitioning: Partitioning) -> Result<(), WorkloadError> {
+        self.tell(InitProgress::Partitions(partitioning.partitions))?;
+        self.execute_all(schema::create_partitions(self.options, partitioning))
+    }
+
+    /// Commits what `work` did; if it fails, nothing of it is kept and the session can go on.
+    fn in_transaction(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        self.execute("begin")?;
+        if let Err(error) = work(self) {
+            // The first error is the one that tells. If the session is lost, the server rolls back by itself.
+            let _ = self.session.execute("rollback");
+            return Err(error);
+        }
+        self.execute("commit")
+    }
+
+    /// Sends all rows of one table.
+    fn copy(&mut self, rows: &Rows) -> Result<(), WorkloadError> {
+        let table = rows.table.name;
+        let total = u64::from(self.options.scale) * rows.table.rows_per_scale;
+        let sql = copy_statement(self.session, table)?;
+        let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
+        let mut copy = self.session.copy_in(&sql).map_err(failed)?;
+
+        let start = Instant::now();
+        let mut numbers = itoa::Buffer::new();
+        let mut buffer = Vec::with_capacity(BUFFER_LENGTH);
+        let mut done = 0;
+        while done < total {
+            let end = total.min(done + ROWS_PER_PROGRESS);
+            buffer.clear();
+            for k in done..end {
+                (rows.write)(k, &mut numbers, &mut buffer);
+            }
+            // The writer gathers rows into messages of its own size.
+            copy.write_all(&buffer).map_err(|error| failed(server_error(error)))?;
+            done = end;
+            let elapsed = start.elapsed();
+            tell(self.progress, InitProgress::Rows { table, done, total, elapsed })?;
+        }
+        copy.finish().map_err(failed)?;
+        self.pass_on_notices()
+    }
+
+    fn execute_all(
+        &mut self,
+        statements: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<(), WorkloadError> {
+        statements.into_iter().try_for_each(|sql| self.execute(sql.as_ref()))
+    }
+
+    /// Runs one statement, and tells what the server said about it beside its answer.
+    fn execute(&mut self, sql: &str) -> Result<(), WorkloadError> {
+        let done = execute(self.session, sql);
+        self.pass_on_notices()?;
+        done
+    }
+
+    fn pass_on_notices(&mut self) -> Result<(), WorkloadError> {
+        let notices = self.session.take_notices();
+        notices.iter().try_for_each(|notice| self.tell(InitProgress::Notice(notice)))
+    }
+
+    fn tell(&mut self, what: InitProgress<'_>) -> Result<(), WorkloadError> {
+        tell(self.progress, what)
+    }
+}
+
+fn tell(progress: &mut Progress<'_>, what: InitProgress<'_>) -> Result<(), WorkloadError> {
     match progress(what) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(WorkloadError::Interrupted),
     }
-}
-
-/// Refuses what cannot work before anything is dropped.
-fn check_options(session: &Session, options: &InitOptions) -> Result<(), WorkloadError> {
-    let out_of_range = |option, low, high| Err(WorkloadError::OutOfRange { option, low, high });
-    if options.steps.is_empty() {
-        return Err(WorkloadError::NoSteps);
-    }
-    if !(1..=COUNT_MAX).contains(&options.scale) {
-        return out_of_range("-s/--scale", 1, COUNT_MAX);
-    }
-    if !(10..=100).contains(&options.fillfactor) {
-        return out_of_range("-F/--fillfactor", 10, 100);
-    }
-    let Some(Partitioning { method, partitions }) = options.partitioning else { return Ok(()) };
-    if !(1..=COUNT_MAX).contains(&partitions) {
-        return out_of_range("--partitions", 1, COUNT_MAX);
-    }
-    if session.server_version_num() / 10_000 < method.needs_major() {
-        return Err(WorkloadError::PartitioningUnsupported {
-            method: method.name(),
-            needed: method.needs_major(),
-            server: session.parameter("server_version").unwrap_or("of an unknown version").to_owned(),
-        });
-    }
-    Ok(())
-}
-
-fn take(
-    step: Step,
-    session: &mut Session,
-    options: &InitOptions,
-    progress: &mut dyn FnMut(InitProgress) -> ControlFlow<()>,
-) -> Result<(), WorkloadError> {
-    match step {
-        Step::DropTables => execute(session, &schema::drop_tables()),
-        Step::CreateTables => execute_all(
-            session,
-            &schema::create_tables(options.scale, options.fillfactor, options.partitioning),
-        ),
-        Step::GenerateClientSide => in_transaction(session, |session| {
-            execute(session, &schema::truncate_tables())?;
-            FILLED.iter().try_for_each(|rows| copy(session, rows, options.scale, progress))
-        }),
-        Step::GenerateServerSide => in_transaction(session, |session| {
-            execute(session, &schema::truncate_tables())?;
-            execute_all(session, &schema::generate_rows(options.scale))
-        }),
-        Step::Vacuum => execute_all(session, &schema::vacuum_tables()),
-        Step::PrimaryKeys => execute_all(session, &schema::primary_keys()),
-        Step::ForeignKeys => execute_all(session, &schema::foreign_keys()),
-    }
-}
-
-/// Commits what `work` did; if it fails, nothing of it is kept and the session can go on.
-fn in_transaction(
-    session: &mut Session,
-    work: impl FnOnce(&mut Session) -> Result<(), WorkloadError>,
-) -> Result<(), WorkloadError> {
-    execute(session, "begin")?;
-    if let Err(error) = work(session) {
-        // The first error is the one that tells. If the session is lost, the server rolls back by itself.
-        let _ = session.execute("rollback");
-        return Err(error);
-    }
-    execute(session, "commit")
-}
-
-/// Sends all rows of one table.
-fn copy(
-    session: &mut Session,
-    rows: &Rows,
-    scale: u32,
-    progress: &mut dyn FnMut(InitProgress) -> ControlFlow<()>,
-) -> Result<(), WorkloadError> {
-    let table = rows.table.name;
-    let total = u64::from(scale) * rows.table.rows_per_scale;
-    let sql = copy_statement(session, table)?;
-    let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
-    let mut copy = session.copy_in(&sql).map_err(failed)?;
-
-    let mut numbers = itoa::Buffer::new();
-    let mut row = Vec::with_capacity(ROW_BYTES_MAX);
-    for k in 0..total {
-        row.clear();
-        (rows.write)(k, &mut numbers, &mut row);
-        // The writer gathers rows into messages of its own size.
-        copy.write_all(&row).map_err(|error| failed(server_error(error)))?;
-        let done = k + 1;
-        if done.is_multiple_of(ROWS_PER_PROGRESS) || done == total {
-            tell(progress, InitProgress::Rows { table, done, total })?;
-        }
-    }
-    copy.finish().map_err(failed)?;
-    Ok(())
 }
 
 /// The session's own error inside that of a writer.
@@ -230,10 +230,6 @@ fn copy_statement(session: &mut Session, table: &str) -> Result<String, Workload
     let rows = query(session, &kind)?;
     let ordinary = rows.first().and_then(|row| row.get(0)) == Some("r");
     Ok(if ordinary { format!("{plain} with (freeze on)") } else { plain })
-}
-
-fn execute_all(session: &mut Session, statements: &[String]) -> Result<(), WorkloadError> {
-    statements.iter().try_for_each(|sql| execute(session, sql))
 }
 
 /// Runs one statement; an error carries it.

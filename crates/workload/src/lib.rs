@@ -6,6 +6,7 @@
 mod builtin;
 mod error;
 mod init;
+mod options;
 mod prepare;
 mod rows;
 mod schema;
@@ -13,7 +14,8 @@ mod step;
 
 pub use builtin::{BUILTINS, Builtin, builtin, builtin_list};
 pub use error::WorkloadError;
-pub use init::{InitOptions, InitProgress, InitReport, ROWS_PER_PROGRESS, StepTime, init};
-pub use prepare::{detect_scale, prepare_run, vacuum_accounts};
+pub use init::{InitProgress, InitReport, ROWS_PER_PROGRESS, StepTime, init};
+pub use options::InitOptions;
+pub use prepare::{Tables, detect_scale, detect_tables, prepare_run, vacuum_accounts};
 pub use schema::{PartitionMethod, Partitioning, Table};
 pub use step::{STEPS, Step, StepFacts};

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::InitOptions;
+
 /// One of the four tables, its columns, and how many rows it has for each unit of scale.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -125,31 +127,45 @@ pub(crate) fn truncate_tables() -> String {
     format!("truncate table {ALL}")
 }
 
-/// Creates the four tables, then the partitions of pgbench_accounts.
-pub(crate) fn create_tables(scale: u32, fillfactor: u8, partitioning: Option<Partitioning>) -> Vec<String> {
-    let aid = if scale >= BIGINT_ACCOUNTS_FROM_SCALE { "bigint" } else { "int" };
-    let fill = format!("with (fillfactor={fillfactor})");
-    let mut statements = Vec::new();
-    for table in CREATED {
+/// `name` as an identifier, whatever is in it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Creates the four tables; pgbench_accounts without its partitions.
+pub(crate) fn create_tables(options: &InitOptions) -> [String; 4] {
+    let aid = if options.scale >= BIGINT_ACCOUNTS_FROM_SCALE { "bigint" } else { "int" };
+    // With partitions, unlogged is the partitions' affair alone: a partitioned table cannot be, and `pgbench`
+    // since 18 leaves out the word for the other three as well.
+    let unlogged = if options.unlogged && options.partitioning.is_none() { "unlogged " } else { "" };
+    let tablespace = options.tablespace.as_deref().map(quoted);
+    let tablespace = tablespace.map_or(String::new(), |name| format!(" tablespace {name}"));
+    CREATED.map(|table| {
         let columns = table.columns.replace("{aid}", aid);
-        let options = match partitioning {
+        let storage = match options.partitioning {
             Some(Partitioning { method, .. }) if table == ACCOUNTS => format!(" partition by {method} (aid)"),
-            _ if table.fills => format!(" {fill}"),
+            _ if table.fills => format!(" with (fillfactor={})", options.fillfactor),
             _ => String::new(),
         };
-        statements.push(format!("create table {}({columns}){options}", table.name));
-    }
-    let accounts = u64::from(scale) * ACCOUNTS_PER_BRANCH;
-    if let Some(Partitioning { method, partitions }) = partitioning {
-        for partition in 1..=partitions {
-            let bounds = partition_bounds(method, accounts, partition, partitions);
-            statements.push(format!(
-                "create table {accounts}_{partition} partition of {accounts} for values {bounds} {fill}",
-                accounts = ACCOUNTS.name
-            ));
-        }
-    }
-    statements
+        format!("create {unlogged}table {}({columns}){storage}{tablespace}", table.name)
+    })
+}
+
+/// Creates the partitions of pgbench_accounts, one after the other. They lie where the partitioned table lies.
+pub(crate) fn create_partitions(
+    options: &InitOptions,
+    Partitioning { method, partitions }: Partitioning,
+) -> impl Iterator<Item = String> {
+    let rows = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
+    let unlogged = if options.unlogged { "unlogged " } else { "" };
+    let (accounts, fillfactor) = (ACCOUNTS.name, options.fillfactor);
+    (1..=partitions).map(move |partition| {
+        let bounds = partition_bounds(method, rows, partition, partitions);
+        format!(
+            "create {unlogged}table {accounts}_{partition} partition of {accounts} for values {bounds} \
+             with (fillfactor={fillfactor})"
+        )
+    })
 }
 
 /// What partition number `partition` (from 1) of `partitions` holds; the outermost ranges are open.
@@ -167,9 +183,9 @@ fn partition_bounds(method: PartitionMethod, accounts: u64, partition: u32, part
 }
 
 /// Has the server itself make the rows that [`crate::rows`] would send.
-pub(crate) fn generate_rows(scale: u32) -> Vec<String> {
+pub(crate) fn generate_rows(scale: u32) -> [String; 3] {
     let scale = u64::from(scale);
-    vec![
+    [
         format!(
             "insert into pgbench_branches(bid, bbalance) select bid, 0 from generate_series(1, {scale}) as bid"
         ),
@@ -187,35 +203,46 @@ pub(crate) fn generate_rows(scale: u32) -> Vec<String> {
 }
 
 /// Vacuums and analyzes each table, each in a statement of its own: vacuum allows no transaction.
-pub(crate) fn vacuum_tables() -> Vec<String> {
-    VACUUMED.map(|table| format!("vacuum analyze {}", table.name)).into()
+pub(crate) fn vacuum_tables() -> [String; 4] {
+    VACUUMED.map(|table| format!("vacuum analyze {}", table.name))
 }
 
 /// Adds the three primary keys.
-pub(crate) fn primary_keys() -> Vec<String> {
+pub(crate) fn primary_keys(index_tablespace: Option<&str>) -> Vec<String> {
+    let place = index_tablespace.map(quoted);
+    let place = place.map_or(String::new(), |name| format!(" using index tablespace {name}"));
     let keyed = KEYED.iter().filter_map(|table| table.key.map(|key| (table.name, key)));
-    keyed.map(|(name, key)| format!("alter table {name} add primary key ({key})")).collect()
+    keyed.map(|(name, key)| format!("alter table {name} add primary key ({key}){place}")).collect()
 }
 
 /// Adds the five foreign keys.
-pub(crate) fn foreign_keys() -> Vec<String> {
+pub(crate) fn foreign_keys() -> [String; 5] {
     let add = |(table, column, to): (Table, &str, Table)| {
         let (name, to) = (table.name, to.name);
         format!(
             "alter table {name} add constraint {name}_{column}_fkey foreign key ({column}) references {to}"
         )
     };
-    FOREIGN_KEYS.map(add).into()
+    FOREIGN_KEYS.map(add)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn partitioned(method: PartitionMethod, partitions: u32) -> Option<Partitioning> {
+        Some(Partitioning { method, partitions })
+    }
+
+    /// The statements that make the partitions.
+    fn partitions(options: &InitOptions) -> Vec<String> {
+        create_partitions(options, options.partitioning.expect("partitions")).collect()
+    }
+
     #[test]
     fn plain_tables_get_a_fill_factor_except_history() {
         assert_eq!(
-            create_tables(1, 90, None),
+            create_tables(&InitOptions { fillfactor: 90, ..InitOptions::default() }),
             [
                 "create table pgbench_history(tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))",
                 "create table pgbench_tellers(tid int not null, bid int, tbalance int, filler char(84)) with (fillfactor=90)",
@@ -227,42 +254,69 @@ mod tests {
 
     #[test]
     fn account_numbers_become_bigint_at_scale_20000() {
-        let columns = |scale| create_tables(scale, 100, None)[2].contains("aid bigint not null");
-        assert!(!columns(19_999));
-        assert!(columns(20_000));
-        assert!(create_tables(20_000, 100, None)[0].contains("aid bigint,"));
+        let tables = |scale| create_tables(&InitOptions { scale, ..InitOptions::default() });
+        assert!(!tables(19_999)[2].contains("bigint"));
+        assert!(tables(20_000)[2].contains("aid bigint not null"));
+        assert!(tables(20_000)[0].contains("aid bigint,"));
     }
 
     #[test]
     fn ranges_cover_every_account_and_are_open_outwards() {
-        let partitioning = Partitioning { method: PartitionMethod::Range, partitions: 3 };
-        let statements = create_tables(1, 80, Some(partitioning));
-        assert!(statements[2].ends_with(" partition by range (aid)"));
+        let partitioning = partitioned(PartitionMethod::Range, 3);
+        let options = InitOptions { fillfactor: 80, partitioning, ..InitOptions::default() };
+        assert!(create_tables(&options)[2].ends_with(" partition by range (aid)"));
         assert_eq!(
-            statements[4..],
+            partitions(&options),
             [
                 "create table pgbench_accounts_1 partition of pgbench_accounts for values from (minvalue) to (33335) with (fillfactor=80)",
                 "create table pgbench_accounts_2 partition of pgbench_accounts for values from (33335) to (66669) with (fillfactor=80)",
                 "create table pgbench_accounts_3 partition of pgbench_accounts for values from (66669) to (maxvalue) with (fillfactor=80)",
             ]
         );
-        let one = Partitioning { partitions: 1, ..partitioning };
-        assert!(create_tables(1, 80, Some(one))[4].contains("from (minvalue) to (maxvalue)"));
+        let one = InitOptions { partitioning: partitioned(PartitionMethod::Range, 1), ..options };
+        assert!(partitions(&one)[0].contains("from (minvalue) to (maxvalue)"));
     }
 
     #[test]
     fn hash_partitions_count_remainders_from_zero() {
-        let partitioning = Partitioning { method: PartitionMethod::Hash, partitions: 2 };
-        let statements = create_tables(1, 100, Some(partitioning));
-        assert!(statements[2].ends_with(" partition by hash (aid)"));
-        assert!(statements[4].contains("for values with (modulus 2, remainder 0) with (fillfactor=100)"));
-        assert!(statements[5].contains("for values with (modulus 2, remainder 1) with (fillfactor=100)"));
+        let partitioning = partitioned(PartitionMethod::Hash, 2);
+        let options = InitOptions { partitioning, ..InitOptions::default() };
+        assert!(create_tables(&options)[2].ends_with(" partition by hash (aid)"));
+        let statements = partitions(&options);
+        assert!(statements[0].contains("for values with (modulus 2, remainder 0) with (fillfactor=100)"));
+        assert!(statements[1].contains("for values with (modulus 2, remainder 1) with (fillfactor=100)"));
+    }
+
+    #[test]
+    fn unlogged_is_a_word_of_all_tables_or_of_the_partitions_alone() {
+        let options = InitOptions { unlogged: true, ..InitOptions::default() };
+        assert!(create_tables(&options).iter().all(|sql| sql.starts_with("create unlogged table ")));
+        let options = InitOptions { partitioning: partitioned(PartitionMethod::Hash, 2), ..options };
+        assert!(create_tables(&options).iter().all(|sql| sql.starts_with("create table ")));
+        assert!(partitions(&options).iter().all(|sql| sql.starts_with("create unlogged table ")));
+    }
+
+    #[test]
+    fn tablespaces_come_last_and_are_quoted() {
+        let tablespace = Some("a \"fast\" disk".to_owned());
+        let options = InitOptions { tablespace, ..InitOptions::default() };
+        for sql in create_tables(&options) {
+            assert!(sql.ends_with(") tablespace \"a \"\"fast\"\" disk\""), "{sql}");
+        }
+        let partitioning = partitioned(PartitionMethod::Range, 2);
+        let options = InitOptions { partitioning, ..options };
+        assert!(create_tables(&options)[2].contains(" partition by range (aid) tablespace "));
+        assert!(partitions(&options).iter().all(|sql| !sql.contains("tablespace")));
+        assert_eq!(
+            primary_keys(Some("Fast"))[2],
+            "alter table pgbench_accounts add primary key (aid) using index tablespace \"Fast\""
+        );
     }
 
     #[test]
     fn keys_and_vacuums_come_in_the_order_of_pgbench() {
         assert_eq!(
-            primary_keys(),
+            primary_keys(None),
             [
                 "alter table pgbench_branches add primary key (bid)",
                 "alter table pgbench_tellers add primary key (tid)",

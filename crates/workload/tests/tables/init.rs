@@ -3,60 +3,13 @@
 
 use std::ops::ControlFlow;
 
-use connect::Session;
 use pgmeter_workload::{
-    InitOptions, InitProgress, PartitionMethod, Partitioning, Step, WorkloadError, detect_scale, init,
-    prepare_run,
+    InitOptions, InitProgress, PartitionMethod, Partitioning, ROWS_PER_PROGRESS, Step, WorkloadError,
+    detect_scale, init,
 };
 use testkit::cluster::Cluster;
 
-const NEWEST: &str = "18";
-const OLDEST: &str = "9.6";
-
-/// A session with a fresh database.
-fn session(major: &str, name: &str) -> Session {
-    Cluster::session(&Cluster::shared(major).database(name))
-}
-
-/// Takes all steps in silence.
-fn make(session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
-    init(session, options, &mut |_| ControlFlow::Continue(())).map(|_| ())
-}
-
-/// The first column of a query, one line for each row.
-fn lines(session: &mut Session, sql: &str) -> Vec<String> {
-    let rows = session.query(sql).unwrap_or_else(|error| panic!("{error}\n{sql}"));
-    rows.iter().map(|row| row.get(0).unwrap_or("NULL").to_owned()).collect()
-}
-
-/// Tables and indexes in the order of their creation, with their kind, persistence and options.
-const RELATIONS: &str = "\
-    select c.relname || ' ' || c.relkind::text || ' ' || c.relpersistence::text \
-        || coalesce(' ' || array_to_string(c.reloptions, ','), '') \
-    from pg_catalog.pg_class c where c.relname like 'pgbench%' order by c.oid";
-
-/// Columns with their types.
-const COLUMNS: &str = "\
-    select c.relname || '.' || a.attname || ' ' || pg_catalog.format_type(a.atttypid, a.atttypmod) \
-        || case when a.attnotnull then ' not null' else '' end \
-    from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid \
-    where c.relname in ('pgbench_accounts', 'pgbench_branches', 'pgbench_history', 'pgbench_tellers') \
-        and a.attnum > 0 order by c.relname, a.attnum";
-
-/// Keys with their definitions.
-const KEYS: &str = "\
-    select conname || ' ' || pg_catalog.pg_get_constraintdef(oid) from pg_catalog.pg_constraint \
-    where contype in ('p', 'f') and conrelid::regclass::text in \
-        ('pgbench_accounts', 'pgbench_branches', 'pgbench_history', 'pgbench_tellers') order by conname";
-
-/// Number and checksum of the rows of each table.
-const ROWS: &str = "\
-    select 'branches ' || count(*) || ' ' || md5(string_agg(t::text, ',' order by bid)) from pgbench_branches t \
-    union all \
-    select 'tellers ' || count(*) || ' ' || md5(string_agg(t::text, ',' order by tid)) from pgbench_tellers t \
-    union all \
-    select 'accounts ' || count(*) || ' ' || md5(string_agg(t::text, ',' order by aid)) from pgbench_accounts t \
-    union all select 'history ' || count(*) from pgbench_history";
+use crate::harness::{COLUMNS, KEYS, NEWEST, OLDEST, RELATIONS, ROWS, lines, make, session};
 
 const COLUMNS_OF_PGBENCH: [&str; 17] = [
     "pgbench_accounts.aid integer not null",
@@ -228,23 +181,6 @@ fn partitions_on_a_server_without_them_are_refused_before_anything_is_dropped() 
 }
 
 #[test]
-fn missing_tables_are_reported_with_the_command_that_makes_them() {
-    let mut session = session(NEWEST, "missing");
-    let message = detect_scale(&mut session).expect_err("there are no tables").to_string();
-    assert!(message.contains("`pgmeter init`") && message.contains("missing"), "{message}");
-    assert_eq!(prepare_run(&mut session).len(), 3, "each statement fails, and none stops the others");
-}
-
-#[test]
-fn empty_tables_give_no_scale() {
-    let mut session = session(NEWEST, "empty");
-    let steps = Step::parse_list("t").expect("a step");
-    make(&mut session, &InitOptions { steps, ..InitOptions::default() }).expect("tables");
-    let message = detect_scale(&mut session).expect_err("there are no rows").to_string();
-    assert!(message.contains("pgbench_branches has 0 rows"), "{message}");
-}
-
-#[test]
 fn a_failing_statement_is_part_of_the_error() {
     let mut session = session(NEWEST, "failing");
     session.execute("create view pgbench_tellers as select 1 as tid").expect("a view in the way");
@@ -258,8 +194,12 @@ fn progress_counts_every_row_and_may_break_off_with_nothing_kept() {
     let mut session = session(NEWEST, "progress");
     let mut seen = Vec::new();
     init(&mut session, &InitOptions::default(), &mut |progress| {
-        if let InitProgress::Rows { table, done, total } = progress {
-            seen.push((table, done, total));
+        match progress {
+            InitProgress::Rows { table, done, total, .. } if done % 10_000 == 0 || done == total => {
+                seen.push((table, done, total));
+            }
+            InitProgress::Rows { done, .. } => assert_eq!(done % ROWS_PER_PROGRESS, 0),
+            _ => {}
         }
         ControlFlow::Continue(())
     })
@@ -291,4 +231,48 @@ fn a_server_process_that_ends_while_loading_is_reported_with_its_own_words() {
     let message = error.expect_err("the rows have nowhere to go").to_string();
     assert!(message.contains("terminating connection due to administrator command"), "{message}");
     assert!(message.contains("\nQuery was: copy pgbench_accounts from stdin"), "{message}");
+}
+
+#[test]
+fn steps_partitions_and_notices_are_told_in_the_order_of_pgbench() {
+    let mut session = session(NEWEST, "told");
+    let partitioning = Some(Partitioning { method: PartitionMethod::Range, partitions: 2 });
+    let steps = Step::parse_list("dt d").expect("letters of steps");
+    let mut told = Vec::new();
+    init(&mut session, &InitOptions { steps, partitioning, ..InitOptions::default() }, &mut |progress| {
+        told.push(match progress {
+            InitProgress::Started(step) => format!("{}...", step.facts().doing),
+            InitProgress::Partitions(partitions) => format!("creating {partitions} partitions..."),
+            InitProgress::Notice(notice) => format!("{}: {}", notice.severity, notice.message),
+            InitProgress::Finished(time) => time.step.facts().name.to_owned(),
+            InitProgress::Rows { .. } => String::new(),
+        });
+        ControlFlow::Continue(())
+    })
+    .expect("tables");
+    let absent = |table| format!("NOTICE: table \"pgbench_{table}\" does not exist, skipping");
+    let [accounts, branches, history, tellers] = ["accounts", "branches", "history", "tellers"].map(absent);
+    let expected = [
+        "dropping old tables...",
+        &accounts,
+        &branches,
+        &history,
+        &tellers,
+        "drop tables",
+        "creating tables...",
+        "creating 2 partitions...",
+        "create tables",
+        "dropping old tables...",
+        "drop tables",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn no_steps_are_nothing_to_do() {
+    let mut session = session(NEWEST, "idle");
+    let mut options = InitOptions { steps: vec![Step::Vacuum; 2], ..InitOptions::default() };
+    options.leave_out_vacuum();
+    make(&mut session, &options).expect("nothing");
+    assert_eq!(lines(&mut session, RELATIONS), [""; 0]);
 }

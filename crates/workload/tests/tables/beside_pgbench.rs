@@ -1,0 +1,185 @@
+//! Differential tests: what an installed `pgbench` makes of a database beside what is made here, to the last catalog
+//! row and by checksum of the data. Without a `pgbench` they say so and have nothing to compare.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use pgmeter_workload::{InitOptions, PartitionMethod, Partitioning, Step};
+use testkit::cluster::Cluster;
+
+use crate::harness::{NEWEST, OLDEST, ROWS, definitions, lines, make};
+
+/// A name that needs its quotes.
+const TABLESPACE: &str = "some \"Space\"";
+
+/// `PGBENCH`, or the newest of Debian's, or one on the PATH.
+fn pgbench() -> Option<PathBuf> {
+    let named = env::var_os("PGBENCH").map(PathBuf::from);
+    let mut packaged: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin/pgbench")))
+        .filter(|path| path.is_file())
+        .collect();
+    packaged.sort();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).map(|folder| folder.join("pgbench")).find(|path| path.is_file());
+    named.or(packaged.pop()).or(on_path)
+}
+
+/// The same as arguments of `pgbench`.
+fn arguments(options: &InitOptions) -> Vec<String> {
+    let letters = options.steps.iter().map(|step| step.facts().letter).collect();
+    let mut arguments: Vec<String> =
+        vec!["-i".into(), "-q".into(), "-I".into(), letters, "-F".into(), options.fillfactor.to_string()];
+    if let Some(Partitioning { method, partitions }) = options.partitioning {
+        arguments.push(format!("--partitions={partitions}"));
+        arguments.push(format!("--partition-method={method}"));
+    }
+    if options.unlogged {
+        arguments.push("--unlogged-tables".into());
+    }
+    arguments.extend(options.tablespace.iter().map(|name| format!("--tablespace={name}")));
+    arguments.extend(options.index_tablespace.iter().map(|name| format!("--index-tablespace={name}")));
+    arguments
+}
+
+/// What `pgbench` makes, as text.
+fn theirs(pgbench: &Path, cluster: &Cluster, options: &InitOptions) -> Vec<String> {
+    let conninfo = cluster.database("theirs");
+    let output =
+        Command::new(pgbench).args(arguments(options)).arg(&conninfo).output().expect("pgbench runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{options:?}: {said}");
+    everything(&conninfo, options)
+}
+
+/// What is made here, as text.
+fn ours(cluster: &Cluster, options: &InitOptions) -> Vec<String> {
+    let conninfo = cluster.database("ours");
+    make(&mut Cluster::session(&conninfo), options).unwrap_or_else(|error| panic!("{options:?}: {error}"));
+    everything(&conninfo, options)
+}
+
+fn everything(conninfo: &str, options: &InitOptions) -> Vec<String> {
+    let mut session = Cluster::session(conninfo);
+    let mut all = definitions(&mut session);
+    let loads = options.steps.iter().any(|step| step.facts().letter.eq_ignore_ascii_case(&'g'));
+    if loads {
+        all.extend(lines(&mut session, ROWS));
+    }
+    session
+        .execute("drop table pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers")
+        .expect("tables");
+    all
+}
+
+/// Whether `pgbench` before 18 cannot do this on a server from 18 on: there a partitioned table cannot be unlogged.
+fn only_since_18(options: &InitOptions) -> bool {
+    options.unlogged && options.partitioning.is_some()
+}
+
+fn compare(pgbench: &Path, cluster: &Cluster, options: &InitOptions) {
+    let ours = ours(cluster, options);
+    let theirs = if only_since_18(options) {
+        let logged = theirs(pgbench, cluster, &InitOptions { unlogged: false, ..options.clone() });
+        logged.into_iter().map(|line| as_unlogged_partition(&line)).collect()
+    } else {
+        theirs(pgbench, cluster, options)
+    };
+    assert_eq!(ours, theirs, "{options:?}");
+}
+
+/// A partition or its index is unlogged, all else is left as it is.
+fn as_unlogged_partition(line: &str) -> String {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    let is_relation = words.len() >= 3 && words[0].starts_with("pgbench_accounts_") && words[2] == "p";
+    if is_relation && ["r", "i"].contains(&words[1]) {
+        words[2] = "u";
+    }
+    words.join(" ")
+}
+
+/// Every combination of what there is to choose, the rows aside.
+fn all_options(letters: &str, methods: &[PartitionMethod], with_tablespaces: &[bool]) -> Vec<InitOptions> {
+    let mut all = Vec::new();
+    let methods = methods.iter().map(|&method| Some(Partitioning { method, partitions: 3 }));
+    for partitioning in [None].into_iter().chain(methods) {
+        for (fillfactor, unlogged) in [(100, false), (100, true), (42, false), (42, true)] {
+            for &with_tablespace in with_tablespaces {
+                let tablespace = with_tablespace.then(|| TABLESPACE.to_owned());
+                all.push(InitOptions {
+                    steps: Step::parse_list(letters).expect("letters of steps"),
+                    fillfactor,
+                    unlogged,
+                    partitioning,
+                    index_tablespace: tablespace.clone(),
+                    tablespace,
+                    ..InitOptions::default()
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Runs all cases on one server; prints how many there were.
+#[allow(clippy::print_stdout, reason = "for whoever wants the figure: cargo test -- --nocapture")]
+fn compare_all(major: &str, cases: &[InitOptions]) {
+    let Some(pgbench) = pgbench() else {
+        println!("no pgbench is installed (or named by PGBENCH): nothing to compare with");
+        return;
+    };
+    let cluster = Cluster::shared(major);
+    for options in cases {
+        compare(&pgbench, cluster, options);
+    }
+    println!("{} cases agree with {} on PostgreSQL {major}", cases.len(), pgbench.display());
+}
+
+/// A tablespace in the server's own data directory, with which it goes away. The server warns of such a place.
+fn create_tablespace(cluster: &Cluster) {
+    let mut session = Cluster::session(&cluster.conninfo());
+    let data = lines(&mut session, "show data_directory").remove(0);
+    let folder = format!("{data}/some_space");
+    session.execute(&format!("copy (select 1) to program 'mkdir -m 700 {folder}'")).expect("a folder");
+    let name = TABLESPACE.replace('"', "\"\"");
+    session.execute(&format!("create tablespace \"{name}\" location '{folder}'")).expect("a tablespace");
+}
+
+fn compare_definitions(major: &str, methods: &[PartitionMethod]) {
+    create_tablespace(Cluster::shared(major));
+    let mut cases = all_options("dtp", methods, &[false, true]);
+    cases.extend(all_options("dtpf", methods, &[false, true]));
+    compare_all(major, &cases);
+}
+
+fn compare_rows(major: &str, methods: &[PartitionMethod]) {
+    let loads = ["dtgvp", "dtGvp"].map(|letters| all_options(letters, methods, &[false]));
+    let cases: Vec<_> =
+        loads.into_iter().flatten().filter(|case| (case.fillfactor == 42) == case.unlogged).collect();
+    compare_all(major, &cases);
+}
+
+const BOTH: [PartitionMethod; 2] = [PartitionMethod::Range, PartitionMethod::Hash];
+
+#[test]
+fn definitions_equal_those_of_pgbench_on_the_newest_server() {
+    compare_definitions(NEWEST, &BOTH);
+}
+
+#[test]
+fn definitions_equal_those_of_pgbench_on_the_oldest_server() {
+    compare_definitions(OLDEST, &[]);
+}
+
+#[test]
+fn rows_equal_those_of_pgbench_on_the_newest_server() {
+    compare_rows(NEWEST, &BOTH);
+}
+
+#[test]
+fn rows_equal_those_of_pgbench_on_the_oldest_server() {
+    compare_rows(OLDEST, &[]);
+}

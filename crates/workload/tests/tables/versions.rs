@@ -1,0 +1,95 @@
+//! The same tables and rows on every version of the server that counts: loaded by either side, with each kind of
+//! partitions that the version has, packed or not, logged or not.
+
+use pgmeter_workload::{InitOptions, PartitionMethod, Partitioning, Step, detect_tables};
+
+use crate::harness::{RELATIONS, ROWS, lines, make, session};
+
+/// Taken from tables that `pgbench -i` of PostgreSQL 15 had made.
+const ROWS_OF_PGBENCH: [&str; 4] = [
+    "branches 1 59e4bf876f83adb08e0d24774f8a6e3a",
+    "tellers 10 d6768e62a61ec5e74477a7ceaff045f9",
+    "accounts 100000 15ad3279a5f53d91615796fb27772bb2",
+    "history 0",
+];
+
+/// Name, kind, persistence and options of what there should be, in the order of creation. Since 11, a key of a
+/// partitioned table has an index on each partition.
+fn relations(options: &InitOptions) -> Vec<String> {
+    let fill = format!(" fillfactor={}", options.fillfactor);
+    let partitions = options.partitioning.map_or(0, |partitioning| partitioning.partitions);
+    let (parts, others) = match (options.unlogged, partitions) {
+        (true, 0) => ('u', 'u'),
+        (true, _) => ('u', 'p'),
+        (false, _) => ('p', 'p'),
+    };
+    let (kind, index, accounts_fill) = if partitions == 0 { ('r', 'i', &*fill) } else { ('p', 'I', "") };
+    let mut expected = vec![
+        format!("pgbench_history r {others}"),
+        format!("pgbench_tellers r {others}{fill}"),
+        format!("pgbench_accounts {kind} {others}{accounts_fill}"),
+        format!("pgbench_branches r {others}{fill}"),
+    ];
+    let parted = |suffix: &'static str, kind: char, fill: &str| {
+        let fill = fill.to_owned();
+        (1..=partitions).map(move |number| format!("pgbench_accounts_{number}{suffix} {kind} {parts}{fill}"))
+    };
+    expected.extend(parted("", 'r', &fill));
+    if !options.steps.contains(&Step::PrimaryKeys) {
+        return expected;
+    }
+    expected.push(format!("pgbench_branches_pkey i {others}"));
+    expected.push(format!("pgbench_tellers_pkey i {others}"));
+    expected.push(format!("pgbench_accounts_pkey {index} {others}"));
+    expected.extend(parted("_pkey", 'i', ""));
+    expected
+}
+
+fn check(major: &str, methods: &[PartitionMethod], steps: &str) {
+    let partitionings = methods.iter().map(|&method| Some(Partitioning { method, partitions: 3 }));
+    for partitioning in [None].into_iter().chain(partitionings) {
+        for letters in [steps.to_owned(), steps.replace('g', "G")] {
+            for (fillfactor, unlogged) in [(100, false), (75, true)] {
+                let steps = Step::parse_list(&letters).expect("letters of steps");
+                let options =
+                    InitOptions { steps, fillfactor, unlogged, partitioning, ..InitOptions::default() };
+                let mut session = session(major, "versions");
+                make(&mut session, &options).unwrap_or_else(|error| panic!("{major}: {options:?}: {error}"));
+                assert_eq!(lines(&mut session, RELATIONS), relations(&options), "{major}: {options:?}");
+                assert_eq!(lines(&mut session, ROWS), ROWS_OF_PGBENCH, "{major}: {options:?}");
+                let found = detect_tables(&mut session).expect("tables");
+                let partitions = partitioning.map(|Partitioning { method, partitions }| (method, partitions));
+                assert_eq!((found.scale, found.partitioning), (1, partitions), "{major}: {options:?}");
+            }
+        }
+    }
+}
+
+const BOTH: [PartitionMethod; 2] = [PartitionMethod::Range, PartitionMethod::Hash];
+
+#[test]
+fn tables_on_postgresql_9_6() {
+    check("9.6", &[], "dtgvp");
+}
+
+/// Version 10 has no hash partitions, and no key on a partitioned table.
+#[test]
+fn tables_on_postgresql_10() {
+    check("10", &[], "dtgvp");
+    check("10", &[PartitionMethod::Range], "dtgv");
+}
+
+#[test]
+fn tables_on_postgresql_13() {
+    check("13", &BOTH, "dtgvp");
+}
+
+#[test]
+fn tables_on_postgresql_15() {
+    check("15", &BOTH, "dtgvp");
+}
+
+#[test]
+fn tables_on_postgresql_18() {
+    check("18", &BOTH, "dtgvp");
+}
