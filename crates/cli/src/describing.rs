@@ -6,7 +6,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use connect::Address;
 use engine::{Limit, Protocol};
-use results::SafeText;
+use results::{CommandSummary, SafeText};
+use stats::CommandTable;
 
 use crate::job::Job;
 
@@ -19,6 +20,9 @@ pub(crate) fn plan(job: &Job, address: &Address) -> results::Plan {
             .iter()
             .map(|text| results::Script {
                 name: text.name.clone(),
+                description: text.name.clone(),
+                builtin: text.builtin,
+                target: None,
                 text: text.text.clone(),
                 weight: text.weight,
             })
@@ -37,10 +41,28 @@ pub(crate) fn plan(job: &Job, address: &Address) -> results::Plan {
         warmup_s: job.warmup_s,
         rate_tps: job.rate_per_s,
         latency_limit_us: None,
+        max_tries: Some(1),
+        reconnect: false,
+        continue_on_error: false,
         seed: job.seed.unwrap_or_default(),
         connection: connection(job, address),
+        targets: Vec::new(),
         variables: job.variables.iter().cloned().collect::<BTreeMap<_, _>>(),
     }
+}
+
+/// The single commands of each script with what they took.
+pub(crate) fn commands(plan: &engine::Plan, table: &CommandTable) -> Vec<Vec<CommandSummary>> {
+    let of_script = |(index, script): (usize, &engine::ScriptPlan)| {
+        let commands = script.program.commands().iter().zip(table.of_script(index));
+        commands.map(|(command, stats)| CommandSummary::of(&command.display, command.line, stats)).collect()
+    };
+    plan.scripts.iter().enumerate().map(of_script).collect()
+}
+
+/// What connecting for each transaction took.
+pub(crate) fn connecting(reconnects: &engine::Reconnects) -> results::Connecting {
+    results::Connecting { connects: reconnects.count, total_s: reconnects.time.as_secs_f64() }
 }
 
 fn connection(job: &Job, address: &Address) -> results::Connection {

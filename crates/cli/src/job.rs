@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect::{Address, Session, Target};
 use engine::{End, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness};
-use results::{Environment, Measured, Record, SafeText, Status, UtcTime};
+use results::{Environment, Measured, Record, SafeText, Status, Tables, UtcTime};
 use script::{Dialect, Program, Symbols};
 
 use crate::describing;
@@ -18,6 +18,7 @@ use crate::terminal::Terminal;
 
 /// How long a client may take to get in, when the user sets no `connect_timeout`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+const MICROS_PER_SECOND: f64 = 1e6;
 /// Reasons of aborted clients that are shown one by one.
 const REASONS_SHOWN_MAX: usize = 3;
 
@@ -109,6 +110,11 @@ impl Job {
         let mut plan_record = describing::plan(&self, &address);
         let plan = self.into_plan(address, scale);
         plan_record.seed = plan.seed;
+        plan_record.latency_limit_us =
+            plan.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND);
+        plan_record.max_tries = plan.max_tries.map(NonZeroU32::get);
+        plan_record.reconnect = plan.reconnect;
+        plan_record.continue_on_error = plan.continue_on_error;
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
         let started_at = UtcTime::now();
         let outcome = engine::run(&plan, signals.stop(), &mut |progress| live.show(progress), &no_witness)
@@ -120,11 +126,15 @@ impl Job {
         let measured = Measured {
             summary: &outcome.summary,
             intervals: live.into_intervals(),
+            elapsed: outcome.elapsed.saturating_sub(plan.warmup),
+            commands: describing::commands(&plan, &outcome.commands),
+            connecting: plan.reconnect.then(|| describing::connecting(&outcome.reconnects)),
             client_cpu: Some(outcome.client_cpu),
             connection_time: Some(outcome.connect_time),
         };
-        let mut record =
-            Record::new(started_at, status(&outcome, plan.clients), plan_record, environment, measured);
+        let tables = Tables { scale: Some(scale), ..Tables::default() };
+        let status = status(&outcome, plan.clients);
+        let mut record = Record::new(started_at, status, plan_record, environment, tables, measured);
         record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
         if let Err(error) = server_facts {
             record.warnings.push(SafeText::from(format!("the server's settings could not be read: {error}")));

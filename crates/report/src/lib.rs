@@ -3,7 +3,8 @@
 //! Pure: it returns strings, and `cli` decides where they go. What is stored does not depend on it.
 //!
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
-//! [`live_line`] the progress; `figures` says how numbers are written, `prose` how words are.
+//! [`live_line`] the progress; `figures` says how numbers are written, `prose` how words are. [`pgbench`]
+//! says the same things the way pgbench does.
 
 mod text;
 
@@ -14,6 +15,8 @@ mod live;
 mod figures;
 
 mod prose;
+
+pub mod pgbench;
 
 pub use live::{LiveSample, Phase, live_line};
 pub use text::{TextStyle, text};

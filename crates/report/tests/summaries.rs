@@ -6,13 +6,14 @@ use std::time::Duration;
 use pgmeter_report::{LiveSample, Phase, TextStyle, live_line, text};
 use results::{
     BuildFingerprint, Connection, Counts, Environment, Failures, Host, Latency, Limit, Plan, Protocol,
-    Record, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, Settings, Status, Summary, UtcTime,
+    Record, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, Settings, Status, Summary, Tables, UtcTime,
 };
 
 const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
 
 fn script(name: &str, weight: u32) -> Script {
-    Script { name: name.to_owned(), text: String::new(), weight }
+    let (name, description) = (name.to_owned(), name.to_owned());
+    Script { name, description, builtin: true, target: None, text: String::new(), weight }
 }
 
 fn latency(mean: f64, stddev: f64, [p50, p90, p99, p999, max]: [f64; 5]) -> Latency {
@@ -52,6 +53,9 @@ fn tpcb_like() -> Record {
         warmup_s: 2.0,
         rate_tps: None,
         latency_limit_us: None,
+        max_tries: Some(1),
+        reconnect: false,
+        continue_on_error: false,
         seed: 1,
         connection: Connection {
             host: "/tmp".into(),
@@ -59,6 +63,7 @@ fn tpcb_like() -> Record {
             user: "postgres".into(),
             database: "postgres".into(),
         },
+        targets: Vec::new(),
         variables: [].into(),
     };
     let server = ServerFacts {
@@ -69,10 +74,13 @@ fn tpcb_like() -> Record {
     };
     let summary = Summary {
         duration_s: 10.003,
+        elapsed_s: 10.004,
         tps: 1_234.230,
         counts,
         response_us: latency,
         service_us: latency,
+        lag_us: None,
+        connecting: None,
         client_cpu_us_per_transaction: Some(31.27),
         scripts: vec![ScriptSummary {
             name: "tpcb-like".to_owned(),
@@ -80,6 +88,7 @@ fn tpcb_like() -> Record {
             counts,
             response_us: latency,
             service_us: latency,
+            commands: Vec::new(),
         }],
     };
     Record {
@@ -89,6 +98,7 @@ fn tpcb_like() -> Record {
         started_at: UtcTime::from_unix_millis(1_795_262_581_250),
         plan,
         environment: Environment { host: host(), server: Some(server) },
+        tables: Tables { scale: Some(10), ..Tables::default() },
         connection_time_s: Some(0.012),
         summary,
         intervals: Vec::new(),
@@ -113,6 +123,7 @@ fn rated() -> Record {
         late: 341,
         retried: 120,
         retries: 133,
+        business: 14_980,
         failures: Failures { serialization: 3, deadlock: 1, other: 0 },
     };
     record
@@ -136,6 +147,7 @@ fn mixed() -> Record {
         counts: failed,
         response_us: Some(select_us()),
         service_us: Some(select_us()),
+        commands: Vec::new(),
     };
     record.summary.scripts = vec![tpcb, select];
     record.summary.counts = Counts { scheduled: 21_347, succeeded: 21_346, ..failed };
@@ -314,10 +326,13 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
     record.environment.server = None;
     record.summary = Summary {
         duration_s: 0.0,
+        elapsed_s: 0.0,
         tps: 0.0,
         counts: Counts { scheduled: 8, unfinished: 8, ..Counts::default() },
         response_us: None,
         service_us: None,
+        lag_us: None,
+        connecting: None,
         client_cpu_us_per_transaction: None,
         scripts: Vec::new(),
     };

@@ -2,7 +2,9 @@
 //! parts add up to the whole. Called when a record is read; the writer's side asserts the same in `stats`.
 //! Histograms are checked when they are decoded, which most readers never do.
 
-use crate::{Counts, EncodedDistribution, Failures, Interval, Record, Summary};
+use crate::{
+    CommandSummary, Counts, EncodedDistribution, Failures, Interval, Record, ScriptSummary, Summary,
+};
 
 /// `Err` says in a phrase which figures contradict each other.
 pub(crate) fn check(record: &Record) -> Result<(), String> {
@@ -19,10 +21,14 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
 }
 
 fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
-    let Summary { duration_s, tps, counts, response_us, service_us, scripts, .. } = summary;
+    let Summary { duration_s, elapsed_s, tps, counts, response_us, service_us, lag_us, scripts, .. } =
+        summary;
     check_counts(counts)?;
     require(*duration_s >= 0.0 && *tps >= 0.0, "a negative duration or rate")?;
     let measured = counts.succeeded > 0;
+    require(*elapsed_s >= 0.0, "a negative elapsed time")?;
+    let on_time = lag_us.is_none_or(|lag| 0.0 <= lag.mean && lag.mean <= lag.max);
+    require(on_time, "a lag that is negative, or whose mean is above its maximum")?;
     let latencies = response_us.is_some() == measured && service_us.is_some() == measured;
     require(latencies, "latencies without transactions, or transactions without latencies")?;
     if scripts.is_empty() {
@@ -30,10 +36,39 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     }
     require(scripts.len() == script_count, "the summary is of other scripts than the plan")?;
     for script in scripts {
-        check_counts(&script.counts).map_err(|what| format!("script {}: {what}", script.name))?;
+        check_script(script).map_err(|what| format!("script {}: {what}", script.name))?;
     }
     let all = sum(scripts.iter().map(|script| &script.counts));
     require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+/// Each failed transaction has at most one command that it failed at, and each try at most one that ended it; what
+/// the end of the run caught may have got as far as that.
+fn check_script(script: &ScriptSummary) -> Result<(), String> {
+    let ScriptSummary { counts, commands, .. } = script;
+    check_counts(counts)?;
+    commands.iter().try_for_each(check_command)?;
+    let all =
+        |of: fn(&CommandSummary) -> u64| commands.iter().map(|command| u128::from(of(command))).sum::<u128>();
+    let at_most = |of_all: u64| u128::from(of_all) + u128::from(counts.unfinished);
+    require(
+        all(|command| command.failures) <= at_most(counts.failed),
+        "more commands than transactions failed",
+    )?;
+    require(
+        all(|command| command.retries) <= at_most(counts.retries),
+        "more commands than transactions were retried",
+    )
+}
+
+fn check_command(command: &CommandSummary) -> Result<(), String> {
+    let CommandSummary { executions, mean_us, stddev_us, min_us, max_us, .. } = command;
+    let figures = [mean_us, stddev_us, min_us, max_us];
+    require(
+        figures.iter().all(|figure| figure.is_some() == (*executions > 0)),
+        "a command with executions but no latencies, or the other way round",
+    )?;
+    require(min_us <= mean_us && mean_us <= max_us, "a command's mean latency beyond its extremes")
 }
 
 fn check_interval(interval: &Interval, script_count: usize) -> Result<(), String> {
@@ -62,9 +97,15 @@ fn check_counts(counts: &Counts) -> Result<(), String> {
         late: _,
         retried: _,
         retries: _,
+        business,
         failures,
     } = *counts;
     let Failures { serialization, deadlock, other } = failures;
+    if business < succeeded || (business > 0) != (succeeded > 0) {
+        return Err(format!(
+            "{succeeded} transactions succeeded, but stand for {business} business transactions"
+        ));
+    }
     let Some(exact) = counts.to_stats() else {
         return Err(format!(
             "{failed} transactions failed, but by kind {serialization} serialization, {deadlock} deadlock, {other} other"

@@ -11,6 +11,8 @@ mod record;
 
 mod plan;
 
+mod tables;
+
 mod environment;
 
 mod host;
@@ -29,6 +31,8 @@ mod write;
 
 mod read;
 
+mod upgrade;
+
 mod error;
 
 pub use calendar::UtcTime;
@@ -36,7 +40,8 @@ pub use environment::{BuildFingerprint, Environment, ServerFacts, Settings};
 pub use error::ResultsError;
 pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
-pub use plan::{Connection, Limit, Plan, Protocol, Script};
+pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, Record, SCHEMA_VERSION, Status};
 pub use safe_text::SafeText;
-pub use summary::{Counts, Failures, Latency, ScriptSummary, Summary};
+pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
+pub use tables::{PartitionMethod, Tables};

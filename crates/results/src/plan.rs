@@ -27,11 +27,21 @@ pub struct Plan {
     pub rate_tps: Option<f64>,
     /// Response times above this are counted as late.
     pub latency_limit_us: Option<f64>,
+    /// Tries that a transaction has at serialization and deadlock failures; `null` means as many as it
+    /// takes.
+    pub max_tries: Option<u32>,
+    /// A new connection for every transaction.
+    pub reconnect: bool,
+    /// After an error of another kind the transaction has failed and its client goes on; otherwise the
+    /// client is aborted.
+    pub continue_on_error: bool,
     /// What all random draws come from. A string in JSON, where numbers beyond 2⁵³ lose digits.
     #[serde(with = "crate::intervals::decimal")]
     pub seed: u64,
     /// What was connected to, without password.
     pub connection: Connection,
+    /// What scripts may name to run somewhere else, without passwords; empty where all go to `connection`.
+    pub targets: Vec<Target>,
     /// Script variables set from outside (`-D`).
     pub variables: BTreeMap<String, String>,
 }
@@ -41,10 +51,25 @@ pub struct Plan {
 pub struct Script {
     /// Its name: of the built-in, or the file name.
     pub name: String,
+    /// What pgbench's report calls it: `<builtin: select only>`, or the file name as it was given.
+    pub description: String,
+    /// Whether it is one of those that need no file.
+    pub builtin: bool,
+    /// The name of the target that it runs on; `null` means the plan's connection.
+    pub target: Option<String>,
     /// Its whole text.
     pub text: String,
     /// Its weight among the scripts.
     pub weight: u32,
+}
+
+/// Somewhere that scripts may run, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// What scripts call it.
+    pub name: String,
+    /// What was connected to.
+    pub connection: Connection,
 }
 
 /// How SQL was sent to the server (`-M`).

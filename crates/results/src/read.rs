@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::check::check;
+use crate::upgrade;
 use crate::{Record, ResultsError, SCHEMA_VERSION};
 
 /// A day of one-second intervals of ten scripts is below it; anything above is some other file.
@@ -51,7 +52,11 @@ impl Record {
         if schema_version == 0 {
             return Err(not_a_record("no pgmeter ever wrote schema 0".to_owned()));
         }
-        let record: Record = serde_json::from_slice(json).map_err(|error| not_a_record(error.to_string()))?;
+        let record: Result<Record, _> = match schema_version {
+            1 => serde_json::from_slice(json).and_then(upgrade::from_version_1),
+            _ => serde_json::from_slice(json),
+        };
+        let record = record.map_err(|error| not_a_record(error.to_string()))?;
         check(&record).map_err(|what| ResultsError::DoesNotAddUp { path: path.to_owned(), what })?;
         Ok(record)
     }

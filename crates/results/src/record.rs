@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Interval, Plan, SafeText, Summary, UtcTime};
+use crate::{CommandSummary, Connecting, Environment, Interval, Plan, SafeText, Summary, Tables, UtcTime};
 
 /// The schema that this version writes, and the newest it reads.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// One run: what was asked, where, what came out, and whether it came to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub struct Record {
     pub plan: Plan,
     /// Where it ran and against what.
     pub environment: Environment,
+    /// The tables of the built-in scripts.
+    pub tables: Tables,
     /// Seconds until all clients were connected; `null` if they never were.
     pub connection_time_s: Option<f64>,
     /// What was measured, in all and per script.
@@ -58,6 +60,12 @@ pub struct Measured<'a> {
     pub summary: &'a stats::Summary,
     /// The same over time, in order; stored as they came, since a long run's would not fit in memory.
     pub intervals: Vec<Interval>,
+    /// From where measuring began until the last client was done.
+    pub elapsed: Duration,
+    /// The single commands of each script, in the plan's order; empty if they were not looked at.
+    pub commands: Vec<Vec<CommandSummary>>,
+    /// The connecting, if each transaction had a connection of its own.
+    pub connecting: Option<Connecting>,
     /// User and system CPU time of the workers during the measured time.
     pub client_cpu: Option<Duration>,
     /// Time until all clients were connected.
@@ -71,9 +79,10 @@ impl Record {
         status: Status,
         plan: Plan,
         environment: Environment,
+        tables: Tables,
         measured: Measured<'_>,
     ) -> Record {
-        let summary = Summary::of(measured.summary, &plan.scripts, measured.client_cpu);
+        let summary = Summary::of(&measured, &plan.scripts);
         Record {
             schema_version: SCHEMA_VERSION,
             pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -81,6 +90,7 @@ impl Record {
             started_at,
             plan,
             environment,
+            tables,
             connection_time_s: measured.connection_time.map(|time| time.as_secs_f64()),
             summary,
             intervals: measured.intervals,

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Script;
+use crate::{Measured, Script};
 
 /// The statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Measured seconds, without warm-up.
     pub duration_s: f64,
+    /// Seconds from where measuring began until the last client was done, disconnecting included.
+    pub elapsed_s: f64,
     /// Succeeded transactions per second.
     pub tps: f64,
     /// Transactions by ending.
@@ -20,6 +22,11 @@ pub struct Summary {
     pub response_us: Option<Latency>,
     /// Service time, from started to finished; `null` if none succeeded.
     pub service_us: Option<Latency>,
+    /// Lag, from scheduled to started, of the succeeded transactions; `null` if none succeeded, or if an older
+    /// pgmeter did not keep it.
+    pub lag_us: Option<Lag>,
+    /// Connecting and disconnecting, if each transaction had a connection of its own.
+    pub connecting: Option<Connecting>,
     /// CPU time of pgmeter itself per transaction that ran; `null` if unknown.
     pub client_cpu_us_per_transaction: Option<f64>,
     /// The same per script, in the plan's order; empty if nothing was measured.
@@ -39,6 +46,48 @@ pub struct ScriptSummary {
     pub response_us: Option<Latency>,
     /// Service time, as for the whole.
     pub service_us: Option<Latency>,
+    /// Its single commands, in order; empty if they were not looked at.
+    pub commands: Vec<CommandSummary>,
+}
+
+/// One command of a script.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandSummary {
+    /// What it is: the first line of an SQL command, the whole of a meta command.
+    pub text: String,
+    /// The line of the script on which it begins, from 1.
+    pub line: u32,
+    /// How often it came to its end.
+    pub executions: u64,
+    /// Of those executions, how long they took; `null` if there were none.
+    pub mean_us: Option<f64>,
+    /// Of the population.
+    pub stddev_us: Option<f64>,
+    /// The shortest.
+    pub min_us: Option<f64>,
+    /// The longest.
+    pub max_us: Option<f64>,
+    /// Transactions that failed because of it.
+    pub failures: u64,
+    /// Tries that were made anew because of it.
+    pub retries: u64,
+}
+
+/// How late transactions were started, in microseconds.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it all
+pub struct Lag {
+    pub mean: f64,
+    pub max: f64,
+}
+
+/// What connecting for each transaction took.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Connecting {
+    /// Connections that were made.
+    pub connects: u64,
+    /// Seconds spent connecting and disconnecting, all clients together.
+    pub total_s: f64,
 }
 
 /// Transactions by ending: `scheduled = succeeded + failed + skipped + unfinished`.
@@ -60,6 +109,9 @@ pub struct Counts {
     pub retried: u64,
     /// All tries after the first ones.
     pub retries: u64,
+    /// Business transactions that the succeeded ones stand for: as many as they are, unless a script says
+    /// with `\batch` that it does the work of more.
+    pub business: u64,
     /// The failed ones by kind of error.
     pub failures: Failures,
 }
@@ -93,24 +145,32 @@ pub struct Latency {
 
 impl Summary {
     /// The summary as it is stored. `scripts` are the plan's, in the same order.
-    pub fn of(summary: &stats::Summary, scripts: &[Script], client_cpu: Option<Duration>) -> Summary {
-        let per_script = |(stats, script): (&stats::ScriptStats, &Script)| ScriptSummary {
-            name: script.name.clone(),
-            tps: summary.tps_of(stats),
-            counts: Counts::of(&stats.counts),
-            response_us: Latency::of(&stats.response),
-            service_us: Latency::of(&stats.service),
+    pub fn of(measured: &Measured<'_>, scripts: &[Script]) -> Summary {
+        let Measured { summary, elapsed, commands, connecting, client_cpu, .. } = measured;
+        let per_script = |(index, script): (usize, &Script)| {
+            let stats = summary.scripts.get(index)?;
+            Some(ScriptSummary {
+                name: script.name.clone(),
+                tps: summary.tps_of(stats),
+                counts: Counts::of(&stats.counts),
+                response_us: Latency::of(&stats.response),
+                service_us: Latency::of(&stats.service),
+                commands: commands.get(index).cloned().unwrap_or_default(),
+            })
         };
         let total = &summary.total;
         Summary {
             duration_s: summary.duration.as_secs_f64(),
+            elapsed_s: elapsed.as_secs_f64(),
             tps: summary.tps(),
             counts: Counts::of(&total.counts),
             response_us: Latency::of(&total.response),
             service_us: Latency::of(&total.service),
+            lag_us: Lag::of(total),
+            connecting: *connecting,
             client_cpu_us_per_transaction: client_cpu
                 .and_then(|cpu| cpu_us_per_transaction(cpu, &total.counts)),
-            scripts: summary.scripts.iter().zip(scripts).map(per_script).collect(),
+            scripts: scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }
 }
@@ -141,7 +201,7 @@ impl Counts {
             late,
             retried,
             retries,
-            business: _,
+            business,
         } = *counts;
         let stats::FailureCounts { serialization, deadlock, other } = failed;
         Counts {
@@ -153,14 +213,25 @@ impl Counts {
             late,
             retried,
             retries,
+            business,
             failures: Failures { serialization, deadlock, other },
         }
     }
 
     /// The counts as `stats` has them; `None` if the kinds of failure are not as many as the failures.
     pub fn to_stats(&self) -> Option<stats::Counts> {
-        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, failures } =
-            *self;
+        let Counts {
+            scheduled,
+            succeeded,
+            failed,
+            skipped,
+            unfinished,
+            late,
+            retried,
+            retries,
+            business,
+            failures,
+        } = *self;
         let Failures { serialization, deadlock, other } = failures;
         if serialization.checked_add(deadlock)?.checked_add(other)? != failed {
             return None;
@@ -175,14 +246,24 @@ impl Counts {
             late,
             retried,
             retries,
-            business: succeeded,
+            business,
         })
     }
 
     /// The sum of both; `None` if it is more than can be counted, which only a damaged file can hold.
     pub(crate) fn checked_add(&self, more: &Counts) -> Option<Counts> {
-        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, failures } =
-            *more;
+        let Counts {
+            scheduled,
+            succeeded,
+            failed,
+            skipped,
+            unfinished,
+            late,
+            retried,
+            retries,
+            business,
+            failures,
+        } = *more;
         let Failures { serialization, deadlock, other } = failures;
         Some(Counts {
             scheduled: self.scheduled.checked_add(scheduled)?,
@@ -193,11 +274,47 @@ impl Counts {
             late: self.late.checked_add(late)?,
             retried: self.retried.checked_add(retried)?,
             retries: self.retries.checked_add(retries)?,
+            business: self.business.checked_add(business)?,
             failures: Failures {
                 serialization: self.failures.serialization.checked_add(serialization)?,
                 deadlock: self.failures.deadlock.checked_add(deadlock)?,
                 other: self.failures.other.checked_add(other)?,
             },
+        })
+    }
+}
+
+impl CommandSummary {
+    /// A command with the figures of its executions; its text and line are the script's.
+    pub fn of(text: &str, line: u32, stats: &stats::CommandStats) -> CommandSummary {
+        let stats::CommandStats { completed, failures, retries } = stats;
+        let us = |ns: f64| round_to_ns(ns / NANOSECONDS_PER_MICROSECOND);
+        let extreme = |ns: u64| (completed.count > 0).then_some(ns as f64 / NANOSECONDS_PER_MICROSECOND);
+        CommandSummary {
+            text: text.to_owned(),
+            line,
+            executions: completed.count,
+            mean_us: completed.mean_ns().map(us),
+            stddev_us: completed.stddev_ns().map(us),
+            min_us: extreme(completed.min_ns),
+            max_us: extreme(completed.max_ns),
+            failures: *failures,
+            retries: *retries,
+        }
+    }
+}
+
+impl Lag {
+    /// The lag of the succeeded transactions; `None` if there are none. What lies between response and service
+    /// time is lag, so its sum is the difference of theirs.
+    fn of(stats: &stats::ScriptStats) -> Option<Lag> {
+        let (response_ns, service_ns) = (stats.response.moments().sum_ns, stats.service.moments().sum_ns);
+        let count = stats.counts.succeeded;
+        (count > 0).then(|| Lag {
+            mean: round_to_ns(
+                response_ns.saturating_sub(service_ns) as f64 / count as f64 / NANOSECONDS_PER_MICROSECOND,
+            ),
+            max: stats.lag_max_ns as f64 / NANOSECONDS_PER_MICROSECOND,
         })
     }
 }

@@ -204,7 +204,14 @@ mod tests {
     #[test]
     fn file_names_are_made_of_the_scripts_names() {
         let named = |names: &[&str]| {
-            let script = |name: &&str| Script { name: name.to_string(), text: String::new(), weight: 1 };
+            let script = |name: &&str| Script {
+                name: name.to_string(),
+                description: String::new(),
+                builtin: false,
+                target: None,
+                text: String::new(),
+                weight: 1,
+            };
             script_names(&names.iter().map(script).collect::<Vec<_>>())
         };
         assert_eq!(named(&["tpcb-like"]), "tpcb-like");

@@ -6,15 +6,27 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgmeter_results::{
-    BuildFingerprint, Connection, Environment, Host, Interval, Limit, Measured, Plan, Protocol, Record,
-    ResultsError, SafeText, Script, ServerFacts, Status, UtcTime,
+    BuildFingerprint, CommandSummary, Connecting, Connection, Environment, Host, Interval, Limit, Measured,
+    PartitionMethod, Plan, Protocol, Record, ResultsError, SafeText, Script, ServerFacts, Status, Tables,
+    Target, UtcTime,
 };
-use stats::{Ending, Failure, Recorder, Sample, Summary, Timestamp};
+use stats::{CommandTable, Ending, Failure, Recorder, Sample, Summary, Timestamp};
 
 const PASSWORD: &str = "hunter2";
 
 fn script(name: &str) -> Script {
-    Script { name: name.to_owned(), text: "SELECT 1;\n".to_owned(), weight: 1 }
+    Script {
+        name: name.to_owned(),
+        description: format!("<builtin: {name}>"),
+        builtin: true,
+        target: None,
+        text: "SELECT 1;\n".to_owned(),
+        weight: 1,
+    }
+}
+
+fn connection(host: &str) -> Connection {
+    Connection { host: host.into(), port: 5432, user: "postgres".into(), database: "postgres".into() }
 }
 
 fn plan() -> Plan {
@@ -27,13 +39,12 @@ fn plan() -> Plan {
         warmup_s: 2.0,
         rate_tps: Some(1500.0),
         latency_limit_us: None,
+        max_tries: Some(3),
+        reconnect: true,
+        continue_on_error: false,
         seed: u64::MAX,
-        connection: Connection {
-            host: "/tmp/pgmeter".into(),
-            port: 5432,
-            user: "postgres".into(),
-            database: "postgres".into(),
-        },
+        connection: connection("/tmp/pgmeter"),
+        targets: vec![Target { name: "replica".to_owned(), connection: connection("db2") }],
         variables: [("scale".to_owned(), "10".to_owned())].into(),
     }
 }
@@ -89,17 +100,37 @@ fn intervals() -> Vec<stats::Interval> {
     vec![second(0), second(1)]
 }
 
+fn tables() -> Tables {
+    Tables { scale: Some(10), partition_method: Some(PartitionMethod::Range), partitions: Some(4) }
+}
+
+/// All that was measured, but the intervals.
+fn measured(summary: &Summary) -> Measured<'_> {
+    let mut table = CommandTable::new([2, 0]);
+    table.complete(0, 0, 2_000);
+    table.complete(0, 0, 4_000);
+    table.fail(0, 0);
+    let texts = ["\\set aid random(1, 10)", "SELECT 1;"];
+    let summaries = texts.iter().zip(table.of_script(0)).zip(1..);
+    let commands = summaries.map(|((text, stats), line)| CommandSummary::of(text, line, stats)).collect();
+    Measured {
+        summary,
+        intervals: Vec::new(),
+        elapsed: Duration::from_millis(2_003),
+        commands: vec![commands],
+        connecting: Some(Connecting { connects: 196, total_s: 0.25 }),
+        client_cpu: Some(Duration::from_micros(600)),
+        connection_time: Some(Duration::from_millis(12)),
+    }
+}
+
 fn record() -> Record {
     let intervals = intervals();
     let summary = Summary::of(&intervals, Duration::from_secs(2));
-    let measured = Measured {
-        summary: &summary,
-        intervals: intervals.iter().map(|interval| Interval::of(interval, Timestamp::ZERO)).collect(),
-        client_cpu: Some(Duration::from_micros(600)),
-        connection_time: Some(Duration::from_millis(12)),
-    };
+    let stored = intervals.iter().map(|interval| Interval::of(interval, Timestamp::ZERO)).collect();
+    let measured = Measured { intervals: stored, ..measured(&summary) };
     let started_at = UtcTime::from_unix_millis(1_795_262_581_250);
-    let mut record = Record::new(started_at, Status::Complete, plan(), environment(), measured);
+    let mut record = Record::new(started_at, Status::Complete, plan(), environment(), tables(), measured);
     record.warnings.push("fsync is off".into());
     record
 }
@@ -159,8 +190,8 @@ fn intervals_that_were_stored_add_up_to_the_summary_again() {
         record.intervals.iter().map(|interval| interval.to_stats().expect("it is whole")).collect();
     assert_eq!(stored, intervals());
     let summary = Summary::of(&stored, Duration::from_secs(2));
-    let cpu = Some(Duration::from_micros(600));
-    assert_eq!(pgmeter_results::Summary::of(&summary, &record.plan.scripts, cpu), record.summary);
+    let again = pgmeter_results::Summary::of(&measured(&summary), &record.plan.scripts);
+    assert_eq!(again, record.summary);
 }
 
 #[test]
@@ -243,18 +274,18 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     insta::assert_snapshot!(refused("tps = 5"), @"r.json is not a readable record: expected ident at line 1 column 2; name a file that pgmeter wrote, unchanged");
     insta::assert_snapshot!(refused("{}"), @"r.json is not a readable record: missing field `schema_version` at line 1 column 2; name a file that pgmeter wrote, unchanged");
     insta::assert_snapshot!(refused(r#"{"schema_version": 0}"#), @"r.json is not a readable record: no pgmeter ever wrote schema 0; name a file that pgmeter wrote, unchanged");
-    insta::assert_snapshot!(refused(r#"{"schema_version": 1}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
+    insta::assert_snapshot!(refused(r#"{"schema_version": 2}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
     let whole = record().to_json();
     let half = &whole[..whole.len() / 2];
     assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
     insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 5 column 42; name a file that pgmeter wrote, unchanged"#);
-    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 28 column 34; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 37 column 34; name a file that pgmeter wrote, unchanged"#);
 }
 
 #[test]
 fn a_record_of_a_newer_schema_says_which_pgmeter_to_use() {
-    insta::assert_snapshot!(refusal("\"schema_version\": 1", "\"schema_version\": 2"), @"r.json has record schema 2, and this pgmeter reads schemas up to 1; read it with the pgmeter that wrote it, or a newer one");
-    insta::assert_snapshot!(refusal("\"schema_version\": 1", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 1; read it with the pgmeter that wrote it, or a newer one");
+    insta::assert_snapshot!(refusal("\"schema_version\": 2", "\"schema_version\": 3"), @"r.json has record schema 3, and this pgmeter reads schemas up to 2; read it with the pgmeter that wrote it, or a newer one");
+    insta::assert_snapshot!(refusal("\"schema_version\": 2", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 2; read it with the pgmeter that wrote it, or a newer one");
 }
 
 #[test]

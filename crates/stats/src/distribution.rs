@@ -71,6 +71,16 @@ impl Moments {
         self.overflow += overflow;
     }
 
+    /// The arithmetic mean, from exact sums.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+
+    /// The standard deviation of these values (of the population, as pgbench's), from exact sums.
+    pub fn stddev_ns(&self) -> Option<f64> {
+        self.variance_ns2().map(f64::sqrt)
+    }
+
     /// Σ(x−q)² with q the integer part of the mean, without leaving the integers, where subtracting
     /// two large sums of squares would leave only rounding noise. With Σx = nq + r it is
     /// Σx² − q(Σx + r), and the variance is that over n, less (r/n)² (the shift theorem).
@@ -150,12 +160,12 @@ impl Distribution {
 
     /// The arithmetic mean, from exact sums.
     pub fn mean_ns(&self) -> Option<f64> {
-        (!self.is_empty()).then(|| self.moments.sum_ns as f64 / self.moments.count as f64)
+        self.moments.mean_ns()
     }
 
     /// The standard deviation of these values (of the population, as pgbench's), from exact sums.
     pub fn stddev_ns(&self) -> Option<f64> {
-        self.moments.variance_ns2().map(f64::sqrt)
+        self.moments.stddev_ns()
     }
 
     /// The smallest value, exact.

@@ -1,0 +1,71 @@
+//! Documents of older schemas as records of today: what they did not have is filled in with what it was then.
+//! Works on the document, not on bytes, and believes nothing: what is missing or of another kind than it was
+//! is left for the reading of the record to refuse. Called by `read`.
+
+use serde_json::{Error, Map, Value, json};
+
+use crate::{Record, SCHEMA_VERSION};
+
+/// The first schema: every transaction was tried once, on one target, over a connection that was kept, and stood
+/// for itself; nothing was known of single commands, of the longest lag, or of the tables but their scale.
+pub(crate) fn from_version_1(mut document: Value) -> Result<Record, Error> {
+    if let Some(version) = document.get_mut("schema_version") {
+        *version = json!(SCHEMA_VERSION);
+    }
+    let scale = scale_of(&document);
+    add(
+        Some(&mut document),
+        json!({"tables": {"scale": scale, "partition_method": null, "partitions": null}}),
+    );
+    let plan = document.get_mut("plan");
+    add(plan, json!({"max_tries": 1, "reconnect": false, "continue_on_error": false, "targets": []}));
+    for script in items(document.pointer_mut("/plan/scripts")) {
+        let name = script.get("name").cloned().unwrap_or_default();
+        let builtin = name.as_str().is_some_and(|name| name.starts_with("<builtin: "));
+        add(Some(script), json!({"description": name, "builtin": builtin, "target": null}));
+    }
+    if let Some(summary) = document.get_mut("summary") {
+        let elapsed = summary.get("duration_s").cloned();
+        add_business(summary);
+        add(Some(summary), json!({"elapsed_s": elapsed, "lag_us": null, "connecting": null}));
+        for script in items(summary.get_mut("scripts")) {
+            add_business(script);
+            add(Some(script), json!({"commands": []}));
+        }
+    }
+    for interval in items(document.get_mut("intervals")) {
+        add_business(interval);
+        for script in items(interval.get_mut("scripts")) {
+            add_business(script);
+            add(Some(script), json!({"lag_max_ns": null}));
+        }
+    }
+    serde_json::from_value(document)
+}
+
+/// It was kept as a variable only.
+fn scale_of(document: &Value) -> Option<u32> {
+    document.pointer("/plan/variables/scale")?.as_str()?.parse().ok()
+}
+
+/// Each succeeded transaction stood for one.
+fn add_business(holder: &mut Value) {
+    let Some(counts) = holder.get_mut("counts") else { return };
+    let succeeded = counts.get("succeeded").cloned();
+    add(Some(counts), json!({"business": succeeded}));
+}
+
+/// Adds fields that are not there yet.
+fn add(holder: Option<&mut Value>, fields: Value) {
+    if let (Some(Value::Object(holder)), Value::Object(fields)) = (holder, fields) {
+        fields.into_iter().for_each(|(name, value)| insert(holder, name, value));
+    }
+}
+
+fn insert(holder: &mut Map<String, Value>, name: String, value: Value) {
+    holder.entry(name).or_insert(value);
+}
+
+fn items(list: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
+    list.and_then(Value::as_array_mut).into_iter().flatten()
+}
