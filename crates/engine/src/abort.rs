@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use script::EvaluationError;
+use script::{CaptureKind, EvaluationError};
 use thiserror::Error;
 use wire::{ProtocolError, ServerError};
 
@@ -29,16 +29,22 @@ pub struct Place {
     pub command: usize,
     /// As messages call the command: `SQL`, `set`, `sleep`, ….
     pub name: &'static str,
-    /// Which statement of the command, from 0; several travel in one where `\;` joins them.
+    /// Which statement of the command, from 0; several travel in one where `\;` joins them. Within a pipeline
+    /// always 0.
     pub query: u32,
 }
 
 /// What ended a client.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum AbortCause {
-    /// The server refused a command.
-    #[error("{0}")]
-    Sql(Box<ServerError>),
+    /// The server refused a command. The errors of a pipeline have its `\endpipeline` as their place.
+    #[error("{error}")]
+    Sql {
+        /// In its words.
+        error: Box<ServerError>,
+        /// The text that it was sent, if it is known which it was.
+        statement: Option<Box<[u8]>>,
+    },
     /// The server refused the `ROLLBACK` after an error.
     #[error("ROLLBACK failed: {0}")]
     Rollback(Box<ServerError>),
@@ -59,15 +65,77 @@ pub enum AbortCause {
     /// A script wants to COPY.
     #[error("COPY is not supported in a script")]
     Copy,
-    /// A meta command could not be evaluated.
+    /// A meta command could not be evaluated, or its command of the shell gave no value.
     #[error("{0}")]
     Evaluation(EvaluationError),
+    /// A command of the shell could not be run or, with `\shell`, ended with another status than 0.
+    #[error("shell command \"{command}\" failed: {reason}")]
+    Shell {
+        /// Its first word.
+        command: Box<str>,
+        /// What happened.
+        reason: Box<str>,
+    },
+    /// `\gset` of another number of rows.
+    #[error("\\gset: expected one row, got {rows}")]
+    RowCount {
+        /// The rows of the last result; 0 if it was none that has rows.
+        rows: u64,
+    },
+    /// `\gset` or `\aset` of a column whose name, with the prefix, no variable may have.
+    #[error("\\{}: invalid variable name: \"{name}\"", capture_name(*kind))]
+    VariableName {
+        /// Which of the two.
+        kind: CaptureKind,
+        /// Prefix and name of the column.
+        name: Box<str>,
+    },
+    /// `\startpipeline` with the simple protocol.
+    #[error("pipelines need the extended or the prepared protocol (-M)")]
+    PipelineInSimpleProtocol,
+    /// `\startpipeline` within a pipeline.
+    #[error("already in pipeline mode")]
+    PipelineInPipeline,
+    /// `\syncpipeline` or `\endpipeline` outside of a pipeline.
+    #[error("not in pipeline mode")]
+    NoPipeline,
+    /// `\gset` or `\aset` within a pipeline.
+    #[error("\\{} is not allowed in pipeline mode", capture_name(*.0))]
+    CaptureInPipeline(CaptureKind),
     /// A command that the engine does not know yet.
     #[error("\\{0} is not supported yet")]
     NotSupportedYet(&'static str),
+    /// The script is over, its pipeline is not.
+    #[error("end of script reached with pipeline open")]
+    UnfinishedPipeline,
     /// The script is over, its transaction block is not.
     #[error("end of script reached without completing the last transaction")]
     UnfinishedTransaction,
+}
+
+impl AbortCause {
+    /// Whether it is a command that is to blame, whatever the client was doing.
+    pub(crate) fn is_of_a_command(&self) -> bool {
+        match self {
+            Self::Sql { .. }
+            | Self::Rollback(_)
+            | Self::Copy
+            | Self::Evaluation(_)
+            | Self::Shell { .. }
+            | Self::RowCount { .. }
+            | Self::VariableName { .. }
+            | Self::PipelineInSimpleProtocol
+            | Self::PipelineInPipeline
+            | Self::NoPipeline
+            | Self::CaptureInPipeline(_) => true,
+            Self::ConnectionLost { .. }
+            | Self::Protocol(_)
+            | Self::Unasked
+            | Self::NotSupportedYet(_)
+            | Self::UnfinishedPipeline
+            | Self::UnfinishedTransaction => false,
+        }
+    }
 }
 
 impl fmt::Display for AbortedClient {
@@ -78,6 +146,14 @@ impl fmt::Display for AbortedClient {
             write!(f, " in command {command} ({name}) of script {script_name}")?;
         }
         write!(f, ": {cause}")
+    }
+}
+
+/// The meta command.
+fn capture_name(kind: CaptureKind) -> &'static str {
+    match kind {
+        CaptureKind::Gset => "gset",
+        CaptureKind::Aset => "aset",
     }
 }
 

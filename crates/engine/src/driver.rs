@@ -30,6 +30,15 @@ pub enum Receive<'a> {
     Closed(Option<io::Error>),
 }
 
+/// How a command of the shell ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShellAnswer {
+    /// Its exit status; `None` when a signal ended it.
+    pub status: Option<i32>,
+    /// The first line of its output, without the line feed, if that was to be captured.
+    pub output: Vec<u8>,
+}
+
 /// Sockets and a clock, for one worker.
 pub trait Driver {
     /// Reads the clock.

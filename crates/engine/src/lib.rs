@@ -25,7 +25,7 @@ mod witness;
 mod worker;
 
 pub use abort::{AbortCause, AbortedClient, Place};
-pub use driver::{Driver, Event, Receive};
+pub use driver::{Driver, Event, Receive, ShellAnswer};
 pub use error::{ConnectReason, EngineError};
 pub use outcome::{End, Outcome, Progress, Reconnects};
 pub use plan::{Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};

@@ -55,6 +55,16 @@ pub enum Happening<'a> {
         command: usize,
         /// What the server said.
         error: &'a ServerError,
+        /// The text that it was sent, if it is known which it was.
+        statement: Option<&'a [u8]>,
+    },
+    /// A statement could not be parsed ahead of its execution, which is tried nonetheless
+    /// ([`Manner::Pgbench`](crate::Manner::Pgbench) only).
+    Unprepared {
+        /// Which client.
+        client: usize,
+        /// What the server said.
+        error: &'a ServerError,
     },
     /// After such an error the transaction is tried again.
     Retried {

@@ -1,11 +1,15 @@
-//! A client's connection to one target: how far it has come, what the server has said since the last
-//! command, which statements it knows. It decides nothing; `client` does.
+//! A client's connection to one target: how far it has come, what the server owes and has said since the
+//! last command, which statements it knows. It decides nothing; `client` does.
+
+use std::collections::VecDeque;
 
 use connect::CancelKey;
 use wire::{
     Decoder, Message, Progress, ProtocolError, ServerError, SessionFacts, Startup, StartupError,
     StartupParameters, TransactionStatus, frontend,
 };
+
+use super::capturing::{Capturing, Scene};
 
 /// See the module.
 #[derive(Debug)]
@@ -14,9 +18,11 @@ pub(super) struct Link {
     decoder: Decoder,
     pub(super) reply: Reply,
     /// Statements that this connection has parsed (prepared protocol).
-    pub(super) prepared: Box<[bool]>,
-    /// The statement whose Parse is on its way.
-    pub(super) parsing: Option<usize>,
+    prepared: Box<[bool]>,
+    /// A series of messages is open: its Sync has not been written.
+    series_open: bool,
+    /// Results that a script wants to have in variables; made when one first does.
+    capturing: Option<Box<Capturing>>,
     cancel_key: Option<CancelKey>,
 }
 
@@ -27,18 +33,22 @@ enum State {
     Open,
 }
 
-/// What the server has said since the last command was sent.
+/// What the server owes, and what it has said since it last owed nothing.
 #[derive(Debug)]
 pub(super) struct Reply {
+    /// ReadyForQuery messages that are due: one for each series that was begun.
+    pub(super) owed: u32,
+    /// Those that have come.
     pub(super) ready: u32,
     pub(super) status: TransactionStatus,
     pub(super) error: Option<Box<ServerError>>,
-    /// An error that came after the answer was complete: why the server is about to close the connection.
+    /// An error that came when nothing was due: why the server is about to close the connection.
     farewell: Option<Box<ServerError>>,
-    pub(super) parsed: bool,
     pub(super) copy: bool,
     /// Statements of the command that have ended well.
     pub(super) completed: u32,
+    /// Statements whose Parse is on its way, each with the number of its series.
+    parsing: VecDeque<(u32, usize)>,
 }
 
 impl Link {
@@ -49,7 +59,8 @@ impl Link {
             decoder: Decoder::new(),
             reply: Reply::new(),
             prepared: vec![false; statements].into_boxed_slice(),
-            parsing: None,
+            series_open: false,
+            capturing: None,
             cancel_key: None,
         }
     }
@@ -57,12 +68,13 @@ impl Link {
     /// The transport is connected: introduces the client to the server. Nothing is left of an earlier
     /// connection.
     pub(super) fn greet(&mut self, parameters: &StartupParameters, out: &mut Vec<u8>) {
-        let Self { state, decoder, reply, prepared, parsing, cancel_key } = self;
+        let Self { state, decoder, reply, prepared, series_open, capturing, cancel_key } = self;
         *state = State::StartingUp(Box::new(Startup::new(parameters, out)));
         *decoder = Decoder::new();
         *reply = Reply::new();
         prepared.fill(false);
-        *parsing = None;
+        *series_open = false;
+        *capturing = None;
         *cancel_key = None;
     }
 
@@ -70,7 +82,8 @@ impl Link {
     pub(super) fn start_up(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, StartupError> {
         let State::StartingUp(startup) = &mut self.state else {
             // It is in already, while others are still coming; what is said now may be half a message.
-            self.receive(bytes)?;
+            let Self { decoder, reply, prepared, .. } = self;
+            decoder.decode(bytes, &mut |message| reply.take(&message, prepared))?;
             return Ok(false);
         };
         let Some(facts) = start_up(startup, &mut self.decoder, bytes, out)? else { return Ok(false) };
@@ -81,9 +94,71 @@ impl Link {
     }
 
     /// Bytes have arrived.
-    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
-        let reply = &mut self.reply;
-        self.decoder.decode(bytes, &mut |message| reply.take(&message))
+    pub(super) fn receive(&mut self, bytes: &[u8], scene: &mut Scene<'_>) -> Result<(), ProtocolError> {
+        let Self { decoder, reply, prepared, capturing, .. } = self;
+        decoder.decode(bytes, &mut |message| {
+            if let Message::NoticeResponse(fields) = message {
+                scene.notice(&ServerError::from(fields));
+            } else if let Some(capturing) = capturing.as_deref_mut() {
+                capturing.take(&message, scene);
+            }
+            reply.take(&message, prepared);
+        })
+    }
+
+    /// A series of messages begins, unless one is open: the server will say when it is done with it.
+    pub(super) fn begin_series(&mut self) {
+        if !self.series_open {
+            self.series_open = true;
+            self.reply.owed += 1;
+        }
+    }
+
+    /// Ends the series with a Sync; an empty one if none is open.
+    pub(super) fn sync(&mut self, out: &mut Vec<u8>) {
+        self.begin_series();
+        self.series_open = false;
+        frontend::sync(out);
+    }
+
+    /// A series of one message that needs no Sync.
+    pub(super) fn query(&mut self) {
+        self.reply.owed += 1;
+    }
+
+    /// Whether this connection has parsed a statement.
+    pub(super) fn is_prepared(&self, statement: usize) -> bool {
+        self.prepared[statement]
+    }
+
+    /// From now on it counts as parsed.
+    pub(super) fn assume_prepared(&mut self, statement: usize) {
+        self.prepared[statement] = true;
+    }
+
+    /// The Parse of a statement is on its way, in the series that is open.
+    pub(super) fn expect_parse(&mut self, statement: usize) {
+        self.reply.parsing.push_back((self.reply.owed, statement));
+    }
+
+    /// The results of the next command are wanted.
+    pub(super) fn capture(&mut self) {
+        self.decoder.keep_rows(true);
+        self.capturing.get_or_insert_default().begin();
+    }
+
+    /// What was captured of the command that is over, if it was wanted.
+    pub(super) fn captured(&mut self) -> Option<&mut Capturing> {
+        let capturing = self.capturing.as_deref_mut()?;
+        self.decoder.keep_rows(false);
+        capturing.end().then_some(capturing)
+    }
+
+    /// Everything that was due has come: the next command begins anew. Gives the error, if there was one.
+    pub(super) fn settle(&mut self) -> Option<Box<ServerError>> {
+        self.reply.owed = 0;
+        self.reply.ready = 0;
+        self.reply.error.take()
     }
 
     /// The server's last error, which says why it closed the connection.
@@ -113,28 +188,37 @@ impl Link {
 impl Reply {
     fn new() -> Self {
         Self {
+            owed: 0,
             ready: 0,
             status: TransactionStatus::Idle,
             error: None,
             farewell: None,
-            parsed: false,
             copy: false,
             completed: 0,
+            parsing: VecDeque::new(),
         }
     }
 
-    /// Keeps of a message what decides how to go on; rows and notices mean nothing here.
-    fn take(&mut self, message: &Message<'_>) {
+    /// Keeps of a message what decides how to go on; rows mean nothing here.
+    fn take(&mut self, message: &Message<'_>, prepared: &mut [bool]) {
         match message {
             Message::ReadyForQuery(status) => {
                 self.ready += 1;
                 self.status = *status;
+                // What was not parsed in a series that is over never will be.
+                while self.parsing.front().is_some_and(|(series, _)| *series <= self.ready) {
+                    self.parsing.pop_front();
+                }
             }
-            Message::ParseComplete => self.parsed = true,
+            Message::ParseComplete => {
+                if let Some((_, statement)) = self.parsing.pop_front() {
+                    prepared[statement] = true;
+                }
+            }
             Message::CommandComplete(_) | Message::EmptyQueryResponse => self.completed += 1,
             Message::ErrorResponse(fields) => {
-                // The first error is the cause; an aborted pipeline may repeat itself.
-                let place = if self.ready == 0 { &mut self.error } else { &mut self.farewell };
+                // The first error is the cause; what follows in an aborted pipeline may repeat it.
+                let place = if self.ready < self.owed { &mut self.error } else { &mut self.farewell };
                 place.get_or_insert_with(|| Box::new(ServerError::from(*fields)));
             }
             Message::CopyInResponse(_) | Message::CopyOutResponse(_) | Message::CopyBothResponse(_) => {

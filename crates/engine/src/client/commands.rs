@@ -1,0 +1,204 @@
+//! What the commands of a script do, one after the other, until one has to wait (reference, section 9).
+//! Errors of the server are for `recovery`; here only what a client does to itself ends it.
+
+use std::io;
+use std::time::Duration;
+
+use script::{CommandKind, Condition, EvaluationError, Scope, SetShell, Shell, Sleep, Sql};
+use stats::Ending;
+use wire::TransactionStatus;
+
+use super::{Client, Phase, Step, Turn};
+use crate::abort::AbortCause;
+use crate::driver::ShellAnswer;
+use crate::witness::Happening;
+
+/// Where a command leaves the client.
+enum Flow {
+    /// On to the next command.
+    Next,
+    /// On to another one.
+    GoTo(usize),
+    /// It has to wait.
+    Wait(Step),
+}
+
+impl Client {
+    /// Runs the script from its first command.
+    pub(super) fn start_over(&mut self, turn: &mut Turn<'_>) -> Step {
+        self.command = 0;
+        self.business = 1;
+        self.proceed(turn)
+    }
+
+    /// Runs commands until one has to wait or the script is over.
+    pub(super) fn proceed(&mut self, turn: &mut Turn<'_>) -> Step {
+        let load = turn.load;
+        let commands = load.plan.scripts[self.script].program.commands();
+        while let Some(command) = commands.get(self.command) {
+            self.command_begun = turn.now;
+            match self.execute(&command.kind, turn) {
+                Ok(Flow::Next) => self.complete(turn),
+                Ok(Flow::GoTo(index)) => {
+                    self.complete(turn);
+                    self.command = index;
+                }
+                Ok(Flow::Wait(step)) => return step,
+                Err(cause) => return self.abort(cause, load),
+            }
+        }
+        if self.pipeline {
+            self.abort(AbortCause::UnfinishedPipeline, load)
+        } else if self.status() != TransactionStatus::Idle {
+            self.abort(AbortCause::UnfinishedTransaction, load)
+        } else {
+            self.free(Ending::Succeeded)
+        }
+    }
+
+    /// The current command is done; on to the next.
+    pub(super) fn complete(&mut self, turn: &mut Turn<'_>) {
+        let took = turn.now.since(self.command_begun);
+        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        turn.commands.complete(self.script, self.command, took_ns);
+        self.command += 1;
+    }
+
+    fn execute(&mut self, command: &CommandKind, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
+        match command {
+            CommandKind::Sql(sql) => self.sql(sql, turn),
+            CommandKind::Set(set) => self.evaluate(turn, |scope| set.execute(scope)).map(|()| Flow::Next),
+            CommandKind::SetArray(set) => {
+                self.evaluate(turn, |scope| set.execute(scope)).map(|()| Flow::Next)
+            }
+            CommandKind::Sleep(sleep) => self.sleep(sleep, turn),
+            CommandKind::If(condition) => self.branch(condition, turn),
+            // Reached from a branch that was taken: the rest is left out.
+            CommandKind::Elif(Condition { end, .. }) => Ok(Flow::GoTo(end + 1)),
+            CommandKind::Else(otherwise) => Ok(Flow::GoTo(otherwise.end + 1)),
+            CommandKind::EndIf => Ok(Flow::Next),
+            CommandKind::SetShell(SetShell { shell, .. }) => self.shell(shell, true, turn),
+            CommandKind::Shell(shell) => self.shell(shell, false, turn),
+            CommandKind::StartPipeline => self.start_pipeline(turn),
+            CommandKind::SyncPipeline => self.sync_pipeline(turn).map(|()| Flow::Next),
+            CommandKind::EndPipeline => {
+                self.end_pipeline(turn)?;
+                self.phase = Phase::Waiting;
+                Ok(Flow::Wait(Step::Reply))
+            }
+            CommandKind::Batch(batch) => {
+                self.business = self.evaluate(turn, |scope| batch.size(scope))?;
+                Ok(Flow::Next)
+            }
+        }
+    }
+
+    fn sql(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
+        if self.pipeline {
+            self.send_in_pipeline(sql, turn)?;
+            return Ok(Flow::Next);
+        }
+        self.send(sql, turn);
+        self.phase = Phase::Waiting;
+        Ok(Flow::Wait(Step::Reply))
+    }
+
+    /// `\startpipeline`; in the prepared protocol its statements are parsed first.
+    fn start_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
+        if self.enter_pipeline(turn)? {
+            return Ok(Flow::Next);
+        }
+        self.phase = Phase::Preparing;
+        Ok(Flow::Wait(Step::Reply))
+    }
+
+    /// `\if`, and from there on until a condition holds or the `\if` is over. What is left out is not counted.
+    fn branch(&mut self, condition: &Condition, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
+        let commands = turn.load.plan.scripts[self.script].program.commands();
+        let mut condition = condition;
+        while !self.evaluate(turn, |scope| condition.holds(scope))? {
+            match commands.get(condition.next).map(|command| &command.kind) {
+                Some(CommandKind::Elif(next)) => {
+                    self.complete(turn);
+                    self.command = condition.next;
+                    condition = next;
+                }
+                _ => return Ok(Flow::GoTo(condition.next + 1)),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn sleep(&mut self, sleep: &Sleep, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
+        let duration = sleep.duration(&self.variables, &turn.load.symbols).map_err(AbortCause::Evaluation)?;
+        // A timer that is due at once would be set and fired for ever at the same `now`.
+        if duration == Duration::ZERO {
+            return Ok(Flow::Next);
+        }
+        self.phase = Phase::Sleeping;
+        Ok(Flow::Wait(Step::Sleep(turn.now + duration)))
+    }
+
+    fn shell(&mut self, shell: &Shell, capture: bool, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
+        let line = shell.command_line(&self.variables, &turn.load.symbols);
+        let command = line.map_err(AbortCause::Evaluation)?;
+        self.phase = Phase::Shell;
+        Ok(Flow::Wait(Step::Shell { command, capture }))
+    }
+
+    /// A command of the shell has ended, or could not be run.
+    #[allow(dead_code)]
+    pub(crate) fn shell_done(&mut self, answer: io::Result<ShellAnswer>, turn: &mut Turn<'_>) -> Step {
+        let commands = turn.load.plan.scripts[self.script].program.commands();
+        let result = match &commands[self.command].kind {
+            CommandKind::SetShell(set) => self.take_output(set, answer),
+            CommandKind::Shell(shell) => check(shell, answer),
+            other => unreachable!("{} runs nothing in the shell", other.name()),
+        };
+        match result {
+            Ok(()) => {
+                self.complete(turn);
+                self.proceed(turn)
+            }
+            Err(cause) => self.abort(cause, turn.load),
+        }
+    }
+
+    /// As pgbench does it, only the output counts and not the status.
+    fn take_output(&mut self, set: &SetShell, answer: io::Result<ShellAnswer>) -> Result<(), AbortCause> {
+        let answer = answer.map_err(|error| shell_failure(&set.shell, &error.to_string()))?;
+        let value = set.read_output(&answer.output).map_err(AbortCause::Evaluation)?;
+        self.variables.set(set.slot, value);
+        Ok(())
+    }
+
+    /// Evaluates something with this client's variables and draws; `debug()` is shown to the witness.
+    fn evaluate<T>(
+        &mut self,
+        turn: &mut Turn<'_>,
+        evaluate: impl FnOnce(&mut Scope<'_>) -> Result<T, EvaluationError>,
+    ) -> Result<T, AbortCause> {
+        let Self { number: client, script, command, .. } = *self;
+        let witness = &mut *turn.witness;
+        let mut debug = |value: script::Value| {
+            let value = &value.described();
+            witness.happened(&Happening::Debugged { client, script, command, value });
+        };
+        let mut scope = Scope::new(&mut self.variables, &mut self.random, &turn.load.symbols);
+        scope.debug = Some(&mut debug);
+        evaluate(&mut scope).map_err(AbortCause::Evaluation)
+    }
+}
+
+fn check(shell: &Shell, answer: io::Result<ShellAnswer>) -> Result<(), AbortCause> {
+    match answer.map(|answer| answer.status) {
+        Ok(Some(0)) => Ok(()),
+        Ok(Some(status)) => Err(shell_failure(shell, &format!("exit status {status}"))),
+        Ok(None) => Err(shell_failure(shell, "ended by a signal")),
+        Err(error) => Err(shell_failure(shell, &error.to_string())),
+    }
+}
+
+fn shell_failure(shell: &Shell, reason: &str) -> AbortCause {
+    AbortCause::Shell { command: shell.command(), reason: reason.into() }
+}

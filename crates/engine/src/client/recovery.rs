@@ -1,0 +1,90 @@
+//! What follows an error of the server: the client ends, or its transaction is rolled back and tried again or
+//! given up (reference, section 15).
+
+use stats::{Ending, Failure};
+use wire::{ServerError, SqlState, TransactionStatus, frontend};
+
+use super::{Client, Phase, Step, Turn, sql_at};
+use crate::abort::AbortCause;
+use crate::plan::{Manner, Plan, Protocol};
+use crate::witness::Happening;
+
+impl Client {
+    /// The current command has got an error, in a pipeline or not; everything that was due has come.
+    pub(super) fn judge(&mut self, error: Box<ServerError>, pipeline: bool, turn: &mut Turn<'_>) -> Step {
+        if !pipeline && let Some(step) = self.execute_unprepared(&error, turn) {
+            return step;
+        }
+        let statement = if pipeline { None } else { self.statement_sent(turn) };
+        let Some(failure) = failure(&error, turn.load.plan) else {
+            let statement = statement.map(Into::into);
+            return self.abort(AbortCause::Sql { error, statement }, turn.load);
+        };
+        turn.witness.happened(&Happening::Failed {
+            client: self.number,
+            script: self.script,
+            command: self.command,
+            error: &error,
+            statement: statement.as_deref(),
+        });
+        if self.status() == TransactionStatus::Idle {
+            return self.decide(failure, turn);
+        }
+        self.links[self.link].query();
+        frontend::query(turn.out, b"ROLLBACK");
+        self.phase = Phase::RollingBack(failure);
+        Step::Reply
+    }
+
+    /// The text with which the current command was sent, for the error's position in it. An execution of a prepared
+    /// statement sends none.
+    fn statement_sent(&self, turn: &Turn<'_>) -> Option<Vec<u8>> {
+        let sql = sql_at(self.script, self.command, turn.load)?;
+        let mut text = Vec::new();
+        match turn.load.plan.protocol {
+            Protocol::Simple => sql.write_simple(&self.variables, &mut text),
+            Protocol::Extended => text.extend_from_slice(sql.numbered_text()),
+            Protocol::Prepared => {
+                let statement = turn.load.statements.number(self.script, self.command);
+                if self.links[self.link].is_prepared(statement) {
+                    return None;
+                }
+                text.extend_from_slice(sql.numbered_text());
+            }
+        }
+        Some(text)
+    }
+
+    /// The server is out of the failed transaction: once more, or never.
+    pub(super) fn decide(&mut self, failure: Failure, turn: &mut Turn<'_>) -> Step {
+        let Self { number: client, script, command, tries, .. } = *self;
+        let plan = turn.load.plan;
+        let over = turn.end.is_some_and(|end| turn.now >= end);
+        if over && plan.manner == Manner::Pgbench {
+            return self.free(Ending::Unfinished);
+        }
+        let elapsed = turn.now.since(self.scheduled);
+        let left = plan.max_tries.is_none_or(|max| tries < max.get());
+        let in_time = plan.latency_limit.is_none_or(|limit| elapsed <= limit);
+        if over || !left || !in_time || failure == Failure::Other {
+            turn.commands.fail(script, command);
+            turn.witness.happened(&Happening::GaveUp { client, tries, elapsed });
+            return self.free(Ending::Failed(failure));
+        }
+        turn.commands.retry(script, command);
+        turn.witness.happened(&Happening::Retried { client, tries, elapsed });
+        self.tries = tries.saturating_add(1);
+        self.random = self.random_at_start.clone();
+        self.start_over(turn)
+    }
+}
+
+/// Which errors fail the transaction and not the client.
+fn failure(error: &ServerError, plan: &Plan) -> Option<Failure> {
+    match error.sqlstate {
+        SqlState::SERIALIZATION_FAILURE => Some(Failure::Serialization),
+        SqlState::DEADLOCK_DETECTED => Some(Failure::Deadlock),
+        _ if plan.continue_on_error => Some(Failure::Other),
+        _ => None,
+    }
+}

@@ -1,0 +1,171 @@
+//! What a client puts on the wire: SQL commands in the three protocols, pipelines, and the statements that
+//! are parsed ahead of one (reference, section 12). Judges no answer.
+
+use script::{CommandKind, Sql};
+use wire::{ServerError, frontend};
+
+use super::{Client, Phase, Step, Turn, sql_at};
+use crate::abort::AbortCause;
+use crate::plan::{Manner, Protocol};
+use crate::witness::Happening;
+
+impl Client {
+    /// Sends a command that is waited for.
+    pub(super) fn send(&mut self, sql: &Sql, turn: &mut Turn<'_>) {
+        let link = &mut self.links[self.link];
+        link.reply.completed = 0;
+        if sql.capture().is_some() {
+            link.capture();
+        }
+        if turn.load.plan.protocol == Protocol::Simple {
+            link.query();
+            frontend::query_with(turn.out, |out| sql.write_simple(&self.variables, out));
+            return;
+        }
+        self.send_extended(sql, turn);
+        self.links[self.link].sync(turn.out);
+    }
+
+    /// Parse, unless that was done, Bind, Describe, Execute.
+    fn send_extended(&mut self, sql: &Sql, turn: &mut Turn<'_>) {
+        let out = &mut *turn.out;
+        let link = &mut self.links[self.link];
+        link.begin_series();
+        let mut name: &[u8] = b"";
+        let mut parsed = false;
+        if turn.load.plan.protocol == Protocol::Prepared {
+            let statement = turn.load.statements.number(self.script, self.command);
+            name = turn.load.statements.name(statement).as_bytes();
+            parsed = link.is_prepared(statement);
+            if !parsed {
+                link.expect_parse(statement);
+            }
+        }
+        if !parsed {
+            frontend::parse(out, name, sql.numbered_text());
+        }
+        let mut bind = frontend::bind(out, b"", name);
+        for slot in sql.parameters() {
+            bind.parameter_with(|out| self.variables.write_text(*slot, out));
+        }
+        bind.finish();
+        frontend::describe_portal(out, b"");
+        frontend::execute(out, b"");
+    }
+
+    /// Sends a command that is not waited for.
+    pub(super) fn send_in_pipeline(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
+        if let Some(capture) = sql.capture() {
+            return Err(AbortCause::CaptureInPipeline(capture.kind));
+        }
+        self.send_extended(sql, turn);
+        Ok(())
+    }
+
+    /// `\startpipeline`. False if statements must be parsed first; their answers must be waited for.
+    pub(super) fn enter_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<bool, AbortCause> {
+        if turn.load.plan.protocol == Protocol::Simple {
+            return Err(AbortCause::PipelineInSimpleProtocol);
+        }
+        if self.pipeline {
+            return Err(AbortCause::PipelineInPipeline);
+        }
+        if turn.load.plan.protocol == Protocol::Prepared && self.parse_ahead(turn) {
+            return Ok(false);
+        }
+        self.pipeline = true;
+        Ok(true)
+    }
+
+    /// `\syncpipeline`
+    pub(super) fn sync_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
+        if !self.pipeline {
+            return Err(AbortCause::NoPipeline);
+        }
+        self.links[self.link].sync(turn.out);
+        Ok(())
+    }
+
+    /// `\endpipeline`: everything up to its Sync must be waited for.
+    pub(super) fn end_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
+        self.sync_pipeline(turn)
+    }
+
+    /// Has the server parse the statements of the pipeline that it does not know, each in a series of its own, so
+    /// that a wrong one does not keep it from the others. True if there are any.
+    fn parse_ahead(&mut self, turn: &mut Turn<'_>) -> bool {
+        let mut any = false;
+        for (statement, sql) in pipeline_statements(self.script, self.command, turn) {
+            let link = &mut self.links[self.link];
+            if link.is_prepared(statement) {
+                continue;
+            }
+            any = true;
+            link.begin_series();
+            link.expect_parse(statement);
+            let name = turn.load.statements.name(statement).as_bytes();
+            frontend::parse(turn.out, name, sql.numbered_text());
+            link.sync(turn.out);
+        }
+        any
+    }
+
+    /// The statements of the pipeline have been parsed, or one has not.
+    pub(super) fn prepared(&mut self, error: Option<Box<ServerError>>, turn: &mut Turn<'_>) -> Step {
+        match (error, turn.load.plan.manner) {
+            (None, _) => {}
+            (Some(error), Manner::Pgmeter) => {
+                self.phase = Phase::Waiting;
+                return self.judge(error, true, turn);
+            }
+            (Some(error), Manner::Pgbench) => {
+                self.tell_unprepared(&error, turn);
+                for (statement, _) in pipeline_statements(self.script, self.command, turn) {
+                    self.links[self.link].assume_prepared(statement);
+                }
+            }
+        }
+        self.pipeline = true;
+        self.complete(turn);
+        self.proceed(turn)
+    }
+
+    /// As pgbench does it (reference, section 23, quirk 10): a statement that could not be parsed counts as parsed,
+    /// and its execution, which must fail, is tried. `None` if it was not the Parse of the current command that
+    /// failed.
+    pub(super) fn execute_unprepared(&mut self, error: &ServerError, turn: &mut Turn<'_>) -> Option<Step> {
+        let plan = turn.load.plan;
+        if plan.manner != Manner::Pgbench || plan.protocol != Protocol::Prepared {
+            return None;
+        }
+        let sql = sql_at(self.script, self.command, turn.load)?;
+        let statement = turn.load.statements.number(self.script, self.command);
+        if self.links[self.link].is_prepared(statement) {
+            return None;
+        }
+        self.tell_unprepared(error, turn);
+        self.links[self.link].assume_prepared(statement);
+        self.send(sql, turn);
+        Some(Step::Reply)
+    }
+
+    fn tell_unprepared(&self, error: &ServerError, turn: &mut Turn<'_>) {
+        turn.witness.happened(&Happening::Unprepared { client: self.number, error });
+    }
+}
+
+/// The statements from a `\startpipeline` to the next `\endpipeline`, with their numbers.
+fn pipeline_statements<'l>(
+    script: usize,
+    start: usize,
+    turn: &Turn<'l>,
+) -> impl Iterator<Item = (usize, &'l Sql)> + use<'l> {
+    let load = turn.load;
+    let commands = load.plan.scripts[script].program.commands().iter().enumerate().skip(start);
+    commands.take_while(|(_, command)| !matches!(command.kind, CommandKind::EndPipeline)).filter_map(
+        move |(index, command)| match &command.kind {
+            CommandKind::Sql(sql) => Some((load.statements.number(script, index), sql)),
+            _ => None,
+        },
+    )
+}
