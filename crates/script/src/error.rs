@@ -64,15 +64,15 @@ pub enum ParseErrorKind {
         mistake: ConditionMistake,
     },
     /// `\target` elsewhere than before the first command, or twice.
-    #[error("\\target must stand once, before the first command of the script")]
+    #[error("a script has at most one \\target, and that before its first command")]
     TargetPlace,
     /// A `\target` whose name is not UTF-8.
     #[error("the name of a target must be UTF-8 text")]
     TargetName,
     /// `array(…)` inside an expression.
-    #[error("array(number, expression) must be all that \\set assigns")]
+    #[error("array(number, expression) cannot be part of a larger expression")]
     ArrayNotAlone,
-    /// A variable that nothing could refer to.
+    /// A variable that nothing could refer to. (pgbench finds out when it assigns.)
     #[error("invalid variable name: \"{name}\"")]
     InvalidVariableName {
         /// As typed.
@@ -369,6 +369,12 @@ pub enum EvaluationError {
         /// The first word of the shell command.
         command: Box<str>,
     },
+    /// `\shell` of a command that ends with another status than 0.
+    #[error("{command}: could not launch shell command")]
+    ShellFailed {
+        /// The first word of the shell command.
+        command: Box<str>,
+    },
     /// `\setshell` of a command that writes nothing.
     #[error("{command}: could not read result of shell command")]
     ShellSilent {
@@ -383,9 +389,11 @@ pub enum EvaluationError {
         /// What it has written.
         output: Box<str>,
     },
-    /// `\setshell` into a variable that nothing could refer to.
-    #[error("setshell: invalid variable name: \"{name}\"")]
-    ShellVariableName {
+    /// An assignment to a variable that nothing could refer to.
+    #[error("{command}: invalid variable name: \"{name}\"")]
+    VariableName {
+        /// The meta command.
+        command: &'static str,
         /// As typed.
         name: Box<str>,
     },

@@ -255,11 +255,13 @@ fn read_set(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fa
         Some(_) => None,
         None => Some(reading.expression(variable.end(), symbols)?),
     };
-    if !Symbols::is_valid_name(variable.text) {
+    let valid = Symbols::is_valid_name(variable.text);
+    if !valid && reading.dialect == Dialect::Extended {
         let kind = ParseErrorKind::InvalidVariableName { name: shown(variable.text) };
         return Err(Fault { kind, offset: Some(variable.offset) });
     }
     let slot = symbols.intern(variable.text);
+    let expression = if valid { expression } else { expression.map(|it| it.refusing_name(slot)) };
     match (array, expression) {
         (Some((length, element)), _) => command(CommandKind::SetArray(SetArray::new(slot, length, element))),
         (None, Some(expression)) => command(CommandKind::Set(Set { slot, expression })),
@@ -303,7 +305,9 @@ fn read_sleep(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, 
         offset: Some(time.offset),
     };
     if let [b':', name @ ..] = time.text {
-        if name.is_empty() || !name.iter().all(|&byte| is_name_byte(byte)) {
+        // pgbench finds out when it looks for the value.
+        let possible = !name.is_empty() && name.iter().all(|&byte| is_name_byte(byte));
+        if !possible && reading.dialect == Dialect::Extended {
             return Err(invalid());
         }
         let slot = symbols.intern(name);

@@ -89,7 +89,7 @@ impl Reader<'_> {
                 self.capture(capture).map_err(|kind| script_error(self.file, line, kind))?
             }
             Some(Meta::Target(_)) if self.target.is_some() || !self.commands.is_empty() => {
-                return Err(error(ParseErrorKind::TargetPlace.into()));
+                return Err(ParseError { command: None, ..error(ParseErrorKind::TargetPlace.into()) });
             }
             Some(Meta::Target(name)) => self.target = Some(name),
         }

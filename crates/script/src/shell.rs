@@ -63,8 +63,14 @@ impl Shell {
         Ok(line)
     }
 
+    /// The error of a command that could not be started or ended with another status than 0. (`\setshell` takes
+    /// what was written, whatever the status.)
+    pub fn failed(&self) -> EvaluationError {
+        EvaluationError::ShellFailed { command: self.command() }
+    }
+
     /// The first word as written, which messages begin with.
-    pub fn command(&self) -> Box<str> {
+    fn command(&self) -> Box<str> {
         match self.words.first() {
             Some(Word::Literal(text) | Word::Variable { written: text, .. }) => shown(text),
             None => Box::default(),
@@ -95,14 +101,15 @@ impl SetShell {
     pub fn read_output(&self, output: &[u8]) -> Result<Value, EvaluationError> {
         let command = || self.shell.command();
         let line = output.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
-        let line = &line[..line.len().min(OUTPUT_MAX)];
         if line.is_empty() {
             return Err(EvaluationError::ShellSilent { command: command() });
         }
+        let line = &line[..line.len().min(OUTPUT_MAX)];
+        let line = line.split(|&byte| byte == 0).next().unwrap_or_default();
         let no_integer = || EvaluationError::ShellNoInteger { command: command(), output: shown(line) };
         let value = integer(line).ok_or_else(no_integer)?;
         if let Some(name) = &self.invalid_name {
-            return Err(EvaluationError::ShellVariableName { name: name.clone() });
+            return Err(EvaluationError::VariableName { command: "setshell", name: name.clone() });
         }
         Ok(Value::Int(match self.dialect {
             Dialect::Pgbench => i64::from(low_32_bits(value)),
@@ -111,9 +118,13 @@ impl SetShell {
     }
 }
 
-/// What C's `strtol` makes of a text between white space; cut off at 64 bits.
+/// What C's `strtol` makes of a text between white space, cut off at 64 bits; like there, a line with nothing but
+/// white space is 0.
 fn integer(line: &[u8]) -> Option<i64> {
     let text = trim_start(line);
+    if text.is_empty() && !line.is_empty() {
+        return Some(0);
+    }
     let end = text.iter().rposition(|&byte| !is_c_space(byte)).map_or(0, |last| last + 1);
     let (negative, digits) = match &text[..end] {
         [b'-', digits @ ..] => (true, digits),

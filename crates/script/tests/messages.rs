@@ -230,11 +230,6 @@ fn meta_commands_have_their_own_messages() {
         f.sql:1: missing argument in command "set"
         \set
         "#);
-    assert_snapshot!(refused("\\set 1x 2\n"), @r#"
-        f.sql:1: invalid variable name: "1x" in command "set"
-        \set 1x 2
-             ^ error found here
-        "#);
     assert_snapshot!(refused("\\sleep\n"), @r#"
         f.sql:1: missing argument in command "sleep"
         \sleep
@@ -267,11 +262,6 @@ fn meta_commands_have_their_own_messages() {
     assert_snapshot!(refused("\\sleep abc\n"), @r#"
         f.sql:1: invalid sleep time, must be an integer (abc) in command "sleep"
         \sleep abc
-               ^ error found here
-        "#);
-    assert_snapshot!(refused("\\sleep :\n"), @r#"
-        f.sql:1: invalid sleep time, must be an integer (:) in command "sleep"
-        \sleep :
                ^ error found here
         "#);
     assert_snapshot!(refused("\\sleep :x y\n"), @r#"

@@ -18,10 +18,10 @@ fn a_script_with_an_error_shows_its_place() {
 }
 
 #[test]
-fn what_is_not_there_yet_is_refused_by_name() {
+fn commands_that_do_not_belong_together_are_refused_before_anything_is_connected() {
     let bench = Bench::new();
-    let script = bench.file("later.sql", "SELECT 1 AS one\n\\gset\n");
-    bench.run(["bench", "-f", script]).exits(1).says(&["later.sql:2", "gset", "not supported yet"]);
+    let script = bench.file("early.sql", "\\set x 1\n\\gset\n");
+    bench.run(["bench", "-f", script]).exits(1).says(&["early.sql:2", "\\gset must follow an SQL command"]);
 }
 
 #[test]

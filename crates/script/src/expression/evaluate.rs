@@ -52,6 +52,8 @@ pub(super) enum Op {
     Jump {
         skip: u32,
     },
+    /// Fails: the value cannot be assigned to a variable of this name.
+    RefuseName(Slot),
 }
 
 /// What IS asks for: this type and this value.
@@ -157,10 +159,18 @@ fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Fail
                 top = stack.pop();
             }
             Op::Jump { skip } => rest = &rest[skip as usize..],
+            Op::RefuseName(slot) => return refuse_name(slot, scope),
             Op::Not | Op::Is(_) | Op::RequireBoolean | Op::TooManyArguments => top = unary(*op, top)?,
         }
     }
     Ok(top)
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_name(slot: Slot, scope: &Scope<'_>) -> Result<Datum, Failure> {
+    let name = scope.symbols.name(slot).into();
+    Err(EvaluationError::VariableName { command: "set", name }.into())
 }
 
 /// The operations on the topmost value alone.
@@ -203,7 +213,7 @@ pub(super) fn depth(code: &[Op]) -> usize {
                 height -= 1
             }
             Op::Call { arguments, .. } => height = height + 1 - usize::from(arguments),
-            Op::BinaryInt { .. } | Op::BinaryVariable { .. } => {}
+            Op::BinaryInt { .. } | Op::BinaryVariable { .. } | Op::RefuseName(_) => {}
             Op::Not | Op::Is(_) | Op::RequireBoolean | Op::TooManyArguments => {}
         }
         deepest = deepest.max(height);

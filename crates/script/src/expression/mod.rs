@@ -11,7 +11,7 @@ mod parser;
 use crate::datum::{Datum, Failure};
 use crate::error::EvaluationError;
 use crate::random::Random;
-use crate::symbols::Symbols;
+use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 use crate::variables::Variables;
 
@@ -53,6 +53,12 @@ impl Expression {
     #[inline]
     pub fn evaluate(&self, scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
         self.datum(scope).map(Datum::value).map_err(|failure| *failure)
+    }
+
+    /// The same, but when it has a value it fails: the variable that should receive it has an impossible name.
+    pub(crate) fn refusing_name(self, slot: Slot) -> Self {
+        let code = self.code.into_iter().chain([evaluate::Op::RefuseName(slot)]).collect();
+        Self { code, ..self }
     }
 
     /// The value as the machine leaves it.

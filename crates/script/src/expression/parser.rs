@@ -174,6 +174,9 @@ impl<'a> Parser<'a> {
         }
         self.expression(Level::Or)?;
         let element = self.compiled()?;
+        if self.accept(Token::Symbol(","))? {
+            return Err(ParseErrorKind::ArgumentCount { name: ARRAY });
+        }
         self.expect(Token::Symbol(")"))?;
         if self.accept(Token::End)? { Ok((length, element)) } else { Err(ParseErrorKind::ArrayNotAlone) }
     }
