@@ -70,7 +70,7 @@ impl Shell {
     }
 
     /// The first word as written, which messages begin with.
-    fn command(&self) -> Box<str> {
+    pub fn command(&self) -> Box<str> {
         match self.words.first() {
             Some(Word::Literal(text) | Word::Variable { written: text, .. }) => shown(text),
             None => Box::default(),
