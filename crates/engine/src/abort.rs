@@ -108,6 +108,12 @@ pub enum AbortCause {
     /// The script is over, its pipeline is not.
     #[error("end of script reached with pipeline open")]
     UnfinishedPipeline,
+    /// It did not get in for its next transaction: where to, and why not.
+    #[error("it could not connect to {0}")]
+    Connecting(Box<str>),
+    /// The system refused its worker something that it cannot do without.
+    #[error("the load generator cannot wait for its sockets: {0}")]
+    System(Box<str>),
     /// The script is over, its transaction block is not.
     #[error("end of script reached without completing the last transaction")]
     UnfinishedTransaction,
@@ -132,6 +138,8 @@ impl AbortCause {
             | Self::Protocol(_)
             | Self::Unasked
             | Self::NotSupportedYet(_)
+            | Self::Connecting(_)
+            | Self::System(_)
             | Self::UnfinishedPipeline
             | Self::UnfinishedTransaction => false,
         }

@@ -58,6 +58,11 @@ impl Arrivals {
         }
     }
 
+    /// Whether starts are fixed by a rate.
+    pub(crate) fn are_scheduled(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+
     /// The next scheduled start before `end` that nobody has taken; it is used up.
     pub(crate) fn next_missed(&mut self, end: Timestamp) -> Option<Timestamp> {
         let Self::Open(stream) = self else { return None };

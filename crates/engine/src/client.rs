@@ -43,7 +43,6 @@ pub(crate) enum Step {
     Reply,
     /// A moment, because of `\sleep`.
     Sleep(Timestamp),
-    #[allow(dead_code)]
     /// The end of a command of the shell, which the worker runs; then comes [`Client::shell_done`].
     Shell { command: Vec<u8>, capture: bool },
     /// The transaction is over; the client is free.

@@ -67,4 +67,8 @@ pub trait Driver {
 
     /// The events of the last wait, one by one.
     fn next_event(&mut self) -> Option<Event>;
+
+    /// Runs a command through the shell and waits for its end, which keeps all clients of this worker waiting. Its
+    /// output goes where ours goes, unless it is to be captured.
+    fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer>;
 }

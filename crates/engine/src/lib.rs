@@ -7,6 +7,7 @@
 
 mod abort;
 mod arrivals;
+mod cancelling;
 mod client;
 mod clock;
 mod driver;
@@ -19,6 +20,7 @@ mod outcome;
 mod plan;
 mod run;
 mod statements;
+mod stopping;
 mod timeline;
 mod timers;
 mod witness;

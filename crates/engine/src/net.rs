@@ -13,12 +13,13 @@ use mio::{Events, Interest, Poll, Registry, Token};
 use stats::Timestamp;
 
 use crate::clock::{Clock, process_cpu_time};
-use crate::driver::{Driver, Event, Receive};
+use crate::driver::{Driver, Event, Receive, ShellAnswer};
 
 use alarm::Alarm;
 use stream::{Stream, Unsent};
 
 mod alarm;
+mod shell;
 mod stream;
 
 /// Events taken from the kernel per wake-up; more wait for the next one.
@@ -145,6 +146,10 @@ impl Driver for NetDriver {
 
     fn next_event(&mut self) -> Option<Event> {
         self.ready.pop()
+    }
+
+    fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
+        shell::run(command, capture)
     }
 }
 

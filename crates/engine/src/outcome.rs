@@ -32,6 +32,14 @@ pub struct Reconnects {
     pub time: Duration,
 }
 
+impl Reconnects {
+    /// These and more.
+    pub(crate) fn and(self, more: Self) -> Self {
+        let Self { count, time } = more;
+        Self { count: self.count + count, time: self.time + time }
+    }
+}
+
 /// What a run measured.
 #[derive(Debug)]
 pub struct Outcome {

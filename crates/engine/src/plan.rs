@@ -65,7 +65,9 @@ pub enum Manner {
     ///
     /// - [`Limit::Duration`] counts from before the clients connect, so that slow connects shorten the run;
     /// - an error after that time ends its client without a transaction being counted as failed;
-    /// - under a rate, what was scheduled and found no free client is not counted at all.
+    /// - under a rate, what was scheduled and found no free client is not counted at all, and the measured time
+    ///   ends with the last transaction, not with the limit;
+    /// - a worker that cannot wait for its sockets aborts its own clients, the others go on.
     Pgbench,
 }
 
@@ -125,9 +127,6 @@ impl Plan {
         }
         if self.targets.is_empty() || self.scripts.iter().any(|script| script.target >= self.targets.len()) {
             return refuse("each script needs a target to run on");
-        }
-        if self.targets.len() > 1 {
-            return refuse("several targets in one run are not supported yet");
         }
         if let Some(rate) = self.rate_per_s
             && (!rate.is_finite() || rate <= 0.0)

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use stats::{Interval, Timestamp};
 
+use crate::cancelling::cancel_all;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::error::EngineError;
@@ -16,7 +17,8 @@ use crate::measurement::IntervalSink;
 use crate::merging::Merging;
 use crate::net::NetDriver;
 use crate::outcome::{End, Outcome, Progress, Reconnects};
-use crate::plan::Plan;
+use crate::plan::{Manner, Plan};
+use crate::stopping::Stop;
 use crate::timeline::Timeline;
 use crate::witness::{Witness, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};
@@ -57,6 +59,7 @@ pub fn run<'w>(
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
     let load = Load::of(plan);
+    let stop = &Stop::new(stop);
     let clock = Clock::start();
     let (notices, inbox) = channel();
     thread::scope(|scope| {
@@ -73,12 +76,15 @@ pub fn run<'w>(
                 .name(format!("worker-{number}"))
                 .spawn_scoped(scope, move || {
                     let result = work(load, share, driver, &started, &mut desk, stop);
+                    if result.is_err() {
+                        stop.ask();
+                    }
                     desk.tell(Notice::Done(result));
                 })
                 .map_err(|error| EngineError::System { what: "start a thread", error })?;
         }
         drop(notices);
-        coordinate(&load, clock, &inbox, &lines, observer, witnesses)
+        coordinate(&load, clock, &inbox, &lines, stop, observer, witnesses)
     })
 }
 
@@ -98,15 +104,16 @@ pub fn run_on<'w, D: Driver>(
         return Err(EngineError::Plan("one driver serves one worker".to_owned()));
     }
     let load = Load::of(plan);
+    let stop = &Stop::new(stop);
     let mut worker = Worker::new(&load, &load.workers[0], driver);
     let begun = worker.now();
     worker.connect(stop)?;
-    let timeline = Timeline::new(plan, worker.now());
+    let timeline = Timeline::new(plan, begun, worker.now());
     let mut merging = Merging::new(1, plan.scripts.len(), timeline.start, observer);
     let witness = witnesses(load.introduce(0, timeline.start));
     let outcome = worker.run(timeline, witness, stop, &mut merging)?;
     merging.close(0);
-    conclude(&load, timeline, timeline.start.since(begun), vec![outcome], merging)
+    conclude(&load, timeline, timeline.start.since(begun), stop, vec![outcome], merging)
 }
 
 /// A worker's side of the channels.
@@ -143,7 +150,7 @@ fn work<'w>(
     driver: NetDriver,
     started: &Receiver<Start<'w>>,
     desk: &mut Desk,
-    stop: &AtomicBool,
+    stop: &Stop<'_>,
 ) -> Result<WorkerOutcome, EngineError> {
     let mut worker = Worker::new(load, share, driver);
     worker.connect(stop)?;
@@ -159,6 +166,7 @@ fn coordinate<'w>(
     clock: Clock,
     inbox: &Receiver<(usize, Notice)>,
     lines: &[Line<'w>],
+    stop: &Stop<'_>,
     observer: &mut dyn FnMut(&Progress<'_>),
     witnesses: Witnesses<'_, 'w>,
 ) -> Result<Outcome, EngineError> {
@@ -169,14 +177,15 @@ fn coordinate<'w>(
             _ => unreachable!("a worker first connects or fails"),
         }
     }
-    let timeline = Timeline::new(load.plan, clock.now());
+    let timeline = Timeline::new(load.plan, Timestamp::ZERO, clock.now());
     for (number, line) in lines.iter().enumerate() {
         let witness = witnesses(load.introduce(number, timeline.start));
         // A worker that is gone has said why, and is heard below.
         let _ = line.start.send(Start { timeline, witness });
     }
     let mut merging = Merging::new(lines.len(), load.plan.scripts.len(), timeline.start, observer);
-    let mut outcomes = Vec::new();
+    let mut outcomes: Vec<_> = lines.iter().map(|_| None).collect();
+    let mut failure = None;
     while let Ok((worker, notice)) = inbox.recv() {
         match notice {
             Notice::Interval(interval, warmup) => {
@@ -185,20 +194,29 @@ fn coordinate<'w>(
                 }
             }
             Notice::Done(result) => {
-                outcomes.push(result?);
                 merging.close(worker);
+                match result {
+                    Ok(outcome) => outcomes[worker] = Some(outcome),
+                    // The others have been asked to end too.
+                    Err(error) => failure = failure.or(Some(error)),
+                }
             }
             Notice::Connected => unreachable!("a worker connects once"),
         }
     }
-    conclude(load, timeline, timeline.start.since(Timestamp::ZERO), outcomes, merging)
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let outcomes = outcomes.into_iter().flatten().collect();
+    conclude(load, timeline, timeline.start.since(Timestamp::ZERO), stop, outcomes, merging)
 }
 
-/// Puts the workers' outcomes together.
+/// Puts the workers' outcomes, in the order of their numbers, together.
 fn conclude(
     load: &Load<'_>,
     timeline: Timeline,
     connect_time: Duration,
+    stop: &Stop<'_>,
     outcomes: Vec<WorkerOutcome>,
     merging: Merging<'_>,
 ) -> Result<Outcome, EngineError> {
@@ -208,16 +226,18 @@ fn conclude(
     let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
     let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
     let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
-    for (target, key) in outcomes.iter().flat_map(|outcome| &outcome.to_cancel) {
-        // A server that is gone has nothing left to cancel.
-        let _ = connect::cancel(&plan.targets[*target].address, key);
-    }
+    let to_cancel: Vec<_> = outcomes.iter().flat_map(|outcome| outcome.to_cancel.iter().cloned()).collect();
+    cancel_all(plan, &to_cancel);
+    let reconnects = outcomes.iter().fold(Reconnects::default(), |sum, outcome| sum.and(outcome.reconnects));
+    let failed_worker = outcomes.iter().position(|outcome| !outcome.aborted.is_empty());
     let mut commands = load.command_table();
     outcomes.iter().for_each(|outcome| commands.merge(&outcome.commands));
     let mut aborted: Vec<_> = outcomes.into_iter().flat_map(|outcome| outcome.aborted).collect();
     aborted.sort_by_key(|aborted| aborted.client);
-    let end = if interrupted {
+    let end = if interrupted && stop.is_asked_by_user() {
         End::Interrupted
+    } else if let Some(worker) = failed_worker.filter(|_| plan.exit_on_abort) {
+        End::AbortedOnError { worker }
     } else if aborted.len() == plan.clients {
         End::AllClientsAborted
     } else {
@@ -225,7 +245,7 @@ fn conclude(
     };
     // Under a rate the last transaction may be over before the window is.
     let measured_until = match timeline.end {
-        Some(planned) if end == End::Complete => planned.max(finished),
+        Some(planned) if end == End::Complete && plan.manner == Manner::Pgmeter => planned.max(finished),
         _ => finished,
     };
     Ok(Outcome {
@@ -233,7 +253,7 @@ fn conclude(
         summary: merging.summary(measured_until.since(timeline.measure)),
         connect_time,
         elapsed: finished.since(timeline.start),
-        reconnects: Reconnects::default(),
+        reconnects,
         commands,
         warmup_transactions,
         client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),

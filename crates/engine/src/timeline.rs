@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stats::Timestamp;
 
-use crate::plan::{Limit, Plan};
+use crate::plan::{Limit, Manner, Plan};
 
 /// Length of an interval of the record.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
@@ -22,13 +22,17 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    pub(crate) fn new(plan: &Plan, start: Timestamp) -> Self {
-        let measure = start + plan.warmup;
+    /// The timeline of a run that began to connect at `begun` and starts its first transactions at `start`.
+    pub(crate) fn new(plan: &Plan, begun: Timestamp, start: Timestamp) -> Self {
+        let counts_from = match plan.manner {
+            Manner::Pgmeter => start,
+            Manner::Pgbench => begun,
+        };
         let end = match plan.limit {
-            Limit::Duration(duration) => Some(measure + duration),
+            Limit::Duration(duration) => Some(counts_from + plan.warmup + duration),
             Limit::TransactionsPerClient(_) => None,
         };
-        Self { start, measure, end }
+        Self { start, measure: start + plan.warmup, end }
     }
 
     /// True when nothing may start at `at` any more.

@@ -1,14 +1,16 @@
 //! One thread's loop: waits, reads `now` once per wake-up, hands bytes and timers to its clients, and
 //! records what they leave behind. Generic over the [`Driver`], so that it also runs in virtual time.
+//!
+//! How clients get in is in `connecting` and `reconnecting`, what a free one does next in `pacing`, what is left
+//! to do at the end in `closing`.
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use connect::CancelKey;
 use script::Random;
-use stats::{CommandTable, Ending, Sample, Timestamp};
+use stats::{CommandTable, Ending, Timestamp};
 
 use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrivals;
@@ -17,22 +19,25 @@ use crate::driver::{Driver, Event, Receive};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
 use crate::measurement::{IntervalSink, Measurement};
-use crate::plan::Limit;
+use crate::outcome::Reconnects;
+use crate::plan::Manner;
+use crate::stopping::Stop;
 use crate::timeline::Timeline;
 use crate::timers::Timers;
 use crate::witness::{Happening, Witness};
 
+use pacing::Booking;
+use reconnecting::Reconnecting;
 use workbench::Workbench;
 
+mod closing;
 mod connecting;
+mod pacing;
+mod reconnecting;
 mod workbench;
 
 /// The longest time between two looks at the stop flag.
 pub(crate) const STOP_CHECK: Duration = Duration::from_millis(100);
-
-/// Transactions of clients that never have to wait are run in rounds of at most this many, so that
-/// they do not starve the others.
-const ROUND: usize = 64;
 
 /// What one worker returns.
 #[derive(Debug)]
@@ -45,9 +50,11 @@ pub(crate) struct WorkerOutcome {
     pub(crate) cpu_at_end: Duration,
     pub(crate) warmup_transactions: u64,
     pub(crate) aborted: Vec<AbortedClient>,
+    /// It was stopped before all its clients were done.
     pub(crate) interrupted: bool,
+    pub(crate) reconnects: Reconnects,
     pub(crate) commands: CommandTable,
-    /// Sessions whose command was running when the user asked to stop, each with its target.
+    /// Sessions whose command was running when the run was stopped, each with its target.
     pub(crate) to_cancel: Vec<(usize, CancelKey)>,
 }
 
@@ -64,13 +71,18 @@ pub(crate) struct Worker<'p, D> {
     throttle: Random,
     total_weight: u64,
     aborted: Vec<AbortedClient>,
+    reconnecting: Reconnecting,
 }
 
 /// A client and what the worker knows about it.
 struct Seat {
     client: Client,
-    /// The transaction that it will start when its timer fires.
-    booked: Option<Timestamp>,
+    /// The transaction that it will start when its alarm rings, or when it is connected.
+    booking: Option<Booking>,
+    /// The timer that counts; others of this seat are out of date.
+    alarm: Option<Timestamp>,
+    /// Since when it has been connecting for its next transaction.
+    connecting_since: Option<Timestamp>,
     /// Counted towards a limit per client.
     transactions: u64,
     /// Shown to the witness.
@@ -86,32 +98,41 @@ struct Shift<'a> {
     measurement: Measurement,
     arrivals: Arrivals,
     sink: &'a mut dyn IntervalSink,
+    stop: &'a Stop<'a>,
     active: usize,
     finished: Timestamp,
     cpu_at_measure: Option<Duration>,
 }
 
-impl<'p, D: Driver> Worker<'p, D> {
-    pub(crate) fn new(load: &'p Load<'p>, share: &Share, driver: D) -> Self {
-        let seat = |number| Seat {
-            client: load.client(number),
-            booked: None,
+impl Seat {
+    fn new(client: Client) -> Self {
+        Self {
+            client,
+            booking: None,
+            alarm: None,
+            connecting_since: None,
             transactions: 0,
             shown: 0,
             warmup: false,
             active: false,
-        };
+        }
+    }
+}
+
+impl<'p, D: Driver> Worker<'p, D> {
+    pub(crate) fn new(load: &'p Load<'p>, share: &Share, driver: D) -> Self {
         Self {
             load,
             driver,
             workbench: Workbench::new(load),
-            seats: share.clients.clone().map(seat).collect(),
+            seats: share.clients.clone().map(|number| Seat::new(load.client(number))).collect(),
             timers: Timers::default(),
             eager: VecDeque::new(),
             chooser: share.chooser.clone(),
             throttle: share.throttle.clone(),
             total_weight: load.plan.total_weight(),
             aborted: Vec::new(),
+            reconnecting: Reconnecting::default(),
         }
     }
 
@@ -120,12 +141,12 @@ impl<'p, D: Driver> Worker<'p, D> {
         self.driver.now()
     }
 
-    /// Runs the load to its end. All clients must be connected.
+    /// Runs the load to its end. All clients must be connected, unless they connect for each transaction.
     pub(crate) fn run(
         &mut self,
         timeline: Timeline,
         witness: Box<dyn Witness + 'p>,
-        stop: &AtomicBool,
+        stop: &Stop<'_>,
         sink: &mut dyn IntervalSink,
     ) -> Result<WorkerOutcome, EngineError> {
         let plan = self.load.plan;
@@ -136,24 +157,14 @@ impl<'p, D: Driver> Worker<'p, D> {
             measurement: Measurement::new(plan, timeline),
             arrivals: Arrivals::new(plan.rate_per_s, self.load.workers.len(), throttle, timeline.start),
             sink,
+            stop,
             active: self.seats.len(),
             finished: timeline.start,
             cpu_at_measure: plan.warmup.is_zero().then(|| self.driver.cpu_time()),
         };
-        let mut now = self.driver.now().max(timeline.start);
-        for seat in 0..self.seats.len() {
-            self.seats[seat].active = true;
-            self.release(seat, now, &mut shift);
-        }
-        let mut interrupted = false;
-        while shift.active > 0 && !interrupted {
-            now = self.wait(now, &shift)?;
-            self.pass(now, &mut shift);
-            interrupted = stop.load(Ordering::Relaxed);
-            self.handle_events(now, &mut shift);
-            self.fire_timers(now, &mut shift);
-            self.run_eager(&mut shift);
-        }
+        self.attend(&mut shift)?;
+        // Whoever asks when all are done has come too late.
+        let interrupted = shift.active > 0;
         let finished = self.close(interrupted, &mut shift);
         Ok(WorkerOutcome {
             finished,
@@ -162,13 +173,38 @@ impl<'p, D: Driver> Worker<'p, D> {
             warmup_transactions: shift.measurement.warmup_transactions(),
             aborted: std::mem::take(&mut self.aborted),
             interrupted,
+            reconnects: self.reconnecting.reconnects,
             commands: self.workbench.end(finished),
             to_cancel: self.hang_up(interrupted),
         })
     }
 
+    /// Attends to the clients until all are done, or somebody asks to stop.
+    fn attend(&mut self, shift: &mut Shift<'_>) -> Result<(), EngineError> {
+        let mut now = self.driver.now().max(shift.timeline.start);
+        for seat in 0..self.seats.len() {
+            self.seats[seat].active = true;
+            self.release(seat, now, shift);
+        }
+        while shift.active > 0 && !shift.stop.is_asked() {
+            now = match self.wait(now, shift) {
+                Ok(now) => now,
+                Err(error) if self.load.plan.manner == Manner::Pgbench => {
+                    self.abort_all(&error, now, shift);
+                    return Ok(());
+                }
+                Err(error) => return Err(EngineError::System { what: "wait for its sockets", error }),
+            };
+            self.pass(now, shift);
+            self.handle_events(now, shift);
+            self.fire_timers(now, shift);
+            self.run_eager(shift);
+        }
+        Ok(())
+    }
+
     /// Waits for events or for the next thing to do.
-    fn wait(&mut self, now: Timestamp, shift: &Shift<'_>) -> Result<Timestamp, EngineError> {
+    fn wait(&mut self, now: Timestamp, shift: &Shift<'_>) -> io::Result<Timestamp> {
         let mut deadline = (now + STOP_CHECK).min(shift.measurement.interval_end());
         if let Some(timer) = self.timers.earliest() {
             deadline = deadline.min(timer);
@@ -176,9 +212,7 @@ impl<'p, D: Driver> Worker<'p, D> {
         if !self.eager.is_empty() {
             deadline = now;
         }
-        self.driver
-            .wait(deadline)
-            .map_err(|error| EngineError::System { what: "wait for its sockets", error })
+        self.driver.wait(deadline)
     }
 
     /// It is `now`: must be called before anything that finished now is recorded.
@@ -193,12 +227,19 @@ impl<'p, D: Driver> Worker<'p, D> {
             match event {
                 Event::Readable(connection) => {
                     let (seat, link) = self.seat_of(connection);
-                    self.receive(seat, link, now, shift);
+                    if self.seats[seat].connecting_since.is_some() {
+                        self.hear_doorkeeper(seat, link, now, shift);
+                    } else {
+                        self.receive(seat, link, now, shift);
+                    }
                 }
-                // Only clients that are connecting have this event, and none is during a run.
-                Event::Connected(_) => {}
+                Event::Connected(connection) => {
+                    let (seat, link) = self.seat_of(connection);
+                    self.introduce(seat, link, now, shift);
+                }
             }
         }
+        self.check_patience(now, shift);
     }
 
     /// Takes in all that has arrived for a client.
@@ -222,115 +263,67 @@ impl<'p, D: Driver> Worker<'p, D> {
     }
 
     fn fire_timers(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
-        while let Some((_, seat)) = self.timers.pop_due(now) {
-            if !self.seats[seat].active {
+        while let Some((at, seat)) = self.timers.pop_due(now) {
+            let Seat { client, alarm, booking, connecting_since, warmup, active, .. } = &mut self.seats[seat];
+            if !*active || *alarm != Some(at) {
                 continue;
             }
-            if let Some(scheduled) = self.seats[seat].booked.take() {
-                self.start(seat, scheduled, now, shift);
-                continue;
+            *alarm = None;
+            if connecting_since.is_some() {
+                self.knock(seat, now, shift);
+            } else if let Some(booking) = booking.take() {
+                self.start(seat, booking, now, shift);
+            } else {
+                let step = client.wake(&mut self.workbench.turn(now, *warmup));
+                if self.act(seat, step, now, shift) {
+                    self.release(seat, now, shift);
+                }
             }
-            let Seat { client, warmup, .. } = &mut self.seats[seat];
-            let step = client.wake(&mut self.workbench.turn(now, *warmup));
-            if self.act(seat, step, now, shift) {
-                self.release(seat, now, shift);
-            }
         }
     }
 
-    /// Runs one round of the clients that never wait, each at a time of its own.
-    fn run_eager(&mut self, shift: &mut Shift<'_>) {
-        for _ in 0..self.eager.len().min(ROUND) {
-            let Some(seat) = self.eager.pop_front() else { return };
-            let now = self.driver.now();
-            self.pass(now, shift);
-            self.release(seat, now, shift);
-        }
+    /// Wakes a client at `at`, and not at any time set before.
+    fn set_alarm(&mut self, seat: usize, at: Timestamp) {
+        self.seats[seat].alarm = Some(at);
+        self.timers.set(at, seat);
     }
 
-    /// A client is free: gives it the next transaction, now or later, or ends it.
-    fn release(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
-        if let Limit::TransactionsPerClient(limit) = self.load.plan.limit
-            && self.seats[seat].transactions >= limit
-        {
-            return self.finish(seat, now, shift);
-        }
-        let scheduled = shift.arrivals.next(now);
-        if shift.timeline.is_over(scheduled) {
-            return self.finish(seat, now, shift);
-        }
-        if shift.timeline.is_over(now) {
-            shift.arrivals.put_back(scheduled);
-            return self.finish(seat, now, shift);
-        }
-        if scheduled > now {
-            self.seats[seat].booked = Some(scheduled);
-            self.timers.set(scheduled, seat);
-        } else {
-            self.start(seat, scheduled, now, shift);
-        }
-    }
-
-    /// Starts a transaction.
-    fn start(&mut self, seat: usize, scheduled: Timestamp, now: Timestamp, shift: &mut Shift<'_>) {
-        let script = self.choose_script();
-        let warmup = scheduled < shift.timeline.measure;
-        self.seats[seat].warmup = warmup;
-        let step = self.seats[seat].client.begin(script, scheduled, &mut self.workbench.turn(now, warmup));
-        let mut ended_at = now;
-        if matches!(step, Step::Ended(_)) {
-            ended_at = self.driver.now();
-            self.pass(ended_at, shift);
-        }
-        if self.act(seat, step, ended_at, shift) {
-            self.eager.push_back(seat);
-        }
-    }
-
-    /// Draws the next script; nothing is drawn when there is only one.
-    fn choose_script(&mut self) -> usize {
-        let scripts = &self.load.plan.scripts;
-        if scripts.len() == 1 {
-            return 0;
-        }
-        let mut drawn = self.chooser.range(self.total_weight - 1);
-        for (index, script) in scripts.iter().enumerate() {
-            let weight = u64::from(script.weight);
-            if drawn < weight {
-                return index;
-            }
-            drawn -= weight;
-        }
-        unreachable!("a draw below the total weight falls into one of the weights")
-    }
-
-    /// Does what a client's step asks for. True when the client is free again.
-    fn act(&mut self, seat: usize, step: Step, now: Timestamp, shift: &mut Shift<'_>) -> bool {
-        match step {
-            Step::Reply => self.send(seat, now, shift),
-            Step::Sleep(until) => self.timers.set(until, seat),
-            Step::Shell { command: _, capture: _ } => {
-                let client = self.seats[seat].client.number();
-                let cause = AbortCause::NotSupportedYet("shell");
-                self.abort(seat, AbortedClient { client, place: None, cause }, now, shift);
-            }
-            Step::Ended(ending) => {
+    /// Does what a client's step asks for, and sends what it has to say. True when the client is free again.
+    fn act(&mut self, seat: usize, mut step: Step, mut now: Timestamp, shift: &mut Shift<'_>) -> bool {
+        loop {
+            if let Step::Ended(ending) = step {
                 self.record(seat, ending, now, shift);
-                return true;
             }
-            Step::Aborted(aborted) => self.abort(seat, *aborted, now, shift),
-        }
-        false
-    }
-
-    fn send(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
-        if self.workbench.out.is_empty() {
-            return;
-        }
-        let connection = self.connection(seat, self.seats[seat].client.link());
-        if let Err(error) = self.driver.send(connection, &mut self.workbench.out) {
-            let step = self.last_words(seat, &error, now);
-            self.act(seat, step, now, shift);
+            if !self.workbench.out.is_empty() && !matches!(step, Step::Aborted(_)) {
+                let connection = self.connection(seat, self.seats[seat].client.link());
+                if let Err(error) = self.driver.send(connection, &mut self.workbench.out) {
+                    step = self.last_words(seat, &error, now);
+                }
+            }
+            match step {
+                Step::Reply => return false,
+                Step::Sleep(until) => {
+                    self.set_alarm(seat, until);
+                    return false;
+                }
+                Step::Shell { command, capture } => {
+                    let answer = self.driver.run_shell(&command, capture);
+                    now = self.driver.now();
+                    self.pass(now, shift);
+                    let Seat { client, warmup, .. } = &mut self.seats[seat];
+                    step = client.shell_done(answer, &mut self.workbench.turn(now, *warmup));
+                }
+                Step::Ended(_) => {
+                    if self.load.plan.reconnect {
+                        self.leave(seat);
+                    }
+                    return true;
+                }
+                Step::Aborted(aborted) => {
+                    self.abort(seat, *aborted, now, shift);
+                    return false;
+                }
+            }
         }
     }
 
@@ -355,7 +348,8 @@ impl<'p, D: Driver> Worker<'p, D> {
         if self.seats[seat].client.in_transaction() {
             self.record(seat, Ending::Unfinished, now, shift);
         }
-        self.give_up_booking(seat, shift);
+        self.seats[seat].connecting_since = None;
+        self.pass_on_booking(seat, shift);
         self.workbench.tell(&Happening::Aborted(&aborted));
         self.aborted.push(aborted);
         self.workbench.out.clear();
@@ -363,12 +357,19 @@ impl<'p, D: Driver> Worker<'p, D> {
             self.driver.close(self.connection(seat, link));
         }
         self.finish(seat, now, shift);
+        if self.load.plan.exit_on_abort {
+            shift.stop.ask();
+        }
     }
 
-    /// The transaction that a client was going to start is for others to take.
-    fn give_up_booking(&mut self, seat: usize, shift: &mut Shift<'_>) {
-        if let Some(scheduled) = self.seats[seat].booked.take() {
-            shift.arrivals.put_back(scheduled);
+    /// The worker cannot go on, and with it none of its clients.
+    fn abort_all(&mut self, error: &io::Error, now: Timestamp, shift: &mut Shift<'_>) {
+        for seat in 0..self.seats.len() {
+            if self.seats[seat].active {
+                let cause = AbortCause::System(error.to_string().into());
+                let client = self.seats[seat].client.number();
+                self.abort(seat, AbortedClient { client, place: None, cause }, now, shift);
+            }
         }
     }
 
@@ -389,65 +390,6 @@ impl<'p, D: Driver> Worker<'p, D> {
         self.seats[seat].active = false;
         shift.active -= 1;
         shift.finished = shift.finished.max(now);
-    }
-
-    /// Accounts for what was begun or scheduled and will not be finished, and hands over the last
-    /// interval. Returns when the last client was done.
-    fn close(&mut self, interrupted: bool, shift: &mut Shift<'_>) -> Timestamp {
-        let now = self.driver.now();
-        if interrupted {
-            self.pass(now, shift);
-        }
-        for seat in 0..self.seats.len() {
-            if self.seats[seat].client.in_transaction() {
-                self.record(seat, Ending::Unfinished, now, shift);
-            }
-            self.give_up_booking(seat, shift);
-        }
-        let finished = if interrupted { now } else { shift.finished };
-        if let Some(end) = shift.timeline.end {
-            while let Some(scheduled) = shift.arrivals.next_missed(end.min(finished)) {
-                let sample = Sample {
-                    script: self.choose_script(),
-                    scheduled,
-                    started: finished,
-                    finished,
-                    tries: 0,
-                    business: 1,
-                    ending: Ending::Unfinished,
-                };
-                shift.measurement.record(&sample);
-            }
-        }
-        shift.measurement.close(finished, shift.sink);
-        finished
-    }
-
-    /// Says good-bye to the server. When interrupted, returns the sessions whose command still runs.
-    fn hang_up(&mut self, interrupted: bool) -> Vec<(usize, CancelKey)> {
-        let mut running = Vec::new();
-        for seat in 0..self.seats.len() {
-            let client = &mut self.seats[seat].client;
-            if interrupted {
-                let target = self.load.links[client.link()];
-                running.extend(client.running().map(|key| (target, key.clone())));
-            }
-            for link in 0..self.load.links.len() {
-                self.close_link(seat, link);
-            }
-        }
-        running
-    }
-
-    /// Says good-bye on one connection.
-    fn close_link(&mut self, seat: usize, link: usize) {
-        let connection = self.connection(seat, link);
-        let out = &mut self.workbench.out;
-        out.clear();
-        self.seats[seat].client.terminate(link, out);
-        // A server that is gone already needs no good-bye.
-        let _ = self.driver.send(connection, out);
-        self.driver.close(connection);
     }
 
     /// The driver's number for one of a client's connections.

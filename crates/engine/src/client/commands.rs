@@ -147,7 +147,6 @@ impl Client {
     }
 
     /// A command of the shell has ended, or could not be run.
-    #[allow(dead_code)]
     pub(crate) fn shell_done(&mut self, answer: io::Result<ShellAnswer>, turn: &mut Turn<'_>) -> Step {
         let commands = turn.load.plan.scripts[self.script].program.commands();
         let result = match &commands[self.command].kind {

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use stats::Timestamp;
@@ -12,12 +11,13 @@ use wire::StartupError;
 use super::{STOP_CHECK, Worker};
 use crate::driver::{Driver, Event, Receive};
 use crate::error::{ConnectReason, EngineError};
+use crate::stopping::Stop;
 
 /// Clients of one worker that are connecting at the same time. The server starts a process for each,
 /// so more would only wait there.
 const CONNECTING_MAX: usize = 32;
 /// How long to leave a server alone whose queue of new connections is full.
-const QUEUE_FULL_WAIT: Duration = Duration::from_millis(2);
+pub(super) const QUEUE_FULL_WAIT: Duration = Duration::from_millis(2);
 
 /// Clients on their way in.
 #[derive(Default)]
@@ -35,13 +35,17 @@ struct Entrance {
 }
 
 impl<D: Driver> Worker<'_, D> {
-    /// Connects all clients, or says which one could not and why.
-    pub(crate) fn connect(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
+    /// Connects all clients, or says which one could not and why. Nothing is to be done where clients connect for
+    /// each transaction.
+    pub(crate) fn connect(&mut self, stop: &Stop<'_>) -> Result<(), EngineError> {
+        if self.load.plan.reconnect {
+            return Ok(());
+        }
         let connections = self.seats.len() * self.load.links.len();
         let mut entrance = Entrance { connected: vec![false; connections], ..Entrance::default() };
         let mut now = self.driver.now();
         while entrance.next < connections || entrance.under_way > 0 {
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_asked() {
                 return Err(EngineError::InterruptedBeforeStart);
             }
             self.begin_connecting(now, &mut entrance)?;

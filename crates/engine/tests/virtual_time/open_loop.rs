@@ -9,9 +9,6 @@ use testkit::fake::{FakeServer, Moment, Service, Stall, Trouble};
 use super::arrivals;
 use super::support::{Ran, assert_close, at_ms, fault, ms, plan, run, run_until, seconds, troubled};
 
-/// The run begins when all are connected, less than a millisecond after the server's clock.
-const OFFSET: Duration = Duration::from_millis(1);
-
 fn paced(clients: usize, rate_per_s: f64) -> Plan {
     Plan { clients, rate_per_s: Some(rate_per_s), ..plan("SELECT 1;") }
 }
@@ -63,17 +60,11 @@ fn arrivals_of_the_warm_up_are_run_and_not_measured() {
 
 #[test]
 fn a_stall_of_two_seconds_shows_in_the_response_time_of_all_that_were_scheduled_in_it() {
-    let plan = Plan { latency_limit: Some(seconds(1)), ..paced(20, 500.0) };
+    let plan = paced(20, 500.0);
     let ran = run(&plan, stalling(3000, 5000));
     let (counts, total) = (ran.counts(), &ran.summary().total);
     assert_eq!(counts.scheduled, arrivals::count(&plan, Duration::ZERO, seconds(10)));
     assert_eq!(counts.succeeded, counts.scheduled, "none is lost, none unfinished");
-    // Above a second waited those that were scheduled in the stall's first second, and then some, until the
-    // backlog of a thousand was worked off by twenty clients: 25 ms.
-    let from = ms(3000) - OFFSET;
-    let (fewest, most) =
-        (arrivals::count(&plan, from + OFFSET, ms(3999)), arrivals::count(&plan, from, ms(4030)));
-    assert!((fewest..=most).contains(&counts.late), "{} late, not {fewest}..={most}", counts.late);
     let response = |q| total.response.quantile_ns(q).unwrap() as f64 / 1e9;
     assert_close("longest response", response(1.0), 2.0, 0.01);
     // A tenth of the arrivals came in the first second of the stall, a fifth in both.

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use connect::Address;
 use pgmeter_engine::{
-    EngineError, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, no_witness, run_on,
+    EngineError, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, run_on,
 };
 use script::{Dialect, Symbols};
 use stats::{Counts, Interval, Summary, Timestamp};
 use testkit::fake::{FakeServer, Fault, Log, Moment, Trouble};
 use wire::StartupParameters;
+
+use super::onlooker::{Onlooker, Seen, Testimony};
 
 /// The plan of one client that runs one script for ten seconds.
 pub fn plan(text: &str) -> Plan {
@@ -68,6 +70,9 @@ pub struct Ran {
     pub outcome: Outcome,
     pub seconds: Vec<Second>,
     pub log: Log,
+    /// What the witness saw, in the order in which it ended.
+    pub seen: Vec<Seen>,
+    pub testimony: Testimony,
     /// What is said of the aborted clients.
     sentences: Vec<String>,
 }
@@ -122,9 +127,12 @@ pub fn try_run(plan: &Plan, server: FakeServer, stop_after: Duration) -> Result<
         let Progress { interval, warmup, elapsed } = *progress;
         seconds.push(Second { interval: interval.clone(), warmup, elapsed });
     };
-    let outcome = run_on(plan, driver, &stop, &mut observer, &no_witness)?;
+    let onlooker = Onlooker::default();
+    let outcome = run_on(plan, driver, &stop, &mut observer, &|intro| onlooker.attend(intro))?;
+    let mut testimony = onlooker.testify();
+    let seen = std::mem::take(&mut testimony.seen);
     let sentences = outcome.aborted.iter().map(ToString::to_string).collect();
-    let ran = Ran { outcome, seconds, log, sentences };
+    let ran = Ran { outcome, seconds, log, seen, testimony, sentences };
     check(plan, &ran);
     Ok(ran)
 }
@@ -144,6 +152,22 @@ fn check(plan: &Plan, ran: &Ran) {
     ran.seconds.iter().filter(|second| !second.warmup).for_each(|second| sum.merge(&second.interval));
     assert_eq!(sum.total(), ran.summary().total, "the seconds do not sum to the summary");
     assert_eq!(sum.scripts, ran.summary().scripts, "the seconds do not sum to the summary, by script");
+    check_witness(plan, ran);
+}
+
+/// The witness has seen each transaction once.
+fn check_witness(plan: &Plan, ran: &Ran) {
+    let intro = ran.testimony.intro.as_ref().expect("a witness");
+    assert_eq!((intro.number, &intro.clients), (0, &(0..plan.clients)));
+    assert!(ran.testimony.ended >= Some(intro.start), "the witness was not dismissed");
+    let measured = |seen: &&Seen| seen.sample.scheduled >= intro.start + plan.warmup;
+    let shown = ran.seen.iter().filter(measured).count() as u64;
+    assert_eq!(shown, ran.counts().scheduled - ran.counts().unfinished, "the witness saw something else");
+    let mut numbers = vec![0; plan.clients];
+    for seen in &ran.seen {
+        numbers[seen.client] += 1;
+        assert_eq!(seen.number, numbers[seen.client], "a client's transactions are not numbered in order");
+    }
 }
 
 /// A trouble of one connection.

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use connect::Address;
-use engine::{Driver, Event, Receive};
+use engine::{Driver, Event, Receive, ShellAnswer};
 use script::Random;
 use stats::Timestamp;
 
@@ -294,6 +294,11 @@ impl Driver for FakeDriver {
             line.signalled = false;
         }
         Some(event)
+    }
+
+    fn run_shell(&mut self, command: &[u8], _capture: bool) -> io::Result<ShellAnswer> {
+        self.now = self.now + self.server.shell_time;
+        (self.server.shell)(command)
     }
 }
 

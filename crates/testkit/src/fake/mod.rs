@@ -10,6 +10,7 @@ mod timetable;
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use engine::ShellAnswer;
 use script::Random;
 use stats::Timestamp;
 
@@ -41,6 +42,10 @@ pub struct FakeServer {
     pub reach: Reach,
     /// What each look at the clock costs, so that a client that never waits does not stop the time; not zero.
     pub tick: Duration,
+    /// What commands of the shell answer; they are run on the clients' side.
+    pub shell: fn(&[u8]) -> std::io::Result<ShellAnswer>,
+    /// How long such a command takes.
+    pub shell_time: Duration,
     /// A run that lasts longer in virtual time hangs: waiting beyond it is an error.
     pub patience: Duration,
 }
@@ -103,6 +108,8 @@ impl Default for FakeServer {
             faults: Vec::new(),
             reach: Reach::Open,
             tick: Duration::from_nanos(100),
+            shell: |_| Ok(ShellAnswer { status: Some(0), output: Vec::new() }),
+            shell_time: Duration::from_millis(1),
             patience: Duration::from_secs(3600),
         }
     }

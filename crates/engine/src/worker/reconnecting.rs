@@ -1,0 +1,155 @@
+//! A connection for each transaction: made when it starts, closed when it ends, while the other clients go on.
+//!
+//! Without a rate the transaction is scheduled for the moment at which the client is in, so that connecting is not
+//! part of its latency; under a rate it is (reference, section 13). Who does not get in is aborted, alone.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+
+use stats::Timestamp;
+use wire::StartupError;
+
+use super::connecting::QUEUE_FULL_WAIT;
+use super::pacing::Booking;
+use super::{Shift, Worker};
+use crate::abort::{AbortCause, AbortedClient};
+use crate::driver::{Driver, Receive};
+use crate::error::ConnectReason;
+use crate::outcome::Reconnects;
+
+/// The clients on their way in, and what it took those who are.
+#[derive(Default)]
+pub(super) struct Reconnecting {
+    pub(super) reconnects: Reconnects,
+    /// Since when who has been connecting, in order; some are in since.
+    under_way: VecDeque<(Timestamp, usize)>,
+}
+
+impl<D: Driver> Worker<'_, D> {
+    /// Connects a client for a transaction.
+    pub(super) fn reconnect(&mut self, seat: usize, booking: Booking, now: Timestamp, shift: &mut Shift<'_>) {
+        self.seats[seat].booking = Some(booking);
+        self.seats[seat].connecting_since = Some(now);
+        self.reconnecting.under_way.push_back((now, seat));
+        self.knock(seat, now, shift);
+    }
+
+    /// Begins to connect; tries again a little later if the server's queue of new connections is full.
+    pub(super) fn knock(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
+        let Some(link) = self.booked_link(seat) else { return };
+        let target = &self.load.plan.targets[self.load.links[link]];
+        match self.driver.connect(self.connection(seat, link), &target.address) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.set_alarm(seat, now + QUEUE_FULL_WAIT)
+            }
+            Err(error) => self.turn_away(seat, &ConnectReason::Transport(error), now, shift),
+        }
+    }
+
+    /// The transport is connected: introduces the client.
+    pub(super) fn introduce(&mut self, seat: usize, link: usize, now: Timestamp, shift: &mut Shift<'_>) {
+        if self.seats[seat].connecting_since.is_some() {
+            self.seats[seat].client.greet(link, &mut self.workbench.turn(now, false));
+            self.answer_doorkeeper(seat, link, now, shift);
+        }
+    }
+
+    /// Takes in what the server says to a newcomer; once it is in, its transaction begins.
+    pub(super) fn hear_doorkeeper(
+        &mut self,
+        seat: usize,
+        link: usize,
+        now: Timestamp,
+        shift: &mut Shift<'_>,
+    ) {
+        let connection = self.connection(seat, link);
+        while self.seats[seat].connecting_since.is_some() {
+            let Self { driver, seats, workbench, .. } = self;
+            let client = &mut seats[seat].client;
+            let heard = match driver.receive(connection) {
+                Receive::Empty => return,
+                Receive::Bytes(bytes) => {
+                    client.start_up(link, bytes, &mut workbench.out).map_err(ConnectReason::Startup)
+                }
+                Receive::Closed(cause) => Err(match (client.take_error(link), cause) {
+                    (Some(error), _) => ConnectReason::Startup(StartupError::Server(error)),
+                    (None, Some(error)) => ConnectReason::Transport(error),
+                    (None, None) => ConnectReason::Closed,
+                }),
+            };
+            match heard {
+                Ok(false) => self.answer_doorkeeper(seat, link, now, shift),
+                Ok(true) => self.enter(seat, now, shift),
+                Err(reason) => self.turn_away(seat, &reason, now, shift),
+            }
+        }
+        self.receive(seat, link, now, shift);
+    }
+
+    fn answer_doorkeeper(&mut self, seat: usize, link: usize, now: Timestamp, shift: &mut Shift<'_>) {
+        if self.workbench.out.is_empty() {
+            return;
+        }
+        // A failed send shows again as a closed connection, with the server's reason before it.
+        match self.driver.send(self.connection(seat, link), &mut self.workbench.out) {
+            Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                self.turn_away(seat, &ConnectReason::Transport(error), now, shift);
+            }
+            _ => {}
+        }
+    }
+
+    /// The client is in: begins its transaction, unless the time for that is over.
+    fn enter(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
+        let Some(since) = self.seats[seat].connecting_since.take() else { return };
+        self.reconnecting.reconnects.count += 1;
+        self.reconnecting.reconnects.time += now.since(since);
+        if shift.timeline.is_over(now) {
+            self.pass_on_booking(seat, shift);
+            self.leave(seat);
+            return self.finish(seat, now, shift);
+        }
+        if let Some(mut booking) = self.seats[seat].booking.take() {
+            if !shift.arrivals.are_scheduled() {
+                booking.scheduled = now;
+            }
+            self.begin(seat, booking, now, shift);
+        }
+    }
+
+    /// Closes the connection of the transaction that is over.
+    pub(super) fn leave(&mut self, seat: usize) {
+        let begun = self.driver.now();
+        self.close_link(seat, self.seats[seat].client.link());
+        self.reconnecting.reconnects.time += self.driver.now().since(begun);
+    }
+
+    /// Looks for clients that have been connecting for too long.
+    pub(super) fn check_patience(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
+        let limit = self.load.plan.connect_timeout;
+        while let Some((since, seat)) = self.reconnecting.under_way.front().copied() {
+            if self.seats[seat].connecting_since == Some(since) {
+                if now < since + limit {
+                    return;
+                }
+                self.turn_away(seat, &ConnectReason::TimedOut(limit), now, shift);
+            }
+            self.reconnecting.under_way.pop_front();
+        }
+    }
+
+    /// The client did not get in.
+    fn turn_away(&mut self, seat: usize, reason: &ConnectReason, now: Timestamp, shift: &mut Shift<'_>) {
+        let target = self.booked_link(seat).map_or(0, |link| self.load.links[link]);
+        let address = &self.load.plan.targets[target].address;
+        let cause = AbortCause::Connecting(format!("{address}: {reason}").into());
+        let client = self.seats[seat].client.number();
+        self.abort(seat, AbortedClient { client, place: None, cause }, now, shift);
+    }
+
+    /// The link of the transaction to come.
+    fn booked_link(&self, seat: usize) -> Option<usize> {
+        self.seats[seat].booking.map(|booking| self.load.script_links[booking.script])
+    }
+}

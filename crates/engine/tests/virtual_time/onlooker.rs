@@ -1,0 +1,60 @@
+//! A witness that keeps all that it sees, for every run of these tests.
+
+use std::sync::{Arc, Mutex};
+
+use pgmeter_engine::{Ended, Happening, Witness, WorkerIntro};
+use stats::{Sample, Timestamp};
+
+/// A transaction as the witness saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub client: usize,
+    pub number: u64,
+    pub sample: Sample,
+}
+
+/// What one witness was shown.
+#[derive(Debug, Default)]
+pub struct Testimony {
+    pub intro: Option<WorkerIntro>,
+    pub seen: Vec<Seen>,
+    /// What else it was told, as text.
+    pub happened: Vec<String>,
+    pub ended: Option<Timestamp>,
+}
+
+/// Writes down what it is shown.
+#[derive(Clone, Default)]
+pub struct Onlooker(Arc<Mutex<Testimony>>);
+
+impl Onlooker {
+    /// The witness of the only worker.
+    pub fn attend(&self, intro: WorkerIntro) -> Box<dyn Witness> {
+        self.with(|testimony| testimony.intro = Some(intro));
+        Box::new(self.clone())
+    }
+
+    /// What was written down.
+    pub fn testify(&self) -> Testimony {
+        self.with(std::mem::take)
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Testimony) -> T) -> T {
+        change(&mut self.0.lock().expect("nobody panicked"))
+    }
+}
+
+impl Witness for Onlooker {
+    fn transaction(&mut self, ended: &Ended<'_>) {
+        let Ended { client, number, sample } = *ended;
+        self.with(|testimony| testimony.seen.push(Seen { client, number, sample: *sample }));
+    }
+
+    fn happened(&mut self, happening: &Happening<'_>) {
+        self.with(|testimony| testimony.happened.push(format!("{happening:?}")));
+    }
+
+    fn end(&mut self, now: Timestamp) {
+        self.with(|testimony| testimony.ended = Some(now));
+    }
+}

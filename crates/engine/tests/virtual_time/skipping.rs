@@ -1,0 +1,120 @@
+//! A latency limit: under a rate, what is later than the limit already when its turn comes is not run but skipped;
+//! without a rate nothing is skipped, and late ones are only counted.
+
+use pgmeter_engine::{Limit, Plan};
+use stats::Ending;
+use testkit::fake::{FakeServer, Service, Stall};
+
+use super::arrivals;
+use super::support::{Ran, at_ms, mix, ms, plan, run, seconds};
+
+fn paced(clients: usize, rate_per_s: f64) -> Plan {
+    Plan { clients, rate_per_s: Some(rate_per_s), latency_limit: Some(ms(100)), ..plan("SELECT 1;") }
+}
+
+fn stalling() -> FakeServer {
+    FakeServer { stalls: vec![Stall { from: at_ms(3000), until: at_ms(5000) }], ..FakeServer::default() }
+}
+
+#[test]
+fn what_would_be_too_late_is_skipped_and_the_next_is_taken_at_once() {
+    let plan = paced(20, 500.0);
+    let ran = run(&plan, stalling());
+    let counts = ran.counts();
+    assert_eq!(counts.scheduled, arrivals::count(&plan, ms(0), seconds(10)), "none is lost");
+    assert_eq!(counts.unfinished, 0);
+    // From shortly after the begin of the stall, when the last client began to wait, to 100 ms before its end.
+    let too_late = arrivals::count(&plan, ms(3000), ms(4900));
+    assert!(counts.skipped.abs_diff(too_late - 20) <= 5, "{} skipped of {too_late}", counts.skipped);
+    // The twenty that were under way.
+    assert_eq!(counts.late, 20);
+    for seen in ran.seen.iter().filter(|seen| seen.sample.ending != Ending::Skipped) {
+        let lag = seen.sample.started.since(seen.sample.scheduled);
+        assert!(lag <= ms(100), "started {lag:?} after its time");
+    }
+}
+
+#[test]
+fn a_skipped_transaction_is_shown_with_its_time_and_without_a_try() {
+    let ran = run(&paced(20, 500.0), stalling());
+    let skipped: Vec<_> = ran.seen.iter().filter(|seen| seen.sample.ending == Ending::Skipped).collect();
+    assert_eq!(skipped.len() as u64, ran.counts().skipped);
+    for seen in skipped {
+        assert_eq!((seen.sample.tries, seen.sample.started), (0, seen.sample.finished));
+        assert!(seen.sample.started.since(seen.sample.scheduled) > ms(100));
+    }
+}
+
+#[test]
+fn skipped_transactions_count_towards_the_number_asked_for() {
+    // One client at three times what it can do: it falls behind until it skips all the time.
+    let limit = Limit::TransactionsPerClient(300);
+    let server = FakeServer { service: Service::Fixed(ms(30)), ..FakeServer::default() };
+    let ran = run(&Plan { limit, ..paced(1, 100.0) }, server);
+    let counts = ran.counts();
+    assert_eq!(counts.scheduled, 300);
+    assert!(counts.skipped > 100, "{counts:?}");
+    assert_eq!(counts.succeeded + counts.skipped, 300);
+}
+
+#[test]
+fn a_client_that_skips_its_last_transactions_stops_at_the_number_asked_for() {
+    let limit = Limit::TransactionsPerClient(50);
+    let server = FakeServer { service: Service::Fixed(seconds(2)), ..FakeServer::default() };
+    let ran = run(&Plan { limit, ..paced(1, 1000.0) }, server);
+    // The first takes two seconds, in which all the others become too late.
+    assert_eq!((ran.counts().succeeded, ran.counts().skipped), (1, 49));
+}
+
+#[test]
+fn nothing_is_skipped_after_the_end() {
+    let server = FakeServer {
+        stalls: vec![Stall { from: at_ms(8000), until: at_ms(12_000) }],
+        ..FakeServer::default()
+    };
+    let plan = paced(20, 500.0);
+    let ran = run(&plan, server);
+    assert_eq!(ran.counts().scheduled, arrivals::count(&plan, ms(0), seconds(10)));
+    assert_eq!(ran.counts().skipped, 0);
+    assert!(ran.counts().unfinished > 900, "{:?}", ran.counts());
+}
+
+#[test]
+fn without_a_rate_late_ones_are_counted_and_none_is_skipped() {
+    let plan = Plan { clients: 20, latency_limit: Some(ms(100)), ..plan("SELECT 1;") };
+    let ran = run(&plan, stalling());
+    assert_eq!((ran.counts().skipped, ran.counts().late), (0, 20));
+}
+
+/// The scripts in the order in which they were chosen: each client's first, then another for each client as it
+/// becomes free; those that are skipped are not chosen anew.
+fn chosen(ran: &Ran, clients: usize) -> Vec<usize> {
+    let of_client = |client| ran.seen.iter().filter(move |seen| seen.client == client);
+    let started = |client| of_client(client).filter(|seen| seen.sample.ending != Ending::Skipped);
+    let mut queues: Vec<_> =
+        (0..clients).map(|client| started(client).map(|seen| seen.sample.script)).collect();
+    let mut picks: Vec<usize> = queues.iter_mut().filter_map(Iterator::next).collect();
+    for seen in ran.seen.iter().filter(|seen| seen.sample.ending != Ending::Skipped) {
+        picks.extend(queues[seen.client].next());
+    }
+    picks
+}
+
+#[test]
+fn the_scripts_are_those_of_the_reference_also_when_transactions_are_skipped() {
+    // Reference, section 21: seed 42, two clients, one thread, weights 5, 3, 2.
+    let expected = [1, 1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0];
+    let scripts = [("SELECT 0;", 5), ("SELECT 1;", 3), ("SELECT 2;", 2)];
+    let mix = || Plan { clients: 2, limit: Limit::Duration(seconds(1)), ..mix(&scripts) };
+    let slow = || FakeServer { service: Service::Fixed(ms(10)), ..FakeServer::default() };
+    let closed = run(&mix(), slow());
+    assert_eq!(chosen(&closed, 2)[..12], expected);
+    let rated = Plan { rate_per_s: Some(2000.0), latency_limit: Some(ms(1)), ..mix() };
+    let skipping = run(&rated, slow());
+    assert!(skipping.counts().skipped > 1000, "{:?}", skipping.counts());
+    assert_eq!(chosen(&skipping, 2)[..12], expected);
+    for pair in skipping.seen.iter().filter(|seen| seen.client == 0).collect::<Vec<_>>().windows(2) {
+        let skipped = pair[0].sample.ending == Ending::Skipped;
+        assert!(!skipped || pair[0].sample.script == pair[1].sample.script, "one script for all skips");
+    }
+}
