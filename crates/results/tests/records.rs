@@ -301,6 +301,16 @@ fn a_record_in_which_a_transaction_was_lost_is_refused() {
 }
 
 #[test]
+fn figures_that_contradict_each_other_are_refused() {
+    insta::assert_snapshot!(refusal("\"business\": 194", "\"business\": 193"), @"r.json does not add up: 194 transactions succeeded, but stand for 193 business transactions; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"mean\": 2.969", "\"mean\": 6.5"), @"r.json does not add up: a lag that is negative, or whose mean is above its maximum; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"elapsed_s\": 2.003", "\"elapsed_s\": -1.0"), @"r.json does not add up: a negative elapsed time; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"mean_us\": 3.0", "\"mean_us\": 4.5"), @"r.json does not add up: script tpcb-like: a command's mean latency beyond its extremes; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"executions\": 2", "\"executions\": 0"), @"r.json does not add up: script tpcb-like: a command with executions but no latencies, or the other way round; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"failures\": 1,", "\"failures\": 5,"), @"r.json does not add up: script tpcb-like: more commands than transactions failed; it was changed or damaged after it was written, use another copy");
+}
+
+#[test]
 fn intervals_that_are_not_those_of_the_summary_are_refused() {
     let changed = |change: &dyn Fn(&mut Vec<Interval>)| {
         let mut record = record();
