@@ -145,3 +145,93 @@ fn integer(line: &[u8]) -> Option<i64> {
 fn low_32_bits(value: i64) -> i32 {
     value as i32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The command line of words in which `:x` is 5 and `:long` is very long.
+    fn line(text: &str) -> Result<String, String> {
+        let mut symbols = Symbols::new();
+        let shell = Shell::new(text.split(' ').map(str::as_bytes), &mut symbols);
+        let mut variables = Variables::new(&symbols);
+        variables.set(symbols.intern("x"), Value::Int(5));
+        variables.set_text(symbols.intern("long"), "y".repeat(1 << 20));
+        let line = shell.command_line(&variables, &symbols).map_err(|error| error.to_string())?;
+        Ok(String::from_utf8(line).unwrap())
+    }
+
+    fn output(dialect: Dialect, name: &str, bytes: &[u8]) -> Result<Value, String> {
+        let mut symbols = Symbols::new();
+        let shell = Shell::new([&b"echo"[..]].into_iter(), &mut symbols);
+        let set = SetShell::new(name.as_bytes(), shell, &mut symbols, dialect);
+        set.read_output(bytes).map_err(|error| error.to_string())
+    }
+
+    fn read(bytes: &[u8]) -> Result<Value, String> {
+        output(Dialect::Extended, "x", bytes)
+    }
+
+    #[test]
+    fn words_are_joined_and_variables_replaced_where_they_are_the_whole_word() {
+        assert_eq!(line("echo :x ::y a:x").unwrap(), "echo 5 :y a:x");
+        assert_eq!(line(":x :x").unwrap(), "5 5");
+        assert_eq!(line("echo :nope").unwrap_err(), "echo: undefined variable \":nope\"");
+        assert_eq!(line("echo :").unwrap_err(), "echo: undefined variable \":\"");
+    }
+
+    #[test]
+    fn a_command_line_has_a_limit() {
+        let echo = |length: usize| line(&format!("echo {}", "a".repeat(length)));
+        assert_eq!(echo(249).unwrap().len(), 254);
+        assert_eq!(echo(250).unwrap_err(), "echo: shell command is too long");
+        assert_eq!(line(":x :long").unwrap_err(), ":x: shell command is too long");
+    }
+
+    #[test]
+    fn the_first_line_of_the_output_is_an_integer() {
+        for (bytes, value) in [
+            (&b"5"[..], 5),
+            (b"-5\n", -5),
+            (b" +7 \t\r\nnoise\n", 7),
+            (b"\n", 0),
+            (b"007\0junk", 7),
+            (b"4294967300", 4_294_967_300),
+            (b"99999999999999999999", i64::MAX),
+            (b"-99999999999999999999", i64::MIN),
+        ] {
+            assert_eq!(read(bytes), Ok(Value::Int(value)), "{bytes:?}");
+        }
+        for text in ["x5", "5x", "1 2", "-", "5.0", "- 5"] {
+            let message = format!("echo: shell command must return an integer (not \"{text}\n\")");
+            assert_eq!(read(format!("{text}\n").as_bytes()).unwrap_err(), message);
+        }
+        assert_eq!(
+            read(b"\xff").unwrap_err(),
+            "echo: shell command must return an integer (not \"\u{fffd}\")"
+        );
+        assert_eq!(read(b"").unwrap_err(), "echo: could not read result of shell command");
+    }
+
+    /// pgbench keeps 32 bits; the extended dialect keeps the number.
+    #[test]
+    fn the_dialect_of_pgbench_keeps_32_bits() {
+        assert_eq!(output(Dialect::Pgbench, "x", b"4294967300"), Ok(Value::Int(4)));
+        assert_eq!(output(Dialect::Pgbench, "x", b"2147483648"), Ok(Value::Int(-2_147_483_648)));
+        assert_eq!(output(Dialect::Extended, "x", b"2147483648"), Ok(Value::Int(2_147_483_648)));
+    }
+
+    #[test]
+    fn an_impossible_name_is_found_out_when_it_is_assigned() {
+        let message = output(Dialect::Pgbench, "1x", b"5").unwrap_err();
+        assert_eq!(message, "setshell: invalid variable name: \"1x\"");
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_is_an_integer_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let _ = read(&bytes);
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pgmeter_script::{
-    Command, CommandKind, Dialect, Program, Random, Scope, Symbols, Value, Variables, parse,
+    CaptureKind, Command, CommandKind, Dialect, Program, Random, Scope, Symbols, Value, Variables, parse,
 };
 use proptest::prelude::*;
 
@@ -144,6 +144,59 @@ fn programs_can_be_shared_by_workers() {
 }
 
 #[test]
+fn bytes_that_are_not_utf8_reach_the_server_unchanged() {
+    let mut symbols = Symbols::new();
+    let text = b"\\set x\xff 5\nselect '\xe9', :x\xff, :y\xfe;\n\\shell echo \xe9 :x\xff\n";
+    let program = parse("f.sql", text, &mut symbols, Dialect::Pgbench).unwrap();
+    let (x, y) = (symbols.lookup(b"x\xff").unwrap(), symbols.lookup(b"y\xfe").unwrap());
+    let mut variables = Variables::new(&symbols);
+    variables.set(x, Value::Int(5));
+    variables.set_text(y, b"\xc3\xff");
+    let [_, sql, shell] = program.commands() else { panic!("three commands expected") };
+    let (CommandKind::Sql(sql), CommandKind::Shell(shell)) = (&sql.kind, &shell.kind) else {
+        panic!("SQL and \\shell expected")
+    };
+    let mut out = Vec::new();
+    sql.write_simple(&variables, &mut out);
+    assert_eq!(out, b"select '\xe9', 5, \xc3\xff;");
+    assert_eq!(sql.numbered_text(), b"select '\xe9', $1, $2;");
+    assert_eq!(sql.parameters(), [x, y]);
+    assert_eq!(shell.command_line(&variables, &symbols).unwrap(), b"echo \xe9 5");
+    assert_eq!(symbols.name(x), "x\u{fffd}");
+    assert_eq!(
+        variables.value(y, &symbols).unwrap_err().to_string(),
+        "malformed variable \"y\u{fffd}\" value: \"\u{fffd}\u{fffd}\""
+    );
+}
+
+#[test]
+fn results_are_captured_by_the_command_before() {
+    let text = "select 1 as a \\gset\nselect 2 as b; \\aset p_\n\nselect 3;\n\\GSET \\\n q_ \nselect 4;";
+    let (program, _) = program(text);
+    let capture = |command: &Command| match &command.kind {
+        CommandKind::Sql(sql) => {
+            sql.capture().map(|capture| (capture.kind, String::from_utf8_lossy(&capture.prefix).into_owned()))
+        }
+        other => panic!("{other:?}"),
+    };
+    let captures: Vec<_> = program.commands().iter().map(capture).collect();
+    let some = |kind, prefix: &str| Some((kind, prefix.to_owned()));
+    let expected =
+        [some(CaptureKind::Gset, ""), some(CaptureKind::Aset, "p_"), some(CaptureKind::Gset, "q_"), None];
+    assert_eq!(captures, expected);
+    assert_eq!(sent(text), ["select 1 as a ", "select 2 as b;", "select 3;", "select 4;"]);
+}
+
+#[test]
+fn every_command_has_the_name_that_messages_give_it() {
+    let text = "\\SET x 1\n\\If 1\n\\elif 1\n\\else\n\\endif\n\\sleep 1 us\n\\setshell y a\n\\shell a\n\
+                \\startpipeline\n;\n\\syncpipeline\n\\endpipeline\n";
+    let names: Vec<_> = outline(text).into_iter().map(|(_, name, _)| name).collect();
+    let expected = "set if elif else endif sleep setshell shell startpipeline SQL syncpipeline endpipeline";
+    assert_eq!(names.join(" "), expected);
+}
+
+#[test]
 fn large_scripts_are_read() {
     let commands =
         "\\set x random(1, 100000 * :scale) + 5\nselect abalance from t where aid = :x;\n".repeat(50_000);
@@ -178,6 +231,17 @@ fn fragment() -> impl Strategy<Value = String> {
         "\\set ",
         "\\sleep ",
         "\\gset",
+        "\\aset p_",
+        "\\if ",
+        "\\elif ",
+        "\\else\n",
+        "\\endif\n",
+        "\\shell ",
+        "\\setshell y ",
+        "\\batch ",
+        "\\target t\n",
+        "\\startpipeline\n",
+        "array(",
         "\\",
         "\\\n",
         "\\;",
@@ -235,6 +299,18 @@ proptest! {
                     match &command.kind {
                         CommandKind::Set(set) => {
                             let _ = set.execute(&mut Scope::new(&mut variables, &mut random, &symbols));
+                        }
+                        CommandKind::SetArray(set) => {
+                            let _ = set.execute(&mut Scope::new(&mut variables, &mut random, &symbols));
+                        }
+                        CommandKind::If(condition) | CommandKind::Elif(condition) => {
+                            let _ = condition.holds(&mut Scope::new(&mut variables, &mut random, &symbols));
+                        }
+                        CommandKind::Shell(shell) => {
+                            let _ = shell.command_line(&variables, &symbols);
+                        }
+                        CommandKind::Batch(batch) => {
+                            let _ = batch.size(&mut Scope::new(&mut variables, &mut random, &symbols));
                         }
                         CommandKind::Sleep(sleep) => {
                             let _ = sleep.duration(&variables, &symbols);
