@@ -3,15 +3,20 @@
 
 mod arrivals;
 mod closed_loop;
+mod command_statistics;
 mod determinism;
 mod failures;
+mod habits;
 mod onlooker;
 mod open_loop;
 mod protocols;
 mod reconnect;
 mod rubbish;
 mod scripts;
+mod shell;
 mod skipping;
 mod start_up;
 mod stopping;
 mod support;
+mod targets;
+mod witness;
