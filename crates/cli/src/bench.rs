@@ -3,13 +3,17 @@
 
 use std::fs;
 use std::io::Read;
+use std::num::NonZeroU32;
 
 use connect::{Environment, Overrides, Target};
-use engine::{Limit, Protocol};
+use engine::{Limit, Manner, Protocol};
 
 use crate::arguments::{BenchArguments, ConnectionArguments, ProtocolName};
 use crate::failure::Failure;
-use crate::job::{Job, Mix, ScriptText};
+use crate::job::{Job, Vacuum};
+use crate::live::Live;
+use crate::mix::{Mix, ScriptText};
+use crate::showing::OwnShowing;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -19,9 +23,8 @@ const DEFAULT_TRANSACTIONS: u64 = 10;
 const SCRIPTS_MAX: usize = 128;
 
 pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-    let texts = script_texts(arguments)?;
+    let mix = Mix::parse(script_texts(arguments)?)?;
     let variables = definitions(&arguments.variables)?;
-    let mix = Mix::parse(&texts, &variables)?;
     let job = Job {
         target: target(&arguments.connection)?,
         mix,
@@ -34,11 +37,19 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         warmup_s: arguments.warmup,
         rate_per_s: arguments.rate,
         seed: arguments.random_seed,
-        vacuum: !arguments.no_vacuum,
-        progress_s: arguments.progress.unwrap_or(u32::from(terminal.is_watched())),
-        results: arguments.results.clone(),
+        latency_limit: None,
+        reconnect: false,
+        max_tries: Some(NonZeroU32::MIN),
+        continue_on_error: false,
+        exit_on_abort: false,
+        manner: Manner::Pgmeter,
+        vacuum: if arguments.no_vacuum { Vacuum::Nothing } else { Vacuum::SmallTables },
+        asks_settings: true,
     };
-    job.run(terminal, signals)
+    let progress_s = arguments.progress.unwrap_or(u32::from(terminal.is_watched()));
+    let live = Live::new(terminal, progress_s, job.rate_per_s.is_some());
+    let mut showing = OwnShowing::new(terminal, live, job.clients, arguments.results.clone());
+    job.run(&mut showing, signals)
 }
 
 /// Where to connect, from options and environment.
@@ -113,20 +124,14 @@ fn weighted(text: &str) -> Result<(&str, u32), Failure> {
     }
 }
 
-fn read_script(path: &str) -> Result<String, Failure> {
+fn read_script(path: &str) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::System { what: format!("read script \"{path}\""), error };
-    let bytes = if path == "-" {
+    if path == "-" {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map_err(unreadable)?;
-        bytes
-    } else {
-        fs::read(path).map_err(unreadable)?
-    };
-    String::from_utf8(bytes).map_err(|error| {
-        let line =
-            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
-        Failure::Usage(format!("script \"{path}\" is not UTF-8 text: see line {line}"))
-    })
+        return Ok(bytes);
+    }
+    fs::read(path).map_err(unreadable)
 }
 
 /// Splits `NAME=VALUE`.

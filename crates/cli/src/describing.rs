@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroU32;
 
 use connect::Address;
 use engine::{Limit, Protocol};
@@ -10,6 +11,8 @@ use results::{CommandSummary, SafeText};
 use stats::CommandTable;
 
 use crate::job::Job;
+
+const MICROS_PER_SECOND: f64 = 1e6;
 
 /// The plan as it is recorded. Workers and seed are set once they are known.
 pub(crate) fn plan(job: &Job, address: &Address) -> results::Plan {
@@ -23,7 +26,7 @@ pub(crate) fn plan(job: &Job, address: &Address) -> results::Plan {
                 description: text.name.clone(),
                 builtin: text.builtin,
                 target: None,
-                text: text.text.clone(),
+                text: String::from_utf8_lossy(&text.text).into_owned(),
                 weight: text.weight,
             })
             .collect(),
@@ -40,10 +43,10 @@ pub(crate) fn plan(job: &Job, address: &Address) -> results::Plan {
         },
         warmup_s: job.warmup_s,
         rate_tps: job.rate_per_s,
-        latency_limit_us: None,
-        max_tries: Some(1),
-        reconnect: false,
-        continue_on_error: false,
+        latency_limit_us: job.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND),
+        max_tries: job.max_tries.map(NonZeroU32::get),
+        reconnect: job.reconnect,
+        continue_on_error: job.continue_on_error,
         seed: job.seed.unwrap_or_default(),
         connection: connection(job, address),
         targets: Vec::new(),
@@ -58,6 +61,19 @@ pub(crate) fn commands(plan: &engine::Plan, table: &CommandTable) -> Vec<Vec<Com
         commands.map(|(command, stats)| CommandSummary::of(&command.display, command.line, stats)).collect()
     };
     plan.scripts.iter().enumerate().map(of_script).collect()
+}
+
+/// What was found out about the tables.
+pub(crate) fn tables(tables: &workload::Tables) -> results::Tables {
+    let method = tables.partitioning.map(|(method, _)| match method {
+        workload::PartitionMethod::Range => results::PartitionMethod::Range,
+        workload::PartitionMethod::Hash => results::PartitionMethod::Hash,
+    });
+    results::Tables {
+        scale: Some(tables.scale),
+        partition_method: method,
+        partitions: Some(tables.partitioning.map_or(0, |(_, partitions)| partitions)),
+    }
 }
 
 /// What connecting for each transaction took.

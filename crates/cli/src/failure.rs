@@ -32,6 +32,9 @@ pub(crate) enum Failure {
     /// The system refused something.
     #[error("cannot {what}: {error}")]
     System { what: String, error: std::io::Error },
+    /// A log file cannot be made.
+    #[error("cannot make log file \"{path}\": {reason}; --log-prefix names another place")]
+    LogFile { path: String, reason: String },
     /// The run was measured, but not all of its clients came through.
     #[error("{0}")]
     Aborted(String),

@@ -1,67 +1,26 @@
-//! A measured run from start to record: the one path of `bench` and `quickstart`.
-//! The measuring is done by `engine`; here the server is asked, the report printed and the record written.
+//! A measured run from start to record: the one path of `bench`, `quickstart` and the drop-in for pgbench.
+//! The measuring is done by `engine`; here the server is asked and the record made. What of it is shown, and how,
+//! is up to a `Showing`.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use connect::{Address, Session, Target};
-use engine::{End, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness};
-use results::{Environment, Measured, Record, SafeText, Status, Tables, UtcTime};
-use script::{Dialect, Program, Symbols};
+use engine::{
+    End, EngineError, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, Witness,
+    WorkerIntro,
+};
+use results::{Environment, Measured, Record, SafeText, Status, UtcTime};
+use server::ServerError;
+use workload::{Tables, WorkloadError};
 
 use crate::describing;
 use crate::failure::Failure;
-use crate::live::Live;
+use crate::mix::Mix;
 use crate::signals::Signals;
-use crate::terminal::Terminal;
 
 /// How long a client may take to get in, when the user sets no `connect_timeout`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
-const MICROS_PER_SECOND: f64 = 1e6;
-/// Reasons of aborted clients that are shown one by one.
-const REASONS_SHOWN_MAX: usize = 3;
-
-/// The text of one script of the mix.
-#[derive(Clone, Debug)]
-pub(crate) struct ScriptText {
-    pub(crate) name: String,
-    pub(crate) text: String,
-    pub(crate) weight: u32,
-    pub(crate) builtin: bool,
-}
-
-impl ScriptText {
-    /// A built-in script by its name or a prefix of it.
-    pub(crate) fn builtin(prefix: &str, weight: u32) -> Result<Self, Failure> {
-        let builtin = workload::builtin(prefix)?;
-        let (name, text) = (builtin.description.to_owned(), builtin.text.to_owned());
-        Ok(Self { name, text, weight, builtin: true })
-    }
-}
-
-/// The scripts of a run, parsed before anything is connected.
-#[derive(Debug)]
-pub(crate) struct Mix {
-    pub(crate) texts: Vec<ScriptText>,
-    programs: Vec<Program>,
-    symbols: Symbols,
-}
-
-impl Mix {
-    pub(crate) fn parse(texts: &[ScriptText], variables: &[(String, String)]) -> Result<Self, Failure> {
-        let mut symbols = Symbols::new();
-        for (name, _) in variables {
-            symbols.intern(name);
-        }
-        let parse = |text: &ScriptText| {
-            script::parse(&text.name, text.text.as_bytes(), &mut symbols, Dialect::Extended)
-                .map_err(Failure::Script)
-        };
-        let programs = texts.iter().map(parse).collect::<Result<_, _>>()?;
-        Ok(Self { texts: texts.to_vec(), programs, symbols })
-    }
-}
 
 /// A run as it was asked for.
 #[derive(Debug)]
@@ -79,81 +38,165 @@ pub(crate) struct Job {
     pub(crate) rate_per_s: Option<f64>,
     /// Drawn from the system if not given.
     pub(crate) seed: Option<u64>,
-    /// Vacuum the tables and empty the history first.
-    pub(crate) vacuum: bool,
-    /// Seconds between live lines; 0: none.
-    pub(crate) progress_s: u32,
-    pub(crate) results: PathBuf,
+    /// Successes that took longer are late.
+    pub(crate) latency_limit: Option<Duration>,
+    /// A connection for each transaction.
+    pub(crate) reconnect: bool,
+    /// `None`: as many as it takes.
+    pub(crate) max_tries: Option<NonZeroU32>,
+    pub(crate) continue_on_error: bool,
+    pub(crate) exit_on_abort: bool,
+    pub(crate) manner: Manner,
+    pub(crate) vacuum: Vacuum,
+    /// Whether the server is asked for its settings, which are several statements of ours.
+    pub(crate) asks_settings: bool,
+}
+
+/// What is vacuumed before a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vacuum {
+    Nothing,
+    /// Branches and tellers; and the history is emptied.
+    SmallTables,
+    /// These, and the accounts.
+    AllTables,
+}
+
+/// What is told of the vacuuming.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Vacuuming<'a> {
+    SmallTables,
+    Accounts,
+    /// The run goes on all the same.
+    Failed(&'a WorkloadError),
+    Done,
+}
+
+/// Makes the witness of each worker.
+pub(crate) type Witnesses = Box<dyn Fn(WorkerIntro) -> Box<dyn Witness>>;
+
+/// How a run is shown while it goes on, and afterwards.
+pub(crate) trait Showing {
+    /// Opens the session that prepares the run; a password that it needed is kept for the clients.
+    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure>;
+
+    /// `-s` was given and does not matter, since the tables have this scale.
+    fn scale_ignored(&mut self, asked: u32, scale: u32);
+
+    fn vacuuming(&mut self, what: Vacuuming<'_>);
+
+    /// Makes those who look at single transactions, one for each worker.
+    fn witnesses(&mut self, plan: &results::Plan) -> Result<Witnesses, Failure>;
+
+    /// A second has passed.
+    fn second(&mut self, progress: &Progress<'_>);
+
+    /// The seconds that were measured, for the record.
+    fn take_intervals(&mut self) -> Vec<results::Interval>;
+
+    /// The run is over; whatever was asked for is shown, kept and judged.
+    fn conclude(&mut self, record: &Record, outcome: &Outcome) -> Result<(), Failure>;
+}
+
+/// What was found out about the server before the run.
+struct Found {
+    address: Address,
+    scale: u32,
+    tables: results::Tables,
+    /// `None` if it was not asked.
+    facts: Option<Result<server::Facts, ServerError>>,
 }
 
 impl Job {
-    /// Prepares, runs, reports and records. An aborted or interrupted run is reported and recorded too,
-    /// and then is a failure.
-    pub(crate) fn run(self, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-        let mut session = Session::connect(&self.target)?;
-        let (scale, server_facts) = signals.guard(&mut session, |session| -> Result<_, Failure> {
-            let scale = self.find_scale(session, terminal)?;
-            if self.vacuum {
-                for failure in workload::prepare_run(session) {
-                    terminal.warn(format_args!("{failure} (the run goes on)"));
-                }
-            }
-            Ok((scale, server::facts(session)))
-        })?;
+    /// Prepares, runs, makes the record and has it shown.
+    pub(crate) fn run(mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<(), Failure> {
+        let Found { address, scale, tables, facts } = self.prepare(showing, signals)?;
         signals.check()?;
-        let address = session.address().clone();
-        drop(session);
-
-        let results = self.results.clone();
         let workers = self.workers;
-        let mut live = Live::new(terminal, self.progress_s, self.rate_per_s.is_some());
         let mut plan_record = describing::plan(&self, &address);
         let plan = self.into_plan(address, scale);
         plan_record.seed = plan.seed;
-        plan_record.latency_limit_us =
-            plan.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND);
-        plan_record.max_tries = plan.max_tries.map(NonZeroU32::get);
-        plan_record.reconnect = plan.reconnect;
-        plan_record.continue_on_error = plan.continue_on_error;
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
         let started_at = UtcTime::now();
-        let outcome = engine::run(&plan, signals.stop(), &mut |progress| live.show(progress), &no_witness)
-            .map_err(|error| explain(error, plan.clients))?;
+        let witnesses = showing.witnesses(&plan_record)?;
+        let outcome =
+            engine::run(&plan, signals.stop(), &mut |progress| showing.second(progress), &*witnesses)
+                .map_err(|error| explain(error, plan.clients))?;
         let environment = Environment {
             host: results::Host::detect(),
-            server: server_facts.as_ref().ok().map(describing::server),
+            server: facts.as_ref().and_then(|facts| facts.as_ref().ok()).map(describing::server),
         };
         let measured = Measured {
             summary: &outcome.summary,
-            intervals: live.into_intervals(),
+            intervals: showing.take_intervals(),
             elapsed: outcome.elapsed.saturating_sub(plan.warmup),
             commands: describing::commands(&plan, &outcome.commands),
             connecting: plan.reconnect.then(|| describing::connecting(&outcome.reconnects)),
             client_cpu: Some(outcome.client_cpu),
             connection_time: Some(outcome.connect_time),
         };
-        let tables = Tables { scale: Some(scale), ..Tables::default() };
         let status = status(&outcome, plan.clients);
         let mut record = Record::new(started_at, status, plan_record, environment, tables, measured);
         record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
-        if let Err(error) = server_facts {
+        if let Some(Err(error)) = facts {
             record.warnings.push(SafeText::from(format!("the server's settings could not be read: {error}")));
         }
         record.warnings.extend(overload(&outcome, plan.clients).map(SafeText::from));
-        conclude(&record, &outcome, plan.clients, &results, terminal)
+        showing.conclude(&record, &outcome)
     }
 
-    fn find_scale(&self, session: &mut Session, terminal: &Terminal) -> Result<u32, Failure> {
-        if !self.mix.texts.iter().any(|text| text.builtin) {
-            return Ok(self.scale.unwrap_or(1));
+    /// Asks the server, and vacuums its tables.
+    fn prepare(&mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<Found, Failure> {
+        let mut session = showing.connect(&mut self.target)?;
+        signals.guard(&mut session, |session| -> Result<_, Failure> {
+            let tables = self.find_tables(session, showing)?;
+            let scale = tables.map(|tables| tables.scale).or(self.scale).unwrap_or(1);
+            self.vacuum_tables(session, showing);
+            let facts = self.asks_settings.then(|| server::facts(session));
+            let tables = match tables {
+                Some(tables) => describing::tables(&tables),
+                None => results::Tables { scale: Some(scale), ..results::Tables::default() },
+            };
+            Ok(Found { address: session.address().clone(), scale, tables, facts })
+        })
+    }
+
+    /// Looks at the tables of the built-in scripts, if one is used.
+    fn find_tables(
+        &self,
+        session: &mut Session,
+        showing: &mut dyn Showing,
+    ) -> Result<Option<Tables>, Failure> {
+        if !self.mix.has_builtin() {
+            return Ok(None);
         }
-        let scale = workload::detect_scale(session)?;
-        if self.scale.is_some_and(|asked| asked != scale) {
-            terminal.warn(format_args!(
-                "scale option ignored, using count from pgbench_branches table ({scale})"
-            ));
+        let tables = workload::detect_tables(session)?;
+        // pgbench runs on empty tables too, and its scripts then fail.
+        if tables.scale == 0 && self.manner == Manner::Pgmeter {
+            return Err(WorkloadError::ScaleUnusable { branches: "0".to_owned() }.into());
         }
-        Ok(scale)
+        if let Some(asked) = self.scale {
+            showing.scale_ignored(asked, tables.scale);
+        }
+        Ok(Some(tables))
+    }
+
+    fn vacuum_tables(&self, session: &mut Session, showing: &mut dyn Showing) {
+        if self.vacuum == Vacuum::Nothing {
+            return;
+        }
+        showing.vacuuming(Vacuuming::SmallTables);
+        for failure in workload::prepare_run(session) {
+            showing.vacuuming(Vacuuming::Failed(&failure));
+        }
+        showing.vacuuming(Vacuuming::Done);
+        if self.vacuum == Vacuum::AllTables {
+            showing.vacuuming(Vacuuming::Accounts);
+            if let Err(failure) = workload::vacuum_accounts(session) {
+                showing.vacuuming(Vacuuming::Failed(&failure));
+            }
+            showing.vacuuming(Vacuuming::Done);
+        }
     }
 
     /// All that the engine needs; clients go to the address that the control session found.
@@ -179,44 +222,14 @@ impl Job {
             limit: self.limit,
             warmup: Duration::from_secs_f64(self.warmup_s),
             rate_per_s: self.rate_per_s,
-            latency_limit: None,
+            latency_limit: self.latency_limit,
             seed: self.seed.unwrap_or_else(describing::fresh_seed),
-            reconnect: false,
-            max_tries: Some(NonZeroU32::MIN),
-            continue_on_error: false,
-            exit_on_abort: false,
-            manner: Manner::Pgmeter,
+            reconnect: self.reconnect,
+            max_tries: self.max_tries,
+            continue_on_error: self.continue_on_error,
+            exit_on_abort: self.exit_on_abort,
+            manner: self.manner,
         }
-    }
-}
-
-/// Shows the report, writes the record, and judges.
-fn conclude(
-    record: &Record,
-    outcome: &Outcome,
-    clients: usize,
-    results: &std::path::Path,
-    terminal: &Terminal,
-) -> Result<(), Failure> {
-    terminal.say("");
-    terminal.print(&report::text(record, terminal.style()));
-    let path = record.write_into(results)?;
-    terminal.print(&format!("\n  record          {}\n", path.display()));
-    if record.summary.counts.scheduled == 0 {
-        terminal.warn("no transaction was scheduled in the measured time; run longer, or at a higher rate");
-    }
-    for aborted in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
-        terminal.complain(&aborted.to_string());
-    }
-    match outcome.end {
-        End::Interrupted => {
-            Err(Failure::Interrupted("interrupted; the results above are of the time until then"))
-        }
-        _ if outcome.aborted.is_empty() => Ok(()),
-        _ => Err(Failure::Aborted(format!(
-            "{} of {clients} clients were aborted; the above results are incomplete",
-            outcome.aborted.len()
-        ))),
     }
 }
 

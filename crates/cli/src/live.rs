@@ -86,8 +86,8 @@ impl<'a> Live<'a> {
     }
 
     /// The measured seconds, for the record.
-    pub(crate) fn into_intervals(self) -> Vec<results::Interval> {
-        self.intervals
+    pub(crate) fn take_intervals(&mut self) -> Vec<results::Interval> {
+        std::mem::take(&mut self.intervals)
     }
 }
 

@@ -4,13 +4,20 @@
 mod arguments;
 mod bench;
 mod describing;
+mod descriptors;
 mod failure;
 mod init;
 mod job;
 mod live;
+mod logs;
+mod mix;
+mod password;
+mod pgbench;
 mod quickstart;
 mod server_command;
+mod showing;
 mod signals;
+mod system_words;
 mod terminal;
 
 use std::process::ExitCode;
@@ -23,6 +30,9 @@ use signals::Signals;
 use terminal::Terminal;
 
 fn main() -> ExitCode {
+    if let Some(call) = pgbench::Call::of_process() {
+        return call.run();
+    }
     let arguments = Arguments::parse();
     let terminal = Terminal::of_process(arguments.colour);
     let result = Signals::catch().and_then(|signals| obey(&arguments.command, &terminal, &signals));

@@ -1,17 +1,21 @@
 //! `pgmeter quickstart`: from nothing to a measured run, and nothing left behind.
 //! The server is `server`'s, the run is `job`'s; what `pgmeter server` shares with it is here too.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, Target};
-use engine::Limit;
+use engine::{Limit, Manner};
 use server::{FetchProgress, Installation, Locations, Origin, Server, ServerOptions, Swept};
 use workload::InitOptions;
 
 use crate::arguments::QuickstartArguments;
 use crate::failure::Failure;
 use crate::init;
-use crate::job::{Job, Mix, ScriptText};
+use crate::job::{Job, Vacuum};
+use crate::live::Live;
+use crate::mix::{Mix, ScriptText};
+use crate::showing::OwnShowing;
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
@@ -19,6 +23,8 @@ use crate::terminal::{Bar, Terminal, Unit};
 const WORKLOADS: [&str; 2] = ["tpcb-like", "select-only"];
 /// Connections beside the clients: control sessions, and some for the user who looks on.
 const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
+/// Seconds between lines while a workload runs.
+const PROGRESS_S: u32 = 1;
 
 pub(crate) fn run(
     arguments: &QuickstartArguments,
@@ -68,7 +74,9 @@ fn measure(
     for name in WORKLOADS {
         signals.check()?;
         terminal.say(format_args!("\n{}", heading(name, arguments)));
-        job(arguments, &target, name)?.run(terminal, signals)?;
+        let live = Live::new(terminal, PROGRESS_S, false);
+        let mut showing = OwnShowing::new(terminal, live, arguments.clients, arguments.results.clone());
+        job(arguments, &target, name)?.run(&mut showing, signals)?;
     }
     Ok(())
 }
@@ -81,7 +89,7 @@ fn heading(name: &str, arguments: &QuickstartArguments) -> String {
 fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<Job, Failure> {
     Ok(Job {
         target: target.clone(),
-        mix: Mix::parse(&[ScriptText::builtin(name, 1)?], &[])?,
+        mix: Mix::parse(vec![ScriptText::builtin(name, 1)?])?,
         variables: Vec::new(),
         scale: None,
         clients: arguments.clients,
@@ -91,9 +99,14 @@ fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<J
         warmup_s: arguments.warmup,
         rate_per_s: None,
         seed: arguments.random_seed,
-        vacuum: true,
-        progress_s: 1,
-        results: arguments.results.clone(),
+        latency_limit: None,
+        reconnect: false,
+        max_tries: Some(NonZeroU32::MIN),
+        continue_on_error: false,
+        exit_on_abort: false,
+        manner: Manner::Pgmeter,
+        vacuum: Vacuum::SmallTables,
+        asks_settings: true,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Ctrl-C and its relatives: the first one asks the run to stop and cancels the statement that a
 //! control session is waiting for; the second one ends the program at once.
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -27,14 +28,30 @@ struct Shared {
     waiting: Mutex<Option<(Address, CancelKey)>>,
     /// What is being done cannot be asked to stop, and may be left at any moment.
     leave_at_once: AtomicBool,
+    /// As `pgbench -i` has it: asking twice asks for the same.
+    only_cancels: bool,
 }
 
 impl Signals {
     /// Catches the signals from now on.
     pub(crate) fn catch() -> Result<Self, Failure> {
+        Self::catch_these(&[SIGINT, SIGTERM, SIGHUP], Shared::default())
+    }
+
+    /// Catches Ctrl-C only, which cancels the statement that is running each time and never ends the program.
+    pub(crate) fn catch_to_cancel() -> Result<Self, Failure> {
+        Self::catch_these(&[SIGINT], Shared { only_cancels: true, ..Shared::default() })
+    }
+
+    /// Leaves the signals to the system: Ctrl-C ends the program.
+    pub(crate) fn uncaught() -> Self {
+        Self { shared: Arc::new(Shared::default()) }
+    }
+
+    fn catch_these(signals: &[c_int], shared: Shared) -> Result<Self, Failure> {
         let system = |error| Failure::System { what: "catch signals".to_owned(), error };
-        let mut signals = iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(system)?;
-        let shared = Arc::new(Shared::default());
+        let mut signals = iterator::Signals::new(signals).map_err(system)?;
+        let shared = Arc::new(shared);
         let watched = Arc::clone(&shared);
         thread::Builder::new()
             .name("signals".to_owned())
@@ -83,7 +100,7 @@ impl Shared {
     #[allow(clippy::exit)] // the second Ctrl-C means now; servers of ours are stopped by their guard
     fn caught(&self) {
         let again = self.stop.swap(true, Ordering::Relaxed);
-        if again || self.leave_at_once.load(Ordering::SeqCst) {
+        if !self.only_cancels && (again || self.leave_at_once.load(Ordering::SeqCst)) {
             terminal::say_interrupted();
             std::process::exit(INTERRUPTED);
         }

@@ -44,7 +44,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/connect/src/session/stream.rs", "when to give up waiting for an answer"),
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),
             ("crates/workload/src/init.rs", "seconds per step of loading"),
-            ("crates/fuzz/src/watch.rs", "when an input takes too long"),
+            ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
         ],
         why: "the engine's clock module reads the clock; take `now` as an argument",
     },

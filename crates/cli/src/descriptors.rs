@@ -1,0 +1,37 @@
+//! The limit of open files, which every client's connection counts against.
+//! Raised where the system allows it; called before a run with as many clients as were asked for.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What every program has open: stdin, stdout, stderr.
+const STANDARD_STREAMS: u64 = 3;
+/// What a run has open besides: polls, timers, log files, and what libraries open for a moment.
+const BESIDE_CLIENTS: u64 = 64;
+
+/// There is no way to have so many clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooFewDescriptors {
+    pub(crate) needed: u64,
+    pub(crate) limit: u64,
+}
+
+/// Sees to it that so many clients can have a connection each.
+pub(crate) fn provide_for(clients: u32) -> Result<(), TooFewDescriptors> {
+    let needed = u64::from(clients) + STANDARD_STREAMS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // `None` is no limit.
+    if let Some(limit) = maximum.filter(|maximum| *maximum < needed) {
+        return Err(TooFewDescriptors { needed, limit });
+    }
+    let comfortable = maximum.map_or(needed + BESIDE_CLIENTS, |maximum| maximum.min(needed + BESIDE_CLIENTS));
+    match current {
+        Some(current) if current < comfortable => {
+            let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(comfortable), maximum });
+            match raised {
+                Err(_) if current < needed => Err(TooFewDescriptors { needed, limit: current }),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,137 @@
+//! Log files of a run, one for each worker: a line for each transaction, or one for each interval.
+//! The lines are `report::pgbench`'s; here they get into files. Used by `pgmeter bench -l` and the drop-in.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use engine::{Ended, WorkerIntro};
+use report::pgbench::{AggregateLog, Columns, LogFormat, transaction_line};
+use results::UtcTime;
+use script::Random;
+use stats::Timestamp;
+
+use crate::failure::Failure;
+use crate::system_words::system_words;
+
+/// What is logged, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct LogOptions {
+    /// What file names begin with.
+    pub(crate) prefix: OsString,
+    /// The share of transactions that get a line; `None`: all.
+    pub(crate) sampling_rate: Option<f64>,
+    /// Lines are of so many seconds each, not of single transactions.
+    pub(crate) aggregate_interval_s: Option<u32>,
+    pub(crate) failures_detailed: bool,
+    /// Whether the interval that the end of the run cuts off is written too; pgbench loses it.
+    pub(crate) writes_last_interval: bool,
+}
+
+/// The files of a run.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    options: LogOptions,
+    files: Vec<Option<File>>,
+    columns: Columns,
+}
+
+impl Logs {
+    /// Makes the files, empty: `PREFIX.PID` for the first worker, `PREFIX.PID.N` for the others.
+    pub(crate) fn open(options: LogOptions, plan: &results::Plan) -> Result<Self, Failure> {
+        let columns = Columns::of(plan, options.failures_detailed);
+        let workers = plan.workers.min(plan.clients);
+        let files =
+            (0..workers).map(|worker| create(&options, worker).map(Some)).collect::<Result<_, _>>()?;
+        Ok(Self { options, files, columns })
+    }
+
+    /// The log of one worker, whose first transaction starts now.
+    pub(crate) fn of_worker(&mut self, intro: &WorkerIntro) -> Option<WorkerLog> {
+        let file = self.files.get_mut(intro.number)?.take()?;
+        let since_zero = Duration::from_nanos(intro.start.as_nanos());
+        let unix_at_zero = unix_now().saturating_sub(since_zero);
+        let format = LogFormat { columns: self.columns, unix_at_zero };
+        let kind = match self.options.aggregate_interval_s {
+            Some(seconds) => Kind::Intervals(Box::new(AggregateLog::new(format, seconds, intro.start))),
+            None => Kind::Transactions(format),
+        };
+        let sampling = self.options.sampling_rate.map(|rate| (rate, intro.sampler.clone()));
+        let writes_last_interval = self.options.writes_last_interval;
+        let file = BufWriter::new(file);
+        Some(WorkerLog { file, kind: Some(kind), sampling, writes_last_interval, lines: String::new() })
+    }
+}
+
+fn create(options: &LogOptions, worker: u32) -> Result<File, Failure> {
+    let mut name = options.prefix.clone();
+    name.push(format!(".{}", std::process::id()));
+    if worker > 0 {
+        name.push(format!(".{worker}"));
+    }
+    let path = PathBuf::from(name);
+    File::create(&path)
+        .map_err(|error| Failure::LogFile { path: path.display().to_string(), reason: system_words(&error) })
+}
+
+/// The time since 1970.
+pub(crate) fn unix_now() -> Duration {
+    Duration::from_millis(UtcTime::now().unix_millis().try_into().unwrap_or(0))
+}
+
+/// What one worker writes.
+#[derive(Debug)]
+pub(crate) struct WorkerLog {
+    file: BufWriter<File>,
+    /// `None` once the log is closed.
+    kind: Option<Kind>,
+    sampling: Option<(f64, Random)>,
+    writes_last_interval: bool,
+    lines: String,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Transactions(LogFormat),
+    Intervals(Box<AggregateLog>),
+}
+
+impl WorkerLog {
+    /// Logs a transaction that is over.
+    pub(crate) fn transaction(&mut self, ended: &Ended<'_>) {
+        if let Some((rate, sampler)) = &mut self.sampling
+            && sampler.next_f64() > *rate
+        {
+            return;
+        }
+        match &mut self.kind {
+            Some(Kind::Transactions(format)) => {
+                transaction_line(format, ended.client, ended.number, ended.sample, &mut self.lines);
+            }
+            Some(Kind::Intervals(log)) => log.record(ended.sample, &mut self.lines),
+            None => {}
+        }
+        self.write();
+    }
+
+    /// Writes what is still to be written.
+    pub(crate) fn close(&mut self, now: Timestamp) {
+        if let Some(Kind::Intervals(mut log)) = self.kind.take() {
+            if self.writes_last_interval {
+                log.finish(now, &mut self.lines);
+            } else {
+                log.advance(now, &mut self.lines);
+            }
+        }
+        self.write();
+        // A full disk must not end the run; what is missing shows in the file.
+        let _ = self.file.flush();
+    }
+
+    fn write(&mut self) {
+        let _ = self.file.write_all(self.lines.as_bytes());
+        self.lines.clear();
+    }
+}

@@ -1,0 +1,73 @@
+//! Asks for a password at the terminal, without showing what is typed: `/dev/tty` if there is one, else stdin with
+//! the question on stderr, as psql has it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+
+use connect::{ConnectError, Password, Session, Target};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+const QUESTION: &[u8] = b"Password: ";
+
+/// Connects; if the server wants a password and none is known, asks for it once. The target then has it, for all
+/// connections that follow.
+pub(crate) fn connect_asking(target: &mut Target) -> Result<Session, ConnectError> {
+    match Session::connect(target) {
+        Err(error) if error.is_password_needed() => {
+            let Ok(password) = ask() else { return Err(error) };
+            *target = target.clone().with_password(password);
+            Session::connect(target)
+        }
+        other => other,
+    }
+}
+
+/// Reads one line that is not shown.
+fn ask() -> io::Result<Password> {
+    let line = match OpenOptions::new().read(true).write(true).open("/dev/tty") {
+        Ok(terminal) => {
+            let mut writer = File::from(terminal.as_fd().try_clone_to_owned()?);
+            read_hidden(&terminal, &mut BufReader::new(&terminal), &mut writer)?
+        }
+        Err(_) => read_hidden(&io::stdin(), &mut io::stdin().lock(), &mut io::stderr())?,
+    };
+    Ok(Password::new(line))
+}
+
+fn read_hidden(terminal: &impl AsFd, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<String> {
+    // What is no terminal shows nothing anyway.
+    let before = tcgetattr(terminal).ok();
+    if let Some(before) = &before {
+        let mut hidden: Termios = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(terminal, OptionalActions::Flush, &hidden)?;
+    }
+    output.write_all(QUESTION)?;
+    output.flush()?;
+    let mut line = Vec::new();
+    let read = input.read_until(b'\n', &mut line);
+    if let Some(before) = &before {
+        tcsetattr(terminal, OptionalActions::Flush, before)?;
+        // The line end that was typed was not shown either.
+        output.write_all(b"\n")?;
+        output.flush()?;
+    }
+    read?;
+    let text = String::from_utf8_lossy(&line);
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_from_what_is_no_terminal_is_taken_without_its_end() {
+        let nothing = File::open("/dev/null").expect("it is always there");
+        let mut output = Vec::new();
+        let line = read_hidden(&nothing, &mut &b"s e cret\r\nmore"[..], &mut output);
+        assert_eq!(line.expect("it can be read"), "s e cret");
+        assert_eq!(output, QUESTION);
+    }
+}

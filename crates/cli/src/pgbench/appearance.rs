@@ -1,0 +1,123 @@
+//! What a run of the drop-in looks like: the banner, the lines on stderr, the final report.
+//! Texts are made by `report::pgbench` from the record; the order in which they come is pgbench's.
+
+use std::cell::RefCell;
+use std::io::Write;
+
+use connect::{Session, Target};
+use engine::{End, Outcome, Progress};
+use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
+use results::{Plan, Record};
+use workload::WorkloadError;
+
+use super::diagnostics::{Diagnostics, Level};
+use super::help::version;
+use super::sessions;
+use super::talk::Talk;
+use crate::failure::Failure;
+use crate::job::{Showing, Vacuuming, Witnesses};
+use crate::logs::{LogOptions, Logs, unix_now};
+use crate::password::connect_asking;
+
+/// What is to be shown beyond the run itself.
+#[derive(Clone, Debug)]
+pub(super) struct Wishes {
+    pub(super) presentation: Presentation,
+    /// Seconds between progress lines.
+    pub(super) progress_s: Option<u32>,
+    pub(super) progress_timestamp: bool,
+    pub(super) verbose_errors: bool,
+    pub(super) logs: Option<LogOptions>,
+}
+
+/// pgbench's way of showing a run.
+pub(super) struct Appearance<'a> {
+    diagnostics: &'a Diagnostics,
+    wishes: Wishes,
+    columns: Option<Columns>,
+    /// Made when the first second has passed.
+    meter: Option<ProgressMeter>,
+}
+
+impl<'a> Appearance<'a> {
+    pub(super) fn new(diagnostics: &'a Diagnostics, wishes: Wishes) -> Self {
+        Self { diagnostics, wishes, columns: None, meter: None }
+    }
+
+    fn print(&self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        // A reader that has gone away is no error of ours.
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    }
+}
+
+impl Showing for Appearance<'_> {
+    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
+        let session = connect_asking(target)?;
+        let server = session.parameter("server_version").unwrap_or_default();
+        self.print(&format!("pgbench ({}, server {server})\n", version()));
+        Ok(session)
+    }
+
+    fn scale_ignored(&mut self, _asked: u32, scale: u32) {
+        let sentence = format!("scale option ignored, using count from pgbench_branches table ({scale})");
+        self.diagnostics.say(Level::Warning, sentence);
+    }
+
+    fn vacuuming(&mut self, what: Vacuuming<'_>) {
+        match what {
+            Vacuuming::SmallTables => self.diagnostics.write("starting vacuum..."),
+            Vacuuming::Accounts => self.diagnostics.write("starting vacuum pgbench_accounts..."),
+            Vacuuming::Done => self.diagnostics.write("end.\n"),
+            Vacuuming::Failed(failure) => {
+                match failure {
+                    WorkloadError::Query { sql, source } => {
+                        self.diagnostics.error(sessions::words(source, Some(sql)));
+                    }
+                    other => self.diagnostics.error(other),
+                }
+                self.diagnostics.say(Level::Detail, "(ignoring this error and continuing anyway)");
+            }
+        }
+    }
+
+    fn witnesses(&mut self, plan: &Plan) -> Result<Witnesses, Failure> {
+        self.columns = Some(Columns::of(plan, self.wishes.presentation.failures_detailed));
+        let logs = self.wishes.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
+        let logs = RefCell::new(logs);
+        let talk = Talk::new(self.diagnostics.clone(), plan, self.wishes.verbose_errors);
+        Ok(Box::new(move |intro| {
+            let log = logs.borrow_mut().as_mut().and_then(|logs| logs.of_worker(&intro));
+            Box::new(talk.with_log(log))
+        }))
+    }
+
+    fn second(&mut self, progress: &Progress<'_>) {
+        let (Some(every_s), Some(columns)) = (self.wishes.progress_s, self.columns) else { return };
+        let meter = self.meter.get_or_insert_with(|| {
+            let clock = match self.wishes.progress_timestamp {
+                false => ProgressClock::SinceStart,
+                true => ProgressClock::Unix { start: unix_now().saturating_sub(progress.elapsed) },
+            };
+            ProgressMeter::new(every_s, clock, columns)
+        });
+        if let Some(line) = meter.take(progress.elapsed, progress.interval) {
+            self.diagnostics.write(&format!("{line}\n"));
+        }
+    }
+
+    fn take_intervals(&mut self) -> Vec<results::Interval> {
+        Vec::new()
+    }
+
+    fn conclude(&mut self, record: &Record, outcome: &Outcome) -> Result<(), Failure> {
+        if let End::AbortedOnError { worker } = outcome.end {
+            return Err(Failure::Aborted(format!("Run was aborted due to an error in thread {worker}")));
+        }
+        self.print(&final_report(record, &self.wishes.presentation));
+        if outcome.aborted.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Aborted("Run was aborted; the above results are incomplete.".to_owned()))
+    }
+}

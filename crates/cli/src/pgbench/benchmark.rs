@@ -1,0 +1,133 @@
+//! A run in pgbench's clothes: from the options to a `job`, and from its failure to an exit status.
+//! What is shown while it goes on, and at the end, is in `appearance`.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use connect::Target;
+use engine::{EngineError, Limit, Manner};
+use report::pgbench::Presentation;
+use workload::WorkloadError;
+
+use super::appearance::{Appearance, Wishes};
+use super::diagnostics::{Diagnostics, Level, Stop};
+use super::options::Options;
+use super::sessions;
+use crate::failure::Failure;
+use crate::job::{Job, Vacuum};
+use crate::logs::LogOptions;
+use crate::signals::Signals;
+
+/// Transactions of each client when nothing was asked for.
+const DEFAULT_TRANSACTIONS: u64 = 10;
+/// What names of log files begin with when nothing was asked for.
+const LOG_PREFIX: &str = "pgbench_log";
+
+pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Stop> {
+    let target = sessions::target(&options)?;
+    let database = target.database.clone();
+    let wishes = wishes(&options);
+    let mut appearance = Appearance::new(diagnostics, wishes);
+    // Ctrl-C ends pgbench at once.
+    job(options, target)
+        .run(&mut appearance, &Signals::uncaught())
+        .map_err(|failure| stop(failure, &database))
+}
+
+/// What is to be shown beyond the run itself.
+fn wishes(options: &Options) -> Wishes {
+    let logs = options.log.then(|| LogOptions {
+        prefix: options.log_prefix.clone().unwrap_or_else(|| LOG_PREFIX.into()),
+        sampling_rate: options.sampling_rate,
+        aggregate_interval_s: options.aggregate_interval,
+        failures_detailed: options.failures_detailed,
+        writes_last_interval: false,
+    });
+    Wishes {
+        presentation: Presentation {
+            failures_detailed: options.failures_detailed,
+            report_per_command: options.per_command,
+            progress: options.progress.is_some(),
+        },
+        progress_s: options.progress,
+        progress_timestamp: options.progress_timestamp,
+        verbose_errors: options.verbose_errors,
+        logs,
+    }
+}
+
+fn job(options: Options, target: Target) -> Job {
+    Job {
+        target,
+        variables: options.variables,
+        scale: options.scale,
+        clients: options.clients,
+        workers: options.jobs,
+        protocol: options.protocol,
+        limit: match options.duration {
+            Some(seconds) => Limit::Duration(Duration::from_secs(u64::from(seconds))),
+            None => {
+                Limit::TransactionsPerClient(options.transactions.map_or(DEFAULT_TRANSACTIONS, u64::from))
+            }
+        },
+        warmup_s: 0.0,
+        rate_per_s: options.rate,
+        seed: Some(options.seed),
+        latency_limit: options.latency_limit.and_then(whole_microseconds),
+        reconnect: options.reconnect,
+        max_tries: NonZeroU32::new(options.max_tries),
+        continue_on_error: options.continue_on_error,
+        exit_on_abort: options.exit_on_abort,
+        manner: Manner::Pgbench,
+        vacuum: match (options.no_vacuum, options.vacuum_all) {
+            (true, _) => Vacuum::Nothing,
+            (false, false) => Vacuum::SmallTables,
+            (false, true) => Vacuum::AllTables,
+        },
+        asks_settings: false,
+        mix: options.mix,
+    }
+}
+
+/// A limit in whole microseconds; what is below one is none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "too long for ever is for ever")]
+fn whole_microseconds(milliseconds: f64) -> Option<Duration> {
+    let limit = Duration::from_micros((milliseconds * MICROS_PER_MILLI) as u64);
+    (!limit.is_zero()).then_some(limit)
+}
+
+const MICROS_PER_MILLI: f64 = 1000.0;
+
+/// Why the run came to nothing, or was not whole, in pgbench's words.
+fn stop(failure: Failure, database: &str) -> Stop {
+    match failure {
+        Failure::Connect(error) => sessions::could_not_connect(&error),
+        Failure::Engine(EngineError::Connect { client, reason, .. }) => Stop::error(reason)
+            .and(Level::Error, format_args!("could not create connection for client {client}")),
+        Failure::Workload(WorkloadError::TablesMissing { source: Some(error), .. }) => {
+            let words = sessions::words(&error, Some("select count(*) from pgbench_branches"));
+            Stop::error(format_args!("could not count number of branches: {words}")).and(
+                Level::Hint,
+                format_args!(
+                    "Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\"."
+                ),
+            )
+        }
+        Failure::Workload(WorkloadError::TablesMissing { source: None, table, .. }) => {
+            Stop::error(format_args!("no {table} table found in \"search_path\"")).and(
+                Level::Hint,
+                format_args!(
+                    "Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\"."
+                ),
+            )
+        }
+        Failure::Workload(WorkloadError::UnknownPartitionMethod { strategy }) => {
+            Stop::error(format_args!("unexpected partition method: \"{strategy}\""))
+        }
+        Failure::LogFile { path, reason } => {
+            Stop::error(format_args!("could not open logfile \"{path}\": {reason}"))
+        }
+        Failure::Aborted(sentence) => Stop { code: 2, ..Stop::error(sentence) },
+        other => Stop::error(other),
+    }
+}

@@ -1,0 +1,132 @@
+//! What the options mean together: one of two tasks, or the first thing that is wrong, in pgbench's order.
+//! Nothing is connected yet when this has been decided.
+
+use std::ffi::OsString;
+
+use script::PARAMETERS_MAX;
+use workload::{PartitionMethod, Partitioning, Step};
+
+use super::diagnostics::Stop;
+use super::options::Options;
+use super::scripts;
+use crate::mix::ScriptText;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Task {
+    Initialize,
+    Benchmark,
+}
+
+/// Checks everything that can be checked without a server, and fills in what was left open.
+pub(super) fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop> {
+    if options.mix.texts.is_empty() && !options.initialize {
+        let builtin = scripts::builtin("tpcb-like".as_ref())?;
+        options.add_script(ScriptText::of_builtin(builtin, 1))?;
+    }
+    if let Some(text) = options.mix.too_many_parameters(options.protocol) {
+        return Err(Stop::error(format_args!(
+            "statement has too many arguments (maximum is {PARAMETERS_MAX}): {text}"
+        )));
+    }
+    if !options.initialize && options.mix.total_weight() == 0 {
+        return Err(Stop::error("total script weight must not be zero"));
+    }
+    options.jobs = options.jobs.min(options.clients);
+    name_database(options, others)?;
+    if options.initialize {
+        check_initialization(options)?;
+        return Ok(Task::Initialize);
+    }
+    check_benchmark(options)?;
+    Ok(Task::Benchmark)
+}
+
+/// `-d`, or the first other argument; the variables come later. `-U` has no say in it.
+fn name_database(options: &mut Options, others: Vec<OsString>) -> Result<(), Stop> {
+    let mut others = others.into_iter().map(|other| other.to_string_lossy().into_owned());
+    if options.dbname.is_none() {
+        options.dbname = others.next();
+    }
+    match others.next() {
+        None => Ok(()),
+        Some(first) => {
+            let sentence = format!("too many command-line arguments (first is \"{first}\")");
+            Err(Stop::error(sentence).with_help_hint())
+        }
+    }
+}
+
+fn check_initialization(options: &mut Options) -> Result<(), Stop> {
+    if options.benchmark_option {
+        return refuse("some of the specified options cannot be used in initialization (-i) mode");
+    }
+    if options.partitions == 0 && options.partition_method.is_some() {
+        return refuse("--partition-method requires greater than zero --partitions");
+    }
+    let mut steps = options.steps.take().unwrap_or_else(|| Step::DEFAULT.to_vec());
+    if options.no_vacuum {
+        steps.retain(|step| *step != Step::Vacuum);
+    }
+    if options.foreign_keys && !steps.contains(&Step::ForeignKeys) {
+        steps.push(Step::ForeignKeys);
+    }
+    options.steps = Some(steps);
+    Ok(())
+}
+
+impl Options {
+    /// How the accounts are split, if they are.
+    pub(super) fn partitioning(&self) -> Option<Partitioning> {
+        let method = self.partition_method.unwrap_or(PartitionMethod::Range);
+        (self.partitions > 0).then_some(Partitioning { method, partitions: self.partitions })
+    }
+}
+
+fn check_benchmark(options: &Options) -> Result<(), Stop> {
+    if options.initialization_option {
+        return refuse("some of the specified options cannot be used in benchmarking mode");
+    }
+    if options.transactions.is_some() && options.duration.is_some() {
+        return refuse("specify either a number of transactions (-t) or a duration (-T), not both");
+    }
+    if options.sampling_rate.is_some() && !options.log {
+        return refuse("log sampling (--sampling-rate) is allowed only when logging transactions (-l)");
+    }
+    if options.sampling_rate.is_some() && options.aggregate_interval.is_some() {
+        return refuse(
+            "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
+        );
+    }
+    if options.aggregate_interval.is_some() && !options.log {
+        return refuse("log aggregation is allowed only when actually logging transactions");
+    }
+    if options.log_prefix.is_some() && !options.log {
+        return refuse("log file prefix (--log-prefix) is allowed only when logging transactions (-l)");
+    }
+    if let (Some(interval), Some(duration)) = (options.aggregate_interval, options.duration) {
+        if interval > duration {
+            return Err(Stop::error(format_args!(
+                "number of seconds for aggregation ({interval}) must not be higher than test duration ({duration})"
+            )));
+        }
+        if !duration.is_multiple_of(interval) {
+            return Err(Stop::error(format_args!(
+                "duration ({duration}) must be a multiple of aggregation interval ({interval})"
+            )));
+        }
+    }
+    if options.progress_timestamp && options.progress.is_none() {
+        return refuse("--progress-timestamp is allowed only under --progress");
+    }
+    if options.max_tries == 0 && options.latency_limit.is_none() && options.duration.is_none() {
+        return refuse(
+            "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+        );
+    }
+    Ok(())
+}
+
+fn refuse(sentence: &str) -> Result<(), Stop> {
+    Err(Stop::error(sentence))
+}

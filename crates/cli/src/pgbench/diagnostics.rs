@@ -1,0 +1,178 @@
+//! What the drop-in says on stderr, in the form of all programs of PostgreSQL: `pgbench: error: …`, with colours
+//! if `PG_COLOR` asks for them. What it says is decided elsewhere; nothing else here writes to stderr.
+
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+/// The name in front of each message.
+pub(super) const PROGRAM: &str = "pgbench";
+
+/// What kind of message it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Error,
+    Warning,
+    Detail,
+    Hint,
+    /// Nothing but the program's name stands in front.
+    Info,
+    /// Not even that.
+    Bare,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) level: Level,
+    pub(super) text: String,
+}
+
+/// Why the program ends before it has done its work: what is still to be said, and the exit status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stop {
+    pub(super) messages: Vec<Message>,
+    pub(super) code: u8,
+}
+
+impl Stop {
+    /// Exit status 1 with this error.
+    pub(super) fn error(text: impl Display) -> Self {
+        let message = Message { level: Level::Error, text: text.to_string() };
+        Self { messages: vec![message], code: 1 }
+    }
+
+    /// Exit status 0 with this text.
+    pub(super) fn done(text: impl Into<String>) -> Self {
+        Self { messages: vec![Message { level: Level::Bare, text: text.into() }], code: 0 }
+    }
+
+    /// The same, with more to say.
+    pub(super) fn and(mut self, level: Level, text: impl Display) -> Self {
+        self.messages.push(Message { level, text: text.to_string() });
+        self
+    }
+
+    /// The same, with the sentence that follows all mistakes in options.
+    pub(super) fn with_help_hint(self) -> Self {
+        self.and(Level::Hint, format_args!("Try \"{PROGRAM} --help\" for more information."))
+    }
+}
+
+/// stderr with the program's name.
+#[derive(Clone, Debug)]
+pub(super) struct Diagnostics {
+    /// Colours as SGR parameters; `None`: none.
+    colours: Option<Colours>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Colours {
+    error: String,
+    warning: String,
+    note: String,
+    locus: String,
+}
+
+impl Colours {
+    /// The usual colours, changed by `PG_COLORS` (`error=01;31:note=…`).
+    fn of(wishes: &str) -> Self {
+        let mut colours = Self {
+            error: "01;31".to_owned(),
+            warning: "01;35".to_owned(),
+            note: "01;36".to_owned(),
+            locus: "01".to_owned(),
+        };
+        for wish in wishes.split(':') {
+            let Some((name, value)) = wish.split_once('=') else { continue };
+            match name {
+                "error" => colours.error = value.to_owned(),
+                "warning" => colours.warning = value.to_owned(),
+                "note" => colours.note = value.to_owned(),
+                "locus" => colours.locus = value.to_owned(),
+                _ => {}
+            }
+        }
+        colours
+    }
+}
+
+impl Diagnostics {
+    pub(super) fn of_process() -> Self {
+        let wish = std::env::var_os("PG_COLOR");
+        let coloured = match wish.as_deref().and_then(OsStr::to_str) {
+            Some("always") => true,
+            Some("auto") => io::stderr().is_terminal(),
+            _ => false,
+        };
+        let wishes = || std::env::var("PG_COLORS").unwrap_or_default();
+        Self { colours: coloured.then(|| Colours::of(&wishes())) }
+    }
+
+    /// The message as it is shown, without line end.
+    fn render(&self, level: Level, text: &str) -> String {
+        let (word, colour): (_, fn(&Colours) -> &str) = match level {
+            Level::Error => ("error: ", |colours| &colours.error),
+            Level::Warning => ("warning: ", |colours| &colours.warning),
+            Level::Detail => ("detail: ", |colours| &colours.note),
+            Level::Hint => ("hint: ", |colours| &colours.note),
+            Level::Info => ("", |_| ""),
+            Level::Bare => return text.to_owned(),
+        };
+        let Some(colours) = &self.colours else { return format!("{PROGRAM}: {word}{text}") };
+        let word = match word {
+            "" => String::new(),
+            _ => format!("\x1b[{}m{word}\x1b[0m", colour(colours)),
+        };
+        format!("\x1b[{}m{PROGRAM}: \x1b[0m{word}{text}", colours.locus)
+    }
+
+    /// A line on stderr; what is still to go to stdout goes first. A reader that is gone is no error of ours.
+    pub(super) fn say(&self, level: Level, text: impl Display) {
+        let _ = io::stdout().flush();
+        let text = self.render(level, text.to_string().trim_end_matches('\n'));
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// Text without anything in front or behind.
+    pub(super) fn write(&self, text: &str) {
+        let _ = io::stdout().flush();
+        let mut stderr = io::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+
+    pub(super) fn error(&self, text: impl Display) {
+        self.say(Level::Error, text);
+    }
+
+    pub(super) fn say_all(&self, messages: &[Message]) {
+        for Message { level, text } in messages {
+            match level {
+                Level::Bare => self.write(text),
+                _ => self.say(*level, text),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_begin_with_the_program_and_their_kind() {
+        let plain = Diagnostics { colours: None };
+        assert_eq!(plain.render(Level::Error, "no"), "pgbench: error: no");
+        assert_eq!(plain.render(Level::Info, "so"), "pgbench: so");
+        assert_eq!(plain.render(Level::Bare, "it"), "it");
+    }
+
+    #[test]
+    fn colours_are_those_of_all_programs_of_postgresql() {
+        let coloured = Diagnostics { colours: Some(Colours::of("")) };
+        let expected = "\x1b[01mpgbench: \x1b[0m\x1b[01;31merror: \x1b[0mno";
+        assert_eq!(coloured.render(Level::Error, "no"), expected);
+        let wished = Diagnostics { colours: Some(Colours::of("note=3:error=1:locus=2:x")) };
+        assert_eq!(wished.render(Level::Hint, "h"), "\x1b[2mpgbench: \x1b[0m\x1b[3mhint: \x1b[0mh");
+    }
+}

@@ -1,0 +1,113 @@
+//! `pgmeter pgbench …`, and the binary called as `pgbench` through a link: pgbench's command line, output and
+//! exit statuses in front of the same engine that `pgmeter bench` uses. Called by `main` before its own options.
+
+mod appearance;
+mod benchmark;
+mod decision;
+mod diagnostics;
+mod getopt;
+mod help;
+mod initialization;
+mod numbers;
+mod options;
+mod scripts;
+mod seed;
+mod sessions;
+mod talk;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use decision::Task;
+use diagnostics::{Diagnostics, PROGRAM, Stop};
+use options::Options;
+
+/// A command line that is pgbench's.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// The program's name as getopt's messages show it.
+    typed: String,
+    arguments: Vec<OsString>,
+}
+
+impl Call {
+    /// This process's command line, if the program was called as `pgbench` or as `pgmeter pgbench`.
+    pub(crate) fn of_process() -> Option<Self> {
+        Self::of(std::env::args_os())
+    }
+
+    fn of(words: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut words = words;
+        let program = words.next()?;
+        let mut words = words.peekable();
+        let typed = if Path::new(&program).file_name() == Some(OsStr::new(PROGRAM)) {
+            program.to_string_lossy().into_owned()
+        } else if words.next_if(|word| word == PROGRAM).is_some() {
+            PROGRAM.to_owned()
+        } else {
+            return None;
+        };
+        Some(Self { typed, arguments: words.collect() })
+    }
+
+    /// Does what was asked for.
+    pub(crate) fn run(self) -> ExitCode {
+        if let Some(text) = answer(self.arguments.first().map(OsString::as_os_str)) {
+            let mut stdout = std::io::stdout().lock();
+            // A reader that has gone away (`| head`) is no error of ours.
+            let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+            return ExitCode::SUCCESS;
+        }
+        let diagnostics = Diagnostics::of_process();
+        match self.obey(&diagnostics) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Stop { messages, code }) => {
+                diagnostics.say_all(&messages);
+                ExitCode::from(code)
+            }
+        }
+    }
+
+    fn obey(self, diagnostics: &Diagnostics) -> Result<(), Stop> {
+        let (mut options, others) = Options::act_on(self.arguments, &self.typed, diagnostics)?;
+        match decision::decide(&mut options, others)? {
+            Task::Initialize => initialization::run(options, diagnostics),
+            Task::Benchmark => benchmark::run(options, diagnostics),
+        }
+    }
+}
+
+/// Help and version are given only to a first argument that asks for them.
+fn answer(first: Option<&OsStr>) -> Option<String> {
+    match first?.to_str()? {
+        "--help" | "-?" => Some(help::HELP.to_owned()),
+        "--version" | "-V" => Some(help::version_line()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(words: &[&str], expected: Option<(&str, &[&str])>) {
+        let call = Call::of(words.iter().map(OsString::from));
+        let expected = expected.map(|(typed, arguments)| Call {
+            typed: typed.to_owned(),
+            arguments: arguments.iter().map(OsString::from).collect(),
+        });
+        assert_eq!(call, expected, "{words:?}");
+    }
+
+    #[test]
+    fn the_name_or_the_first_word_makes_it_pgbench() {
+        check(&["/usr/bin/pgbench", "-i"], Some(("/usr/bin/pgbench", &["-i"])));
+        check(&["pgbench"], Some(("pgbench", &[])));
+        check(&["/x/pgmeter", "pgbench", "-S"], Some(("pgbench", &["-S"])));
+        check(&["pgmeter", "bench", "pgbench"], None);
+        check(&["pgmeter"], None);
+        check(&[], None);
+    }
+}

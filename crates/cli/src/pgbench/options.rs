@@ -1,0 +1,449 @@
+//! Every option of pgbench as a row of a table: how it is written, which mode it belongs to, what it does.
+//! Options are acted on one by one, from left to right, as pgbench does; what they mean together is `decision`'s.
+
+use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt;
+
+use engine::Protocol;
+use script::Dialect;
+use workload::{PartitionMethod, Step, WorkloadError};
+
+use super::diagnostics::{Diagnostics, Level, Stop};
+use super::getopt::{Argument, CommandLine, Found, Order, Spelling};
+use super::numbers::{self, BadInteger};
+use super::{scripts, seed};
+use crate::descriptors::{self, TooFewDescriptors};
+use crate::mix::{Mix, ScriptText};
+
+/// The mode that an option belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Initialization,
+    Benchmark,
+    Both,
+}
+
+type Act = fn(&mut Options, &OsStr, &Diagnostics) -> Result<(), Stop>;
+
+/// An option: its spelling, its mode, what it does.
+struct Row(&'static str, Option<u8>, Argument, Mode, Act);
+
+use Argument::{None as Alone, Required as With};
+use Mode::{Benchmark as Run, Both, Initialization as Init};
+
+/// Every option. First those with a letter by their names, then the others; getopt lists possibilities so.
+const ROWS: [Row; 45] = [
+    Row("builtin", Some(b'b'), With, Run, |o, a, _| o.add_builtin(a)),
+    Row("client", Some(b'c'), With, Run, |o, a, _| o.set_clients(a)),
+    Row("connect", Some(b'C'), Alone, Run, |o, _, _| set(&mut o.reconnect)),
+    Row("dbname", Some(b'd'), With, Both, |o, a, _| text(&mut o.dbname, a)),
+    Row("define", Some(b'D'), With, Run, |o, a, _| o.define(a)),
+    Row("file", Some(b'f'), With, Run, |o, a, _| o.add_file(a)),
+    Row("fillfactor", Some(b'F'), With, Init, |o, a, _| {
+        int(&mut o.fillfactor, a, "-F/--fillfactor", 10..=100)
+    }),
+    Row("host", Some(b'h'), With, Both, |o, a, _| text(&mut o.host, a)),
+    Row("initialize", Some(b'i'), Alone, Both, |o, _, _| set(&mut o.initialize)),
+    Row("init-steps", Some(b'I'), With, Init, |o, a, _| o.set_steps(a)),
+    Row("jobs", Some(b'j'), With, Run, |o, a, _| int(&mut o.jobs, a, "-j/--jobs", ANY_COUNT)),
+    Row("log", Some(b'l'), Alone, Run, |o, _, _| set(&mut o.log)),
+    Row("latency-limit", Some(b'L'), With, Run, |o, a, _| o.set_latency_limit(a)),
+    Row("no-vacuum", Some(b'n'), Alone, Both, |o, _, _| set(&mut o.no_vacuum)),
+    Row("port", Some(b'p'), With, Both, |o, a, _| text(&mut o.port, a)),
+    Row("progress", Some(b'P'), With, Run, |o, a, _| some_int(&mut o.progress, a, "-P/--progress")),
+    Row("protocol", Some(b'M'), With, Run, |o, a, _| o.set_protocol(a)),
+    Row("quiet", Some(b'q'), Alone, Init, |o, _, _| set(&mut o.quiet)),
+    Row("report-per-command", Some(b'r'), Alone, Run, |o, _, _| set(&mut o.per_command)),
+    Row("rate", Some(b'R'), With, Run, |o, a, _| o.set_rate(a)),
+    Row("scale", Some(b's'), With, Both, |o, a, _| some_int(&mut o.scale, a, "-s/--scale")),
+    Row("select-only", Some(b'S'), Alone, Run, |o, _, _| o.add_builtin(OsStr::new("select-only"))),
+    Row("skip-some-updates", Some(b'N'), Alone, Run, |o, _, _| o.add_builtin(OsStr::new("simple-update"))),
+    Row("time", Some(b'T'), With, Run, |o, a, _| some_int(&mut o.duration, a, "-T/--time")),
+    Row("transactions", Some(b't'), With, Run, |o, a, _| {
+        some_int(&mut o.transactions, a, "-t/--transactions")
+    }),
+    Row("username", Some(b'U'), With, Both, |o, a, _| text(&mut o.username, a)),
+    Row("vacuum-all", Some(b'v'), Alone, Run, |o, _, _| set(&mut o.vacuum_all)),
+    Row("unlogged-tables", None, Alone, Init, |o, _, _| set(&mut o.unlogged)),
+    Row("tablespace", None, With, Init, |o, a, _| text(&mut o.tablespace, a)),
+    Row("index-tablespace", None, With, Init, |o, a, _| text(&mut o.index_tablespace, a)),
+    Row("sampling-rate", None, With, Run, |o, a, _| o.set_sampling_rate(a)),
+    Row("aggregate-interval", None, With, Run, |o, a, _| {
+        some_int(&mut o.aggregate_interval, a, "--aggregate-interval")
+    }),
+    Row("progress-timestamp", None, Alone, Run, |o, _, _| set(&mut o.progress_timestamp)),
+    Row("log-prefix", None, With, Run, |o, a, _| path(&mut o.log_prefix, a)),
+    Row("foreign-keys", None, Alone, Init, |o, _, _| set(&mut o.foreign_keys)),
+    Row("random-seed", None, With, Run, |o, a, d| o.set_seed(a, seed::Origin::Option, d)),
+    Row("show-script", None, With, Both, |_, a, _| Err(Stop::done(scripts::shown(scripts::builtin(a)?)))),
+    Row("partitions", None, With, Init, |o, a, _| int(&mut o.partitions, a, "--partitions", 0..=i32::MAX)),
+    Row("partition-method", None, With, Init, |o, a, _| o.set_partition_method(a)),
+    Row("failures-detailed", None, Alone, Run, |o, _, _| set(&mut o.failures_detailed)),
+    Row("max-tries", None, With, Run, |o, a, _| o.set_max_tries(a)),
+    Row("verbose-errors", None, Alone, Run, |o, _, _| set(&mut o.verbose_errors)),
+    Row("exit-on-abort", None, Alone, Run, |o, _, _| set(&mut o.exit_on_abort)),
+    Row("debug", None, Alone, Both, |o, _, _| set(&mut o.debug)),
+    Row("continue-on-error", None, Alone, Run, |o, _, _| set(&mut o.continue_on_error)),
+];
+
+const ANY_COUNT: RangeInclusive<i32> = 1..=i32::MAX;
+
+/// All that was asked for, as it was asked for.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) initialize: bool,
+    /// An option was used that belongs to this mode only.
+    pub(super) initialization_option: bool,
+    pub(super) benchmark_option: bool,
+
+    pub(super) steps: Option<Vec<Step>>,
+    pub(super) fillfactor: u32,
+    pub(super) quiet: bool,
+    pub(super) foreign_keys: bool,
+    pub(super) index_tablespace: Option<String>,
+    pub(super) tablespace: Option<String>,
+    pub(super) unlogged: bool,
+    pub(super) partitions: u32,
+    pub(super) partition_method: Option<PartitionMethod>,
+
+    pub(super) no_vacuum: bool,
+    pub(super) scale: Option<u32>,
+    pub(super) debug: bool,
+    pub(super) dbname: Option<String>,
+    pub(super) host: Option<String>,
+    pub(super) port: Option<String>,
+    pub(super) username: Option<String>,
+
+    pub(super) mix: Mix,
+    pub(super) clients: u32,
+    pub(super) jobs: u32,
+    pub(super) reconnect: bool,
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) log: bool,
+    pub(super) log_prefix: Option<OsString>,
+    pub(super) sampling_rate: Option<f64>,
+    pub(super) aggregate_interval: Option<u32>,
+    /// In milliseconds.
+    pub(super) latency_limit: Option<f64>,
+    pub(super) protocol: Protocol,
+    pub(super) progress: Option<u32>,
+    pub(super) progress_timestamp: bool,
+    pub(super) per_command: bool,
+    pub(super) rate: Option<f64>,
+    pub(super) transactions: Option<u32>,
+    pub(super) duration: Option<u32>,
+    pub(super) vacuum_all: bool,
+    /// 0: unlimited.
+    pub(super) max_tries: u32,
+    pub(super) continue_on_error: bool,
+    pub(super) exit_on_abort: bool,
+    pub(super) failures_detailed: bool,
+    pub(super) verbose_errors: bool,
+    pub(super) seed: u64,
+}
+
+impl Options {
+    fn new() -> Self {
+        Self {
+            initialize: false,
+            initialization_option: false,
+            benchmark_option: false,
+            steps: None,
+            fillfactor: 100,
+            quiet: false,
+            foreign_keys: false,
+            index_tablespace: None,
+            tablespace: None,
+            unlogged: false,
+            partitions: 0,
+            partition_method: None,
+            no_vacuum: false,
+            scale: None,
+            debug: false,
+            dbname: None,
+            host: None,
+            port: None,
+            username: None,
+            mix: Mix::new(Dialect::Pgbench),
+            clients: 1,
+            jobs: 1,
+            reconnect: false,
+            variables: Vec::new(),
+            log: false,
+            log_prefix: None,
+            sampling_rate: None,
+            aggregate_interval: None,
+            latency_limit: None,
+            protocol: Protocol::Simple,
+            progress: None,
+            progress_timestamp: false,
+            per_command: false,
+            rate: None,
+            transactions: None,
+            duration: None,
+            vacuum_all: false,
+            max_tries: 1,
+            continue_on_error: false,
+            exit_on_abort: false,
+            failures_detailed: false,
+            verbose_errors: false,
+            seed: seed::of_time(),
+        }
+    }
+
+    /// Acts on each option; also returns the arguments that are none. `typed` is the program's name as getopt
+    /// shows it.
+    pub(super) fn act_on(
+        arguments: Vec<OsString>,
+        typed: &str,
+        diagnostics: &Diagnostics,
+    ) -> Result<(Self, Vec<OsString>), Stop> {
+        let mut options = Self::new();
+        if let Some(text) = std::env::var_os("PGBENCH_RANDOM_SEED") {
+            options.set_seed(&text, seed::Origin::Variable, diagnostics)?;
+        }
+        let order =
+            if std::env::var_os("POSIXLY_CORRECT").is_some() { Order::Posix } else { Order::Permuted };
+        let table = spellings();
+        let mut line = CommandLine::new(&table, arguments, order);
+        loop {
+            let found = line.next().map_err(|sentence| {
+                let bare = Stop { messages: Vec::new(), code: 1 };
+                bare.and(Level::Bare, format_args!("{typed}: {sentence}\n")).with_help_hint()
+            })?;
+            let (row, argument) = match found {
+                Found::Option(row, argument) => (&ROWS[row], argument),
+                Found::Rest(others) => return Ok((options, others)),
+            };
+            let Row(_, _, _, mode, act) = row;
+            match mode {
+                Init => options.initialization_option = true,
+                Run => options.benchmark_option = true,
+                Both => {}
+            }
+            act(&mut options, &argument, diagnostics)?;
+        }
+    }
+}
+
+/// The table as getopt needs it.
+pub(super) fn spellings() -> Vec<Spelling> {
+    ROWS.iter()
+        .map(|Row(long, letter, argument, ..)| Spelling { long, letter: *letter, argument: *argument })
+        .collect()
+}
+
+/// What single options do beyond being remembered.
+impl Options {
+    fn add_builtin(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        let (name, weight) = scripts::weighted(argument)?;
+        if name == "list" {
+            return Err(Stop::done(scripts::builtin_list()));
+        }
+        let builtin = scripts::builtin(&name)?;
+        self.add_script(ScriptText::of_builtin(builtin, weight))
+    }
+
+    fn add_file(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        let (path, weight) = scripts::weighted(argument)?;
+        self.add_script(scripts::read(&path, weight)?)
+    }
+
+    pub(super) fn add_script(&mut self, text: ScriptText) -> Result<(), Stop> {
+        self.mix.add(text).map_err(Stop::error)?;
+        if self.mix.texts.len() > scripts::SCRIPTS_MAX {
+            return Err(Stop::error(format_args!(
+                "at most {} SQL scripts are allowed",
+                scripts::SCRIPTS_MAX
+            )));
+        }
+        Ok(())
+    }
+
+    fn define(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        let text = argument.to_string_lossy();
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+                if !script::Symbols::is_valid_name(name) {
+                    return Err(Stop::error(format_args!("option: invalid variable name: \"{name}\"")));
+                }
+                // The last definition of a name wins.
+                self.variables.retain(|(known, _)| known != name);
+                self.variables.push((name.to_owned(), value.to_owned()));
+                Ok(())
+            }
+            _ => Err(Stop::error(format_args!("invalid variable definition: \"{text}\""))),
+        }
+    }
+
+    fn set_clients(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        int(&mut self.clients, argument, "-c/--client", ANY_COUNT)?;
+        descriptors::provide_for(self.clients).map_err(|TooFewDescriptors { needed, limit }| {
+            Stop::error(format_args!("need at least {needed} open files, but system limit is {limit}"))
+                .and(Level::Hint, "Ask for fewer clients, or raise the limit with ulimit -n.")
+        })
+    }
+
+    fn set_steps(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        let steps = Step::parse_list(&argument.to_string_lossy()).map_err(|error| match error {
+            WorkloadError::UnknownStep { letter } => {
+                Stop::error(format_args!("unrecognized initialization step \"{letter}\""))
+                    .and(Level::Detail, format_args!("Allowed step characters are: \"{STEP_LETTERS}\"."))
+            }
+            other => Stop::error(other),
+        })?;
+        self.steps = Some(steps);
+        Ok(())
+    }
+
+    fn set_latency_limit(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        let milliseconds = numbers::atof(argument.as_bytes());
+        // What is no number passes, as it does there.
+        if milliseconds <= 0.0 {
+            return Err(invalid("latency limit", argument));
+        }
+        self.latency_limit = Some(milliseconds);
+        Ok(())
+    }
+
+    fn set_rate(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        let rate = numbers::atof(argument.as_bytes());
+        if rate <= 0.0 {
+            return Err(invalid("rate limit", argument));
+        }
+        self.rate = Some(rate);
+        Ok(())
+    }
+
+    fn set_sampling_rate(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        let rate = numbers::atof(argument.as_bytes());
+        if rate <= 0.0 || rate > 1.0 {
+            return Err(invalid("sampling rate", argument));
+        }
+        self.sampling_rate = Some(rate);
+        Ok(())
+    }
+
+    fn set_max_tries(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        let tries = numbers::atoi(argument.as_bytes());
+        self.max_tries = u32::try_from(tries).map_err(|_| invalid("number of maximum tries", argument))?;
+        Ok(())
+    }
+
+    fn set_protocol(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        self.protocol = match argument.as_bytes() {
+            b"simple" => Protocol::Simple,
+            b"extended" => Protocol::Extended,
+            b"prepared" => Protocol::Prepared,
+            _ => return Err(invalid("query mode (-M)", argument)),
+        };
+        Ok(())
+    }
+
+    fn set_partition_method(&mut self, argument: &OsStr) -> Result<(), Stop> {
+        self.partition_method = Some(if argument.eq_ignore_ascii_case("range") {
+            PartitionMethod::Range
+        } else if argument.eq_ignore_ascii_case("hash") {
+            PartitionMethod::Hash
+        } else {
+            let given = argument.to_string_lossy();
+            return Err(Stop::error(format_args!(
+                "invalid partition method, expecting \"range\" or \"hash\", got: \"{given}\""
+            )));
+        });
+        Ok(())
+    }
+
+    fn set_seed(
+        &mut self,
+        text: &OsStr,
+        origin: seed::Origin,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), Stop> {
+        self.seed = seed::named(text, origin)?;
+        diagnostics.say(Level::Info, format_args!("setting random seed to {}", self.seed));
+        Ok(())
+    }
+}
+
+/// The letters of `-I`, as the message about a wrong one lists them.
+const STEP_LETTERS: &str = "dtgGvpf";
+
+fn set(flag: &mut bool) -> Result<(), Stop> {
+    *flag = true;
+    Ok(())
+}
+
+fn text(place: &mut Option<String>, argument: &OsStr) -> Result<(), Stop> {
+    *place = Some(argument.to_string_lossy().into_owned());
+    Ok(())
+}
+
+fn path(place: &mut Option<OsString>, argument: &OsStr) -> Result<(), Stop> {
+    *place = Some(argument.to_owned());
+    Ok(())
+}
+
+fn int(place: &mut u32, argument: &OsStr, name: &str, range: RangeInclusive<i32>) -> Result<(), Stop> {
+    match numbers::integer(argument.as_bytes(), range.clone()) {
+        Ok(value) => {
+            *place = value.unsigned_abs();
+            Ok(())
+        }
+        Err(BadInteger::Invalid) => {
+            let given = argument.to_string_lossy();
+            Err(Stop::error(format_args!("invalid value \"{given}\" for option {name}")))
+        }
+        Err(BadInteger::OutOfRange) => {
+            let (low, high) = range.into_inner();
+            Err(Stop::error(format_args!("{name} must be in range {low}..{high}")))
+        }
+    }
+}
+
+fn some_int(place: &mut Option<u32>, argument: &OsStr, name: &str) -> Result<(), Stop> {
+    int(place.insert(0), argument, name, ANY_COUNT)
+}
+
+fn invalid(what: &str, argument: &OsStr) -> Stop {
+    Stop::error(format_args!("invalid {what}: \"{}\"", argument.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_and_no_letter_stands_twice() {
+        for (at, Row(long, letter, ..)) in ROWS.iter().enumerate() {
+            for Row(other, other_letter, ..) in &ROWS[..at] {
+                assert_ne!(long, other);
+                assert!(letter.is_none() || letter != other_letter, "{long} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_letters_are_those_of_pgbench() {
+        let mut written = String::new();
+        let mut letters: Vec<_> = ROWS
+            .iter()
+            .filter_map(|Row(_, letter, argument, ..)| Some((letter.as_ref()?, argument)))
+            .collect();
+        letters.sort_by_key(|(letter, _)| (letter.to_ascii_lowercase(), letter.is_ascii_uppercase()));
+        for (letter, argument) in letters {
+            written.push(char::from(*letter));
+            if *argument == Argument::Required {
+                written.push(':');
+            }
+        }
+        assert_eq!(written, "b:c:Cd:D:f:F:h:iI:j:lL:M:nNp:P:qrR:s:St:T:U:v");
+    }
+
+    #[test]
+    fn the_message_about_a_wrong_step_lists_every_letter() {
+        let letters: String = workload::STEPS.iter().map(|facts| facts.letter).collect();
+        assert_eq!(STEP_LETTERS, letters);
+    }
+}

@@ -1,0 +1,92 @@
+//! Scripts as options name them: built-in ones by prefix, files, stdin, each with a weight behind the last `@`.
+//! What a script's text means is the affair of the crate `script`; called while options are acted on.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use workload::{Builtin, WorkloadError};
+
+use super::diagnostics::{Level, Stop};
+use super::numbers;
+use crate::mix::ScriptText;
+use crate::system_words::system_words;
+
+/// Most scripts in a mix.
+pub(super) const SCRIPTS_MAX: usize = 128;
+
+/// Splits `NAME@WEIGHT` at the last `@`.
+pub(super) fn weighted(text: &OsStr) -> Result<(OsString, u32), Stop> {
+    let bytes = text.as_bytes();
+    let Some(at) = bytes.iter().rposition(|byte| *byte == b'@') else { return Ok((text.to_owned(), 1)) };
+    let (name, weight) = (&bytes[..at], &bytes[at + 1..]);
+    let Some(number) = numbers::weight(weight) else {
+        let weight = String::from_utf8_lossy(weight);
+        return Err(Stop::error(format_args!("invalid weight specification: @{weight}")));
+    };
+    match u32::try_from(number).ok().filter(|weight| *weight <= i32::MAX.cast_unsigned()) {
+        Some(weight) => Ok((OsStr::from_bytes(name).to_owned(), weight)),
+        None => {
+            let limit = i32::MAX;
+            let sentence = format!("weight specification out of range (0 .. {limit}): {number}");
+            Err(Stop::error(sentence))
+        }
+    }
+}
+
+/// A built-in script by its name or a prefix of it.
+pub(super) fn builtin(name: &OsStr) -> Result<&'static Builtin, Stop> {
+    let name = name.to_string_lossy();
+    workload::builtin(&name).map_err(|error| {
+        let sentence = match error {
+            WorkloadError::AmbiguousBuiltin { prefix, found } => {
+                format!("ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"")
+            }
+            _ => format!("no builtin script found for name \"{name}\""),
+        };
+        Stop::error(sentence).and(Level::Bare, builtin_list())
+    })
+}
+
+/// The built-in scripts, with an empty line behind.
+pub(super) fn builtin_list() -> String {
+    format!("{}\n\n", workload::builtin_list())
+}
+
+/// What `--show-script` shows.
+pub(super) fn shown(builtin: &Builtin) -> String {
+    format!("-- {}: {}\n{}\n", builtin.name, builtin.description, builtin.text)
+}
+
+/// Reads a script's file; `-` is stdin.
+pub(super) fn read(path: &OsStr, weight: u32) -> Result<ScriptText, Stop> {
+    let name = path.to_string_lossy().into_owned();
+    let fault = |what: &str, error: &io::Error| {
+        Stop::error(format_args!("could not {what} file \"{name}\": {}", system_words(error)))
+    };
+    let mut text = Vec::new();
+    if path == "-" {
+        io::stdin().lock().read_to_end(&mut text).map_err(|error| fault("read", &error))?;
+    } else {
+        let mut file = fs::File::open(Path::new(path)).map_err(|error| fault("open", &error))?;
+        file.read_to_end(&mut text).map_err(|error| fault("read", &error))?;
+    }
+    Ok(ScriptText { name, text, weight, builtin: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_follows_the_last_at_sign() {
+        let good = |text: &str| weighted(OsStr::new(text)).expect("it is right");
+        assert_eq!(good("a.sql"), ("a.sql".into(), 1));
+        assert_eq!(good("a@b.sql@3"), ("a@b.sql".into(), 3));
+        let bad = |text: &str| weighted(OsStr::new(text)).expect_err("it is wrong").messages[0].text.clone();
+        assert_eq!(bad("a@b.sql"), "invalid weight specification: @b.sql");
+        assert_eq!(bad("a@-1"), "weight specification out of range (0 .. 2147483647): -1");
+    }
+}

@@ -1,0 +1,43 @@
+//! The number that every random draw comes from, as `--random-seed` and `PGBENCH_RANDOM_SEED` name it.
+//! What is drawn is the engine's affair; called while options are acted on.
+
+use std::ffi::OsStr;
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::diagnostics::{Level, Stop};
+use super::numbers;
+
+/// Where a seed was named.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin {
+    Option,
+    Variable,
+}
+
+/// The seed that this text names: `time`, `rand` or a number.
+pub(super) fn named(text: &OsStr, origin: Origin) -> Result<u64, Stop> {
+    match text.as_bytes() {
+        b"time" => Ok(of_time()),
+        // The hasher's keys come from the system's random numbers.
+        b"rand" => Ok(RandomState::new().hash_one("pgbench")),
+        other => numbers::unsigned(other).ok_or_else(|| {
+            let place = match origin {
+                Origin::Option => "--random-seed option",
+                Origin::Variable => "PGBENCH_RANDOM_SEED environment variable",
+            };
+            Stop::error(format_args!("unrecognized random seed option \"{}\"", text.to_string_lossy()))
+                .and(Level::Detail, "Expecting an unsigned integer, \"time\" or \"rand\".")
+                .and(Level::Error, format_args!("error while setting random seed from {place}"))
+        }),
+    }
+}
+
+/// The seed when none is named: microseconds of the monotonic clock.
+pub(super) fn of_time() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    let microseconds = time.tv_sec.wrapping_mul(1_000_000).wrapping_add(time.tv_nsec / 1_000);
+    microseconds.cast_unsigned()
+}

@@ -1,0 +1,48 @@
+//! Where the drop-in connects to, and the sentences when that fails. Finding the server is `connect`'s work; here are
+//! pgbench's rules for the database's name.
+
+use connect::{ConnectError, Environment, Overrides, Session, Target};
+
+use super::diagnostics::{PROGRAM, Stop};
+use super::options::Options;
+use crate::password::connect_asking;
+
+/// Where to connect, from options and environment.
+pub(super) fn target(options: &Options) -> Result<Target, Stop> {
+    let environment = Environment::of_process();
+    let overrides = Overrides {
+        host: options.host.clone(),
+        port: options.port.clone(),
+        user: options.username.clone(),
+        dbname: Some(database(options, &environment)),
+        fallback_application_name: Some(PROGRAM.to_owned()),
+    };
+    connect::resolve(None, &overrides, &environment).map_err(|error| could_not_connect(&error))
+}
+
+/// The database: as named, else `PGDATABASE`, else `PGUSER`, else the system's user. `-U` has no say.
+fn database(options: &Options, environment: &Environment) -> String {
+    let variable = |name: &str| {
+        let value = environment.variables.get(name)?.to_string_lossy().into_owned();
+        (!value.is_empty()).then_some(value)
+    };
+    let named = options.dbname.clone().or_else(|| variable("PGDATABASE")).or_else(|| variable("PGUSER"));
+    named.or_else(|| environment.os_user.clone()).unwrap_or_default()
+}
+
+/// The session that initializes, or prepares a run.
+pub(super) fn open(target: &mut Target) -> Result<Session, Stop> {
+    connect_asking(target).map_err(|error| could_not_connect(&error))
+}
+
+pub(super) fn could_not_connect(error: &ConnectError) -> Stop {
+    Stop::error(error).and(super::diagnostics::Level::Error, "could not create connection for setup")
+}
+
+/// What the server said, as libpq words it.
+pub(super) fn words(error: &ConnectError, query: Option<&str>) -> String {
+    match error {
+        ConnectError::Server(error) => error.report(query.map(str::as_bytes)),
+        other => other.to_string(),
+    }
+}

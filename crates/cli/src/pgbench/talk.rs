@@ -1,0 +1,220 @@
+//! What happens to clients during a run, told on stderr in pgbench's words and order; and the log files.
+//! One for each worker, called at once and on its thread. The engine decides; this only tells.
+
+use std::time::Duration;
+
+use connect::ServerError;
+use engine::{AbortCause, AbortedClient, Ended, Happening, Place, Witness};
+use results::Plan;
+use script::CaptureKind;
+use stats::Timestamp;
+
+use super::diagnostics::{Diagnostics, Level};
+use crate::logs::WorkerLog;
+
+/// See the module.
+pub(super) struct Talk {
+    diagnostics: Diagnostics,
+    /// `None`: no limit.
+    max_tries: Option<u32>,
+    latency_limit: Option<Duration>,
+    verbose_errors: bool,
+    log: Option<WorkerLog>,
+}
+
+impl Talk {
+    pub(super) fn new(diagnostics: Diagnostics, plan: &Plan, verbose_errors: bool) -> Self {
+        let latency_limit =
+            plan.latency_limit_us.map(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND));
+        let latency_limit = latency_limit.and_then(Result::ok);
+        Self { diagnostics, max_tries: plan.max_tries, latency_limit, verbose_errors, log: None }
+    }
+
+    /// The same, with a log of its own.
+    pub(super) fn with_log(&self, log: Option<WorkerLog>) -> Self {
+        Self { diagnostics: self.diagnostics.clone(), log, ..*self }
+    }
+
+    /// `(try 2/3, 40.000% of the maximum time of tries was used)`
+    fn tries(&self, tries: u32, elapsed: Duration) -> String {
+        let mut text = format!("(try {tries}");
+        if let Some(max) = self.max_tries {
+            text += &format!("/{max}");
+        }
+        if let Some(limit) = self.latency_limit {
+            let percent = 100.0 * elapsed.as_secs_f64() / limit.as_secs_f64();
+            text += &format!(", {percent:.3}% of the maximum time of tries was used");
+        }
+        text + ")"
+    }
+}
+
+const MICROS_PER_SECOND: f64 = 1e6;
+
+impl Witness for Talk {
+    fn wants_transactions(&self) -> bool {
+        self.log.is_some()
+    }
+
+    fn transaction(&mut self, ended: &Ended<'_>) {
+        if let Some(log) = &mut self.log {
+            log.transaction(ended);
+        }
+    }
+
+    fn happened(&mut self, happening: &Happening<'_>) {
+        match happening {
+            Happening::Aborted(aborted) => {
+                for sentence in sentences(aborted) {
+                    self.diagnostics.error(sentence);
+                }
+            }
+            Happening::Failed { client, script, command, error, statement } if self.verbose_errors => {
+                let words = error.report(*statement);
+                self.diagnostics.say(
+                    Level::Info,
+                    format_args!(
+                        "client {client} got an error in command {command} (SQL) of script {script}; {words}"
+                    ),
+                );
+            }
+            Happening::Retried { client, tries, elapsed } if self.verbose_errors => {
+                let tries = self.tries(*tries, *elapsed);
+                self.diagnostics.say(
+                    Level::Info,
+                    format_args!("client {client} repeats the transaction after the error {tries}"),
+                );
+            }
+            Happening::GaveUp { client, tries, elapsed } if self.verbose_errors => {
+                let tries = self.tries(*tries, *elapsed);
+                self.diagnostics
+                    .say(Level::Info, format_args!("client {client} ends the failed transaction {tries}"));
+            }
+            Happening::Failed { .. } | Happening::Retried { .. } | Happening::GaveUp { .. } => {}
+            Happening::Unprepared { error, .. } => self.diagnostics.error(error.report(None)),
+            Happening::Debugged { script, command, value, .. } => {
+                self.diagnostics.write(&format!("debug(script={script},command={}): {value}\n", command + 1));
+            }
+            Happening::Notice { notice, .. } => {
+                self.diagnostics.write(&format!("{}\n", notice.report_notice(None)));
+            }
+        }
+    }
+
+    fn end(&mut self, now: Timestamp) {
+        if let Some(log) = &mut self.log {
+            log.close(now);
+        }
+    }
+}
+
+/// Why a client could not go on, in pgbench's words: one sentence, or two where a function spoke first.
+fn sentences(aborted: &AbortedClient) -> Vec<String> {
+    let AbortedClient { client, place, cause } = aborted;
+    if let AbortCause::Connecting(reason) = cause {
+        return vec![reason.to_string(), format!("client {client} aborted while establishing connection")];
+    }
+    let Some(place) = place else { return vec![without_place(*client, cause)] };
+    let Place { script, command, name, query, .. } = place;
+    let of_meta = |reason: &str| {
+        format!("client {client} aborted in command {command} ({name}) of script {script}; {reason}")
+    };
+    let of_sql = |error: &ServerError, statement: Option<&[u8]>| {
+        let words = error.report(statement);
+        vec![format!("client {client} script {script} aborted in command {command} query {query}: {words}")]
+    };
+    let of_query =
+        |what: &str| format!("client {client} script {script} command {command} query {query}: {what}");
+    match cause {
+        AbortCause::Sql { error, statement } => of_sql(error, statement.as_deref()),
+        AbortCause::Rollback(error) => of_sql(error, Some(b"ROLLBACK")),
+        AbortCause::ConnectionLost { last_word: Some(error), .. } => of_sql(error, None),
+        AbortCause::ConnectionLost { .. } | AbortCause::Protocol(_) | AbortCause::Unasked => {
+            vec![of_meta("perhaps the backend died while processing")]
+        }
+        AbortCause::Copy => vec!["COPY is not supported in pgbench, aborting".to_owned()],
+        AbortCause::Evaluation(error) => {
+            let what = if matches!(*name, "set" | "if" | "elif") { "evaluation" } else { "execution" };
+            vec![error.to_string(), of_meta(&format!("{what} of meta-command failed"))]
+        }
+        AbortCause::Shell { command, .. } => {
+            vec![
+                format!("{command}: could not launch shell command"),
+                of_meta("execution of meta-command failed"),
+            ]
+        }
+        AbortCause::RowCount { rows } => vec![of_query(&format!("expected one row, got {rows}"))],
+        AbortCause::VariableName { kind, name } => vec![
+            format!("{}: invalid variable name: \"{name}\"", capture(*kind)),
+            of_query(&format!("error storing into variable {name}")),
+        ],
+        AbortCause::PipelineInSimpleProtocol => {
+            vec![of_meta("cannot use pipeline mode with the simple query protocol")]
+        }
+        AbortCause::PipelineInPipeline => vec![of_meta("already in pipeline mode")],
+        AbortCause::NoPipeline => vec![of_meta("not in pipeline mode")],
+        AbortCause::CaptureInPipeline(kind) => {
+            vec![of_meta(&format!("\\{} is not allowed in pipeline mode", capture(*kind)))]
+        }
+        AbortCause::Connecting(_) | AbortCause::System(_) | AbortCause::NotSupportedYet(_) => {
+            vec![of_meta(&cause.to_string())]
+        }
+        AbortCause::UnfinishedPipeline | AbortCause::UnfinishedTransaction => {
+            vec![without_place(*client, cause)]
+        }
+    }
+}
+
+fn without_place(client: usize, cause: &AbortCause) -> String {
+    match cause {
+        AbortCause::UnfinishedPipeline => {
+            format!("client {client} aborted: end of script reached with pipeline open")
+        }
+        AbortCause::UnfinishedTransaction => {
+            format!("client {client} aborted: end of script reached without completing the last transaction")
+        }
+        other => format!("client {client} aborted: {other}"),
+    }
+}
+
+fn capture(kind: CaptureKind) -> &'static str {
+    match kind {
+        CaptureKind::Gset => "gset",
+        CaptureKind::Aset => "aset",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &'static str, cause: AbortCause, expected: &[&str]) {
+        let place = Some(Place { script: 1, script_name: "a.sql".into(), command: 2, name, query: 0 });
+        assert_eq!(sentences(&AbortedClient { client: 3, place, cause }), expected);
+    }
+
+    #[test]
+    fn aborted_clients_are_told_in_the_words_of_pgbench() {
+        check(
+            "set",
+            AbortCause::Evaluation(script::EvaluationError::DivisionByZero),
+            &[
+                "division by zero",
+                "client 3 aborted in command 2 (set) of script 1; evaluation of meta-command failed",
+            ],
+        );
+        check(
+            "SQL",
+            AbortCause::RowCount { rows: 0 },
+            &["client 3 script 1 command 2 query 0: expected one row, got 0"],
+        );
+        check(
+            "SQL",
+            AbortCause::ConnectionLost { last_word: None, error: None },
+            &["client 3 aborted in command 2 (SQL) of script 1; perhaps the backend died while processing"],
+        );
+        let aborted = AbortedClient { client: 3, place: None, cause: AbortCause::UnfinishedPipeline };
+        let expected = ["client 3 aborted: end of script reached with pipeline open"];
+        assert_eq!(sentences(&aborted), expected);
+    }
+}

@@ -1,4 +1,0 @@
-﻿\set a 1
-SELECT :a;
-\sleep 1 s
-SELECT '�é', :été;
