@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::{Command, Output};
 use std::time::Instant;
 
+use crate::fuzz::{self, SHORT_ROUND};
 use crate::leftovers::Scratch;
 use crate::tally::{self, Tally};
 use crate::tidy;
@@ -39,6 +40,7 @@ pub fn run() -> bool {
         step("format", format),
         step("clippy", clippy),
         step("test", || test(&scratch)),
+        step("fuzz", fuzz),
         step("tidy", tidy),
         step("leftovers", || leftovers(&scratch)),
     ];
@@ -96,6 +98,24 @@ fn judge_tests(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
     Verdict { passed, failed: failed + ignored + lost, note, details }
 }
 
+/// Each target counts as a test.
+fn fuzz() -> Verdict {
+    match fuzz::short_round() {
+        Ok(output) => {
+            judge_fuzzing(&String::from_utf8_lossy(&output.stdout), &stderr(&output), output.status.success())
+        }
+        Err(error) => Verdict::of_step(false, "", format!("cargo did not start: {error}")),
+    }
+}
+
+/// A fuzzer that ended badly without a verdict, or gave none at all, counts as failed.
+fn judge_fuzzing(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
+    let (passed, failed) = fuzz::count(stdout);
+    let lost = usize::from(!ended_well && failed == 0 || passed + failed == 0);
+    let note = format!("{} targets, {SHORT_ROUND} inputs each", passed + failed);
+    Verdict { passed, failed: failed + lost, note, details: stderr.to_owned() }
+}
+
 fn tidy() -> Verdict {
     let problems = tidy::check(crate::root()).unwrap_or_else(|error| vec![error]);
     Verdict::of_step(problems.is_empty(), format!("{} rules", tidy::rules()), problems.join("\n"))
@@ -140,6 +160,18 @@ mod tests {
         check("test result: ok. 2 passed; 0 failed; 0 ignored;", true, 0);
         check("test result: FAILED. 2 passed; 3 failed; 0 ignored;", false, 3);
         check("test result: ok. 2 passed; 0 failed; 1 ignored;", true, 1);
+    }
+
+    #[test]
+    fn every_fuzzed_target_counts_and_a_fuzzer_without_a_verdict_failed() {
+        let count = |stdout: &str, ended_well| {
+            let verdict = judge_fuzzing(stdout, "", ended_well);
+            (verdict.passed, verdict.failed)
+        };
+        assert_eq!(count("a ok 1 s\nb ok 1 s\n", true), (2, 0));
+        assert_eq!(count("a ok 1 s\nb FAILED\n", false), (1, 1));
+        assert_eq!(count("a ok 1 s\n", false), (1, 1));
+        assert_eq!(count("", true), (0, 1));
     }
 
     #[test]

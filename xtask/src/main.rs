@@ -1,9 +1,10 @@
 //! The project's own chores: `cargo xtask ci` is what a contributor and the continuous integration run,
-//! `cargo xtask tidy` is its part that checks the rules of the house, `cargo xtask self-bench` compares with
-//! pgbench. No part of what users get.
+//! `cargo xtask tidy` is its part that checks the rules of the house, `cargo xtask fuzz` feeds mutated input to all
+//! parsers, `cargo xtask self-bench` compares with pgbench. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
 mod ci;
+mod fuzz;
 mod leftovers;
 mod self_bench;
 mod tally;
@@ -14,13 +15,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// What can be asked for.
-const CHORES: [&str; 3] = ["ci", "tidy", "self-bench"];
+const CHORES: [&str; 4] = ["ci", "tidy", "fuzz", "self-bench"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(),
         ["tidy"] => run_tidy(),
+        ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["self-bench"] => self_bench::run("18"),
         ["self-bench", version] => self_bench::run(version),
         _ => {

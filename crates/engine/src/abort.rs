@@ -102,9 +102,6 @@ pub enum AbortCause {
     /// `\gset` or `\aset` within a pipeline.
     #[error("\\{} is not allowed in pipeline mode", capture_name(*.0))]
     CaptureInPipeline(CaptureKind),
-    /// A command that the engine does not know yet.
-    #[error("\\{0} is not supported yet")]
-    NotSupportedYet(&'static str),
     /// The script is over, its pipeline is not.
     #[error("end of script reached with pipeline open")]
     UnfinishedPipeline,
@@ -137,7 +134,6 @@ impl AbortCause {
             Self::ConnectionLost { .. }
             | Self::Protocol(_)
             | Self::Unasked
-            | Self::NotSupportedYet(_)
             | Self::Connecting(_)
             | Self::System(_)
             | Self::UnfinishedPipeline

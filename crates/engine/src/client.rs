@@ -294,7 +294,7 @@ impl Client {
         }
         let program = &load.plan.scripts[self.script].program;
         let name = program.commands().get(self.command)?.kind.name();
-        let query = if name == "SQL" { self.links[self.link].reply.completed } else { 0 };
+        let query = if name == "SQL" { self.links[self.link].query_index(cause) } else { 0 };
         let script_name = program.name().into();
         Some(Place { script: self.script, script_name, command: self.command, name, query })
     }

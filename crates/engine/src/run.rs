@@ -76,10 +76,12 @@ pub fn run<'w>(
                 .name(format!("worker-{number}"))
                 .spawn_scoped(scope, move || {
                     let result = work(load, share, driver, &started, &mut desk, stop);
-                    if result.is_err() {
+                    let failed = result.is_err();
+                    desk.tell(Notice::Done(result));
+                    // Only now, so that the others' reason for ending is not heard before this one.
+                    if failed {
                         stop.ask();
                     }
-                    desk.tell(Notice::Done(result));
                 })
                 .map_err(|error| EngineError::System { what: "start a thread", error })?;
         }

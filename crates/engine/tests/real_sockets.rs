@@ -3,13 +3,16 @@
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use connect::Address;
 use pgmeter_engine::{
-    End, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
+    End, Ended, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, Witness,
+    WorkerIntro, no_witness, run,
 };
 use script::{Dialect, Symbols};
+use stats::{Sample, Timestamp};
 use testkit::null::{NullOptions, NullServer};
 use testkit::session::{Fault, Moment, Received, Rows, Trouble};
 use wire::StartupParameters;
@@ -381,5 +384,160 @@ fn a_server_that_refuses_is_quoted_and_the_others_are_not_kept() {
         let error =
             run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("one is refused");
         assert!(error.to_string().ends_with("FATAL:  sorry, too many clients already"), "{error}");
+    }
+}
+
+#[test]
+fn a_connection_for_each_transaction_is_made_and_closed() {
+    let options = NullOptions { log: true, ..NullOptions::default() };
+    for server in servers(&options) {
+        let plan = Plan { clients: 20, workers: 2, reconnect: true, ..plan(&server, &["SELECT 1;"]) };
+        let outcome = complete(&plan);
+        assert_eq!((outcome.summary.total.counts.succeeded, outcome.reconnects.count), (200, 200));
+        assert!(outcome.reconnects.time > Duration::ZERO);
+        let heard = server.heard();
+        for connection in 0..200 {
+            let mine = heard.iter().filter(|(number, _)| *number == connection).map(|(_, message)| message);
+            let kinds: Vec<_> = mine.map(std::mem::discriminant).collect();
+            let session =
+                [Received::StartUp(Vec::new()), Received::Query(String::new()), Received::Terminate];
+            assert_eq!(kinds, session.iter().map(std::mem::discriminant).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn who_is_refused_in_the_middle_of_the_run_ends_alone() {
+    let trouble = Trouble::fatal("53300", "sorry, too many clients already");
+    let faults = vec![Fault { connection: Some(40), moment: Moment::StartUp, trouble }];
+    for server in servers(&NullOptions { faults, ..NullOptions::default() }) {
+        let plan = Plan { clients: 10, workers: 2, reconnect: true, ..plan(&server, &["SELECT 1;"]) };
+        let outcome = finish(&plan);
+        assert_eq!((outcome.end, outcome.aborted.len()), (End::Complete, 1));
+        let reason = outcome.aborted[0].to_string();
+        assert!(reason.ends_with("FATAL:  sorry, too many clients already"), "{reason}");
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_ends_all_who_connect_for_each_transaction() {
+    for server in servers(&NullOptions::default()) {
+        let plan = Plan { clients: 10, workers: 2, reconnect: true, ..plan(&server, &["SELECT 1;"]) };
+        drop(server);
+        let outcome = finish(&plan);
+        assert_eq!((outcome.end, outcome.aborted.len()), (End::AllClientsAborted, 10));
+        assert_eq!(outcome.summary.total.counts.scheduled, 0);
+    }
+}
+
+#[test]
+fn two_targets_are_used_side_by_side() {
+    let options = NullOptions { log: true, ..NullOptions::default() };
+    let both: Vec<NullServer> = servers(&options).collect();
+    let mut plan = plan(&both[0], &["SELECT 'primary';", "SELECT 'replica';"]);
+    plan.targets.push(target("replica", &both[1]));
+    plan.scripts[1].target = 1;
+    plan = Plan { clients: 8, workers: 2, ..plan };
+    for reconnect in [false, true] {
+        plan.reconnect = reconnect;
+        let outcome = complete(&plan);
+        assert_eq!(outcome.summary.total.counts.succeeded, 80);
+        assert!(outcome.summary.scripts.iter().all(|script| script.counts.succeeded > 10));
+    }
+    for (server, text) in both.iter().zip(["SELECT 'primary';", "SELECT 'replica';"]) {
+        let heard = server.heard();
+        let queries = heard.iter().filter_map(|(_, message)| message.statement());
+        assert!(queries.clone().count() > 20);
+        assert!(queries.clone().all(|query| query == text));
+    }
+}
+
+#[test]
+fn a_worker_that_cannot_connect_keeps_no_other_trying() {
+    // All but the first are never answered, and would wait for an hour.
+    let refused = Trouble::fatal("53300", "sorry, too many clients already");
+    let silent = (1..8).map(|connection| (connection, Trouble::Silence));
+    let faults = [(0, refused)].into_iter().chain(silent);
+    let fault =
+        |(connection, trouble)| Fault { connection: Some(connection), moment: Moment::StartUp, trouble };
+    let options = NullOptions { faults: faults.map(fault).collect(), ..NullOptions::default() };
+    for server in servers(&options) {
+        let connect_timeout = Duration::from_secs(3600);
+        let plan = Plan { clients: 8, workers: 4, connect_timeout, ..plan(&server, &["SELECT 1;"]) };
+        let error =
+            run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("one is refused");
+        assert!(error.to_string().ends_with("FATAL:  sorry, too many clients already"), "{error}");
+    }
+}
+
+#[test]
+fn the_first_aborted_client_ends_all_workers() {
+    let trouble = Trouble::error("42601", "syntax error");
+    let faults = vec![Fault { connection: Some(5), moment: Moment::Statement(100), trouble }];
+    for server in servers(&NullOptions { faults, ..NullOptions::default() }) {
+        let limit = Limit::TransactionsPerClient(u64::MAX);
+        let plan =
+            Plan { clients: 6, workers: 3, exit_on_abort: true, limit, ..plan(&server, &["SELECT 1;"]) };
+        let outcome = finish(&plan);
+        assert_eq!(outcome.aborted.len(), 1);
+        let worker = outcome.aborted[0].client / 2;
+        assert_eq!(outcome.end, End::AbortedOnError { worker });
+    }
+}
+
+/// What each worker's witness saw of a run: (client, sample), in the order of their ends, after the start.
+type Seen = Arc<Mutex<Vec<(Timestamp, Vec<(usize, Sample)>)>>>;
+
+/// Keeps what it sees, under the number of its worker.
+struct Onlooker(usize, Seen);
+
+impl Witness for Onlooker {
+    fn transaction(&mut self, ended: &Ended<'_>) {
+        self.1.lock().expect("nobody panicked")[self.0].1.push((ended.client, *ended.sample));
+    }
+}
+
+/// Runs to the end under the eyes of a witness for each worker.
+fn watch(plan: &Plan) -> Vec<(Timestamp, Vec<(usize, Sample)>)> {
+    let seen = Seen::default();
+    let witnesses = |intro: WorkerIntro| -> Box<dyn Witness> {
+        seen.lock().expect("nobody panicked").push((intro.start, Vec::new()));
+        Box::new(Onlooker(intro.number, Arc::clone(&seen)))
+    };
+    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &witnesses);
+    assert_eq!(outcome.unwrap_or_else(|error| panic!("{error}")).aborted, []);
+    let mut seen = seen.lock().expect("nobody panicked");
+    std::mem::take(&mut *seen)
+}
+
+#[test]
+fn each_worker_chooses_scripts_and_draws_arrivals_from_its_own_streams() {
+    // Reference, section 21: seed 42, four clients, two threads; weights 5, 3, 2; 1000 transactions per second.
+    let picks = [[0, 1, 1, 2, 2, 2, 1, 0, 0, 2, 1, 1], [0, 0, 0, 0, 0, 1, 0, 1, 2, 0, 0, 0]];
+    let gaps_us = [[924, 1736, 754, 7861, 1194, 3835], [2344, 1490, 3630, 295, 290, 1376]];
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let mut plan = Plan { clients: 4, workers: 2, ..plan(&server, &["SELECT 0;", "SELECT 1;", "SELECT 2;"]) };
+    for (script, weight) in plan.scripts.iter_mut().zip([5, 3, 2]) {
+        script.weight = weight;
+    }
+    for ((_, seen), picks) in watch(&plan).iter().zip(picks) {
+        // Each client's first, then another for each client as it becomes free.
+        let first = seen[0].0.min(seen[1].0) / 2 * 2;
+        let mut queues = [first, first + 1].map(|client| {
+            let of_client = seen.iter().filter(|(number, _)| *number == client);
+            of_client.map(|(_, sample)| sample.script).collect::<Vec<_>>().into_iter()
+        });
+        let mut chosen: Vec<_> = queues.iter_mut().filter_map(Iterator::next).collect();
+        chosen.extend(seen.iter().filter_map(|(client, _)| queues[client - first].next()));
+        assert_eq!(chosen[..picks.len()], picks);
+    }
+    plan.rate_per_s = Some(1000.0);
+    for ((start, seen), gaps_us) in watch(&plan).iter().zip(gaps_us) {
+        let mut scheduled: Vec<_> = seen.iter().map(|(_, sample)| sample.scheduled).collect();
+        scheduled.sort();
+        let ends = scheduled.iter();
+        let gaps: Vec<_> =
+            [*start].iter().chain(ends.clone()).zip(ends).map(|(from, to)| to.since(*from)).collect();
+        assert_eq!(gaps[..gaps_us.len()], gaps_us.map(Duration::from_micros));
     }
 }

@@ -3,12 +3,16 @@
 //! Pure: it returns strings, and `cli` decides where they go. What is stored does not depend on it.
 //!
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
-//! [`live_line`] the progress; `figures` says how numbers are written, `prose` how words are. [`pgbench`]
+//! [`command_table`] shows the single commands, [`live_line`] the progress; `figures` says how numbers are written, `prose` how words are. [`pgbench`]
 //! says the same things the way pgbench does.
 
 mod text;
 
 mod latency_table;
+
+mod command_table;
+
+mod table;
 
 mod live;
 
@@ -18,5 +22,6 @@ mod prose;
 
 pub mod pgbench;
 
+pub use command_table::command_table;
 pub use live::{LiveSample, Phase, live_line};
 pub use text::{TextStyle, text};

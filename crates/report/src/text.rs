@@ -1,7 +1,7 @@
 //! The summary of one run as terminal text that fits one screen: what ran, how fast, how long it took,
 //! what it cost, and what to know before believing it. Called by `cli` after each run and for stored ones.
 
-use results::{Latency, Limit, Plan, Record, Script, Status, Summary};
+use results::{Connecting, Connection, Counts, Latency, Limit, Plan, Record, Script, Status, Summary};
 
 use crate::figures::{
     TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, measured_seconds, percent, rate,
@@ -72,9 +72,12 @@ fn sentence(text: &str) -> String {
 fn title(record: &Record, style: &TextStyle) -> String {
     let scripts = &record.plan.scripts;
     let weighted = scripts.windows(2).any(|pair| pair[0].weight != pair[1].weight);
-    let name = |script: &Script| match weighted {
-        true => format!("{} (weight {})", harmless(&script.name), script.weight),
-        false => harmless(&script.name),
+    let name = |script: &Script| {
+        let weight = weighted.then(|| format!("weight {}", script.weight));
+        let target = script.target.as_ref().map(|target| format!("at {}", harmless(target)));
+        let what: Vec<String> = weight.into_iter().chain(target).collect();
+        let what = if what.is_empty() { String::new() } else { format!(" ({})", what.join(", ")) };
+        harmless(&script.name) + &what
     };
     let mut title = enumerate(&scripts.iter().map(name).collect::<Vec<_>>());
     if let Some(server) = &record.environment.server {
@@ -85,13 +88,17 @@ fn title(record: &Record, style: &TextStyle) -> String {
 
 /// `8 clients on 2 workers, simple protocol, 10.0 s after 2 s of warm-up`
 fn load(record: &Record) -> String {
-    let Record { plan: Plan { clients, workers, protocol, limit, warmup_s, .. }, summary, .. } = record;
+    let Record { plan, summary, .. } = record;
+    let Plan { clients, workers, protocol, limit, warmup_s, reconnect, .. } = plan;
     let mut load = format!(
         "{} on {}, {} protocol, ",
         counted(u64::from(*clients), "client", "clients"),
         counted(u64::from(*workers), "worker", "workers"),
         protocol.name()
     );
+    if *reconnect {
+        load += "a connection for each transaction, ";
+    }
     if let Limit::TransactionsPerClient(transactions) = limit {
         load += &format!("{} per client, ", counted(*transactions, "transaction", "transactions"));
     }
@@ -113,9 +120,13 @@ fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
         throughput += &format!(" of {} scheduled", as_asked(rate_tps));
     }
     let mut lines = vec![("throughput", throughput), ("transactions", transactions(summary, style))];
+    lines.extend(business(summary).map(|business| ("business", business)));
     lines.extend(late(plan, summary).map(|late| ("late", late)));
-    lines.extend(retried(summary).map(|retried| ("retried", retried)));
+    lines.extend(lag(plan, summary).map(|lag| ("lag", lag)));
+    lines.extend(retried(plan, summary).map(|retried| ("retried", retried)));
+    lines.extend(connecting(summary).map(|connecting| ("connecting", connecting)));
     lines.extend(client_cpu(plan, summary).map(|cpu| ("client CPU", cpu)));
+    lines.extend(targets(plan).map(|targets| ("targets", targets)));
     lines
 }
 
@@ -157,12 +168,54 @@ fn late(plan: &Plan, summary: &Summary) -> Option<String> {
     Some(format!("{} took longer than {limit} ({share})", count(counts.late)))
 }
 
-/// `12 transactions, 15 times in all`, if any were.
-fn retried(summary: &Summary) -> Option<String> {
+/// `123,423 tps: a transaction stands for 100 on average`, if any stand for more than themselves.
+fn business(summary: &Summary) -> Option<String> {
+    let Counts { business, succeeded, .. } = summary.counts;
+    let per_transaction = business as f64 / succeeded as f64;
+    let tps = rate(summary.tps * per_transaction);
+    (business > succeeded)
+        .then(|| format!("{tps}{TIE}tps: a transaction stands for {} on average", as_asked(per_transaction)))
+}
+
+/// `1.00 ms on average, 12.3 ms at most, from due to begun`, where transactions are due at all.
+fn lag(plan: &Plan, summary: &Summary) -> Option<String> {
+    let lag_us = summary.lag_us.filter(|_| plan.rate_tps.is_some())?;
+    Some(format!("{} on average, {} at most, from due to begun", latency(lag_us.mean), latency(lag_us.max)))
+}
+
+/// `12 transactions (0.1 %), 15 times in all, up to 3 tries`, if there were any or might have been.
+fn retried(plan: &Plan, summary: &Summary) -> Option<String> {
     let counts = &summary.counts;
+    let tries = match plan.max_tries {
+        Some(1) if counts.retried == 0 => return None,
+        Some(1) => String::new(),
+        Some(max) => format!(", up to {}", counted(u64::from(max), "try", "tries")),
+        None => ", tries unlimited".to_owned(),
+    };
+    if counts.retried == 0 {
+        return Some(format!("0 transactions{tries}"));
+    }
     let transactions = counted(counts.retried, "transaction", "transactions");
+    let share = percent(counts.retried as f64, counts.scheduled as f64);
     let retries = counted(counts.retries, "time", "times");
-    (counts.retried > 0).then(|| format!("{transactions}, {retries} in all"))
+    Some(format!("{transactions} ({share}), {retries} in all{tries}"))
+}
+
+/// `1,234 times, 2.13 ms each, disconnecting included`, if transactions had connections of their own.
+fn connecting(summary: &Summary) -> Option<String> {
+    let Connecting { connects, total_s } = summary.connecting.filter(|connecting| connecting.connects > 0)?;
+    let each = latency(total_s * 1e6 / connects as f64);
+    Some(format!("{}, {each} each, disconnecting included", counted(connects, "time", "times")))
+}
+
+/// `replica is db2:5432`, if scripts name any.
+fn targets(plan: &Plan) -> Option<String> {
+    let target = |target: &results::Target| {
+        let Connection { host, port, .. } = &target.connection;
+        format!("{} is {}:{port}", harmless(&target.name), harmless(host.as_str()))
+    };
+    let targets: Vec<String> = plan.targets.iter().map(target).collect();
+    (!targets.is_empty()).then(|| enumerate(&targets))
 }
 
 /// `12.3 µs per transaction, 4 % of its workers' time`: near 100 % it was the client that was measured.

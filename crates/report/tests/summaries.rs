@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use pgmeter_report::{LiveSample, Phase, TextStyle, live_line, text};
+use pgmeter_report::{LiveSample, Phase, TextStyle, command_table, live_line, text};
 use results::{
-    BuildFingerprint, Connection, Counts, Environment, Failures, Host, Latency, Limit, Plan, Protocol,
-    Record, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, Settings, Status, Summary, Tables, UtcTime,
+    BuildFingerprint, CommandSummary, Connecting, Connection, Counts, Environment, Failures, Host, Lag,
+    Latency, Limit, Plan, Protocol, Record, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, Settings,
+    Status, Summary, Tables, Target, UtcTime,
 };
 
 const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
@@ -111,6 +112,8 @@ fn rated() -> Record {
     let mut record = tpcb_like();
     record.plan.rate_tps = Some(1_500.0);
     record.plan.latency_limit_us = Some(10_000.0);
+    record.plan.max_tries = Some(3);
+    record.summary.lag_us = Some(Lag { mean: 1_000.0, max: 12_345.0 });
     record.summary.tps = 1_498.2;
     record.summary.service_us =
         Some(latency(5_482.1, 1_104.9, [5_119.4, 7_904.7, 9_402.1, 21_100.2, 41_311.0]));
@@ -207,7 +210,8 @@ fn under_a_rate_response_and_service_time_stand_side_by_side() {
                       1 deadlock), 12 skipped as too late to start (0.08 %), 5
                       unfinished at the end
       late            341 took longer than 10 ms (2.3 %)
-      retried         120 transactions, 133 times in all
+      lag             1.00 ms on average, 12.3 ms at most, from due to begun
+      retried         120 transactions (0.80 %), 133 times in all, up to 3 tries
       client CPU      31.3 µs per transaction, 2.3 % of its workers' time
 
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
@@ -215,6 +219,124 @@ fn under_a_rate_response_and_service_time_stand_side_by_side() {
       service         5.48 ± 1.10   5.12   7.90    9.40   21.10   41.31
 
       Response counts from when a transaction was due, service from when it began.
+    "#);
+}
+
+/// Six commands, of which two take nearly all the time and one is never reached.
+fn with_commands() -> Record {
+    let mut record = tpcb_like();
+    let command = |text: &str, mean_us: f64, failures: u64| CommandSummary {
+        text: text.to_owned(),
+        line: 1,
+        executions: 12_346,
+        mean_us: Some(mean_us),
+        stddev_us: Some(mean_us / 3.0),
+        min_us: Some(mean_us / 7.0),
+        max_us: Some(mean_us * 40.0),
+        failures,
+        retries: failures * 13,
+    };
+    let never = CommandSummary {
+        executions: 0,
+        mean_us: None,
+        stddev_us: None,
+        min_us: None,
+        max_us: None,
+        ..command("SELECT 'never';", 1.0, 0)
+    };
+    record.summary.scripts[0].commands = vec![
+        command("\\set aid random(1, 100000 * :scale)", 0.31, 0),
+        command("BEGIN;", 181.4, 0),
+        command("UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;", 402.7, 3),
+        command("UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;", 3_914.0, 12),
+        never,
+        command("END;", 1_912.0, 0),
+    ];
+    record
+}
+
+#[test]
+fn the_single_commands_show_where_the_time_goes() {
+    insta::assert_snapshot!(command_table(&with_commands(), &PLAIN), @r#"
+    command, µs                 time  mean ± stddev      max  failed  retried
+    \set aid random(1, 1000…   0.0 %      0 ±     0       12       0        0
+    BEGIN;                     2.8 %    181 ±    60    7,256       0        0
+    UPDATE pgbench_accounts…   6.3 %    403 ±   134   16,108       3       39
+    UPDATE pgbench_branches…  61.1 %  3,914 ± 1,305  156,560      12      156
+    SELECT 'never';            0.0 %      - ±     -        -       0        0
+    END;                      29.8 %  1,912 ±   637   76,480       0        0
+    "#);
+    insta::assert_snapshot!(command_table(&with_commands(), &TextStyle { width: 120, ..PLAIN }), @r#"
+    command, µs                                                     time      mean ± stddev        max  failed  retried
+    \set aid random(1, 100000 * :scale)                            0.0 %      0.3 ±     0.1       12.4       0        0
+    BEGIN;                                                         2.8 %    181.4 ±    60.5    7,256         0        0
+    UPDATE pgbench_accounts SET abalance = abalance + :delta WH…   6.3 %    402.7 ±   134.2   16,108         3       39
+    UPDATE pgbench_branches SET bbalance = bbalance + :delta WH…  61.1 %  3,914   ± 1,305    156,560        12      156
+    SELECT 'never';                                                0.0 %        - ±       -          -       0        0
+    END;                                                          29.8 %  1,912   ±   637.3   76,480         0        0
+    "#);
+}
+
+#[test]
+fn commands_that_nobody_looked_at_have_no_table() {
+    assert_eq!(command_table(&tpcb_like(), &PLAIN), "");
+}
+
+#[test]
+fn a_script_of_thousands_of_commands_does_not_bury_the_report() {
+    let mut record = mixed();
+    let command = with_commands().summary.scripts[0].commands[1].clone();
+    record.summary.scripts[1].commands = vec![command; 5_000];
+    let table = command_table(&record, &PLAIN);
+    assert_eq!(table.lines().count(), 43);
+    assert!(table.starts_with("\n  commands of select-only, µs "), "{table}");
+    assert!(table.ends_with("\n  and 4,960 more commands\n"), "{table}");
+}
+
+#[test]
+fn what_is_new_is_said_only_where_it_matters() {
+    let mut record = tpcb_like();
+    record.plan.max_tries = None;
+    record.plan.reconnect = true;
+    record.summary.connecting = Some(Connecting { connects: 12_346, total_s: 26.3 });
+    insta::assert_snapshot!(text(&record, &PLAIN), @r#"
+    tpcb-like on PostgreSQL 18.1
+      8 clients on 2 workers, prepared protocol, a connection for each transaction,
+      10.0 s after 2 s of warm-up
+
+      throughput      1,234 tps
+      transactions    12,346 succeeded, 0 failed
+      retried         0 transactions, tries unlimited
+      connecting      12,346 times, 2.13 ms each, disconnecting included
+      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
+
+      latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
+      response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
+    "#);
+}
+
+#[test]
+fn batches_and_targets_are_explained() {
+    let mut record = mixed();
+    record.plan.scripts[1].target = Some("replica".to_owned());
+    let mut connection = record.plan.connection.clone();
+    connection.host = "db2".into();
+    record.plan.targets = vec![Target { name: "replica".to_owned(), connection }];
+    record.summary.counts.business = 2_134_600;
+    insta::assert_snapshot!(text(&record, &PLAIN), @r#"
+    tpcb-like (weight 1) and select-only (weight 9, at replica) on PostgreSQL 18.1
+      8 clients on 2 workers, prepared protocol, 10.0 s after 2 s of warm-up
+
+      throughput      12,325 tps
+      transactions    21,346 succeeded, 1 failed (< 0.01 %: 1 other)
+      business        1,232,523 tps: a transaction stands for 100 on average
+      client CPU      31.3 µs per transaction, 3.3 % of its workers' time
+      targets         replica is db2:5432
+
+      response, µs    tps failed mean ± stddev   p50   p90    p99  p99.9    max
+      all scripts  12,325      1   703 ± 1,905    60 5,905 10,402 20,100 48,311
+      tpcb-like     1,234      0 6,482 ± 2,105 6,119 8,905 13,402 25,100 48,311
+      select-only  11,091      1    61 ±    20    58    80    142    402 25,132
     "#);
 }
 

@@ -8,7 +8,7 @@ use super::tree::{Problem, Tree};
 const MAP: &str = "ARCHITECTURE.md";
 const ARROW: &str = "→";
 /// May be a dev-dependency of all, and a dependency of none.
-const ONLY_FOR_TESTS: &str = "testkit";
+const ONLY_FOR_TESTS: [&str; 2] = ["testkit", "fuzz"];
 
 type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
@@ -41,8 +41,8 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
             let text = format!("draws {name} {ARROW} {to}, which {path} does not have: remove the arrow");
             problems.push(Problem::of(MAP, text));
         }
-        if real.contains(ONLY_FOR_TESTS) {
-            problems.push(Problem::of(&path, format!("`{ONLY_FOR_TESTS}` may only be a dev-dependency")));
+        for kit in ONLY_FOR_TESTS.iter().filter(|kit| real.contains(*kit)) {
+            problems.push(Problem::of(&path, format!("`{kit}` may only be a dev-dependency")));
         }
     }
     let gone = drawn.keys().filter(|name| !names.contains(*name));

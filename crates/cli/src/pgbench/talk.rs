@@ -156,7 +156,7 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
         AbortCause::CaptureInPipeline(kind) => {
             vec![of_meta(&format!("\\{} is not allowed in pipeline mode", capture(*kind)))]
         }
-        AbortCause::Connecting(_) | AbortCause::System(_) | AbortCause::NotSupportedYet(_) => {
+        AbortCause::Connecting(_) | AbortCause::System(_) => {
             vec![of_meta(&cause.to_string())]
         }
         AbortCause::UnfinishedPipeline | AbortCause::UnfinishedTransaction => {

@@ -39,6 +39,8 @@ pub(super) struct Capturing {
     rows: u64,
     /// It is over: what comes next belongs to another.
     over: bool,
+    /// Results that are over; where something is wrong with one, up to that.
+    results: u32,
     fault: Option<AbortCause>,
 }
 
@@ -54,6 +56,7 @@ impl Capturing {
     pub(super) fn begin(&mut self) {
         self.active = true;
         self.fault = None;
+        self.results = 0;
         self.begin_result(false);
     }
 
@@ -87,6 +90,7 @@ impl Capturing {
                     self.begin_result(false);
                 }
                 self.over = true;
+                self.results += 1;
                 if let Some(capture @ Capture { kind: CaptureKind::Aset, .. }) = scene.capture
                     && self.rows > 0
                 {
@@ -96,6 +100,11 @@ impl Capturing {
             }
             _ => {}
         }
+    }
+
+    /// Which result of the command was the last, from 0.
+    pub(super) fn last_result(&self) -> u32 {
+        self.results.saturating_sub(1)
     }
 
     /// The command has ended well: gives the variables what `\gset` captured.

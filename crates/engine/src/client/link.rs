@@ -9,6 +9,8 @@ use wire::{
     StartupParameters, TransactionStatus, frontend,
 };
 
+use crate::abort::AbortCause;
+
 use super::capturing::{Capturing, Scene};
 
 /// See the module.
@@ -152,6 +154,17 @@ impl Link {
         let capturing = self.capturing.as_deref_mut()?;
         self.decoder.keep_rows(false);
         capturing.end().then_some(capturing)
+    }
+
+    /// Which statement of the command is under way, from 0; of a command whose results were wanted and are not what
+    /// they should be, the one that gave them.
+    pub(super) fn query_index(&self, cause: &AbortCause) -> u32 {
+        match (cause, &self.capturing) {
+            (AbortCause::RowCount { .. } | AbortCause::VariableName { .. }, Some(capturing)) => {
+                capturing.last_result()
+            }
+            _ => self.reply.completed,
+        }
     }
 
     /// Everything that was due has come: the next command begins anew. Gives the error, if there was one.

@@ -1,17 +1,28 @@
 //! The whole engine in virtual time, against the fake server, from a seed: what it counts, when it does what,
 //! and what becomes of a run when the server misbehaves. No socket, no thread, no real second passes.
 
+mod aborts;
 mod arrivals;
+mod capturing;
 mod closed_loop;
+mod command_statistics;
+mod conditionals;
 mod determinism;
 mod failures;
+mod habits;
 mod onlooker;
 mod open_loop;
+mod pipelines;
 mod protocols;
 mod reconnect;
+mod retries;
 mod rubbish;
 mod scripts;
+mod shell;
 mod skipping;
 mod start_up;
 mod stopping;
 mod support;
+mod targets;
+mod witness;
+mod timings;

@@ -123,6 +123,7 @@ fn an_arrival_that_waited_for_its_time_at_a_client_is_not_lost_with_the_client()
     assert_eq!(ran.outcome.aborted.len(), 1);
     assert_eq!(ran.counts().scheduled, arrivals::count(&plan, Duration::ZERO, seconds(10)));
     assert_eq!(ran.counts().succeeded, ran.counts().scheduled, "the other client was free to take it");
+    assert_eq!(ran.summary().total.response.max_ns(), Some(500_000), "the other client took it in time");
 }
 
 #[test]
@@ -146,6 +147,18 @@ fn when_the_user_stops_a_run_the_arrivals_up_to_then_are_accounted_for() {
         assert_eq!(ran.outcome.end, End::Interrupted);
         assert_eq!(ran.counts().scheduled, due(&plan, &ran), "{clients} clients");
     }
+}
+
+#[test]
+fn when_the_user_stops_a_run_that_counts_transactions_the_arrivals_that_nobody_took_are_accounted_for() {
+    let plan = Plan { limit: Limit::TransactionsPerClient(u64::MAX), ..paced(20, 500.0) };
+    let ran = run_until(&plan, stalling(3000, 100_000), seconds(6));
+    assert_eq!(ran.outcome.end, End::Interrupted);
+    assert_eq!(ran.counts().scheduled, due(&plan, &ran));
+    // Not more than the clients would have run.
+    let plan = Plan { limit: Limit::TransactionsPerClient(100), ..plan };
+    let ran = run_until(&plan, stalling(3000, 100_000), seconds(6));
+    assert_eq!((ran.outcome.end.clone(), ran.counts().scheduled), (End::Interrupted, 2000));
 }
 
 #[test]

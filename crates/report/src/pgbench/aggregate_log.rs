@@ -12,13 +12,11 @@ use super::{Columns, LogFormat};
 #[derive(Clone, Debug)]
 pub struct AggregateLog {
     format: LogFormat,
-    interval_us: u128,
-    /// Where the unfinished interval begins, since 1970; on a whole second.
-    start_us: u128,
+    interval_s: u64,
+    /// Where the unfinished interval begins, in seconds since 1970.
+    start_s: u64,
     current: Aggregate,
 }
-
-const MICROSECONDS_PER_SECOND: u128 = 1_000_000;
 
 /// What is known of an interval.
 #[derive(Copy, Clone, Debug, Default)]
@@ -47,9 +45,13 @@ impl AggregateLog {
     /// A log whose first interval begins at the whole second before `start`, with intervals of `interval_s`
     /// seconds, at least 1.
     pub fn new(format: LogFormat, interval_s: u32, start: Timestamp) -> AggregateLog {
-        let interval_us = u128::from(interval_s.max(1)) * MICROSECONDS_PER_SECOND;
-        let start_us = format.unix_us(start) / MICROSECONDS_PER_SECOND * MICROSECONDS_PER_SECOND;
-        AggregateLog { format, interval_us, start_us, current: Aggregate::default() }
+        let interval_s = u64::from(interval_s.max(1));
+        AggregateLog {
+            format,
+            interval_s,
+            start_s: format.unix(start).as_secs(),
+            current: Aggregate::default(),
+        }
     }
 
     /// Counts a transaction that is over, and appends the lines of the intervals that are over by then.
@@ -61,10 +63,10 @@ impl AggregateLog {
     /// Appends the lines of the intervals that are over at `now`: at the end of a worker, what no later transaction
     /// would bring to light. The last one is not over then, and pgbench does not write it.
     pub fn advance(&mut self, now: Timestamp, out: &mut String) {
-        let now_us = self.format.unix_us(now);
-        while self.start_us + self.interval_us <= now_us {
+        let now_s = self.format.unix(now).as_secs();
+        while self.start_s.saturating_add(self.interval_s) <= now_s {
             self.write(out);
-            self.start_us += self.interval_us;
+            self.start_s += self.interval_s;
             self.current = Aggregate::default();
         }
     }
@@ -80,7 +82,7 @@ impl AggregateLog {
             self.current;
         let Columns { lag, latency_limit, retries: with_retries, failures_detailed } = self.format.columns;
         let or_zero = |shown: bool, number: u64| if shown { number } else { 0 };
-        let _ = write!(out, "{} {}", self.start_us / MICROSECONDS_PER_SECOND, latency_us.count);
+        let _ = write!(out, "{} {}", self.start_s, latency_us.count);
         latency_us.write(out);
         if lag { lag_us } else { Spread::default() }.write(out);
         let _ = write!(out, " {}", or_zero(latency_limit, skipped));

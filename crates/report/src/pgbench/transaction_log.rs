@@ -18,9 +18,9 @@ pub struct LogFormat {
 }
 
 impl LogFormat {
-    /// Microseconds since 1970.
-    pub(super) fn unix_us(&self, at: Timestamp) -> u128 {
-        (self.unix_at_zero + Duration::from_nanos(at.as_nanos())).as_micros()
+    /// The time since 1970.
+    pub(super) fn unix(&self, at: Timestamp) -> Duration {
+        self.unix_at_zero.saturating_add(Duration::from_nanos(at.as_nanos()))
     }
 }
 
@@ -28,7 +28,6 @@ impl LogFormat {
 /// caught, which pgbench does not count. `client` is counted from 0; `number` is the client's own count with this
 /// one in it, so it begins at 1.
 pub fn transaction_line(format: &LogFormat, client: usize, number: u64, sample: &Sample, out: &mut String) {
-    const MICROSECONDS_PER_SECOND: u128 = 1_000_000;
     let Columns { lag, retries, failures_detailed, .. } = format.columns;
     let _ = match sample.ending {
         Ending::Unfinished => return,
@@ -39,10 +38,8 @@ pub fn transaction_line(format: &LogFormat, client: usize, number: u64, sample: 
             write!(out, "{client} {number} {kind}")
         }
     };
-    let written_us = format.unix_us(sample.finished);
-    let (seconds, microseconds) =
-        (written_us / MICROSECONDS_PER_SECOND, written_us % MICROSECONDS_PER_SECOND);
-    let _ = write!(out, " {} {seconds} {microseconds}", sample.script);
+    let written = format.unix(sample.finished);
+    let _ = write!(out, " {} {} {}", sample.script, written.as_secs(), written.subsec_micros());
     if lag {
         let lag_us = if sample.ending == Ending::Succeeded { lag_us(sample) } else { 0 };
         let _ = write!(out, " {lag_us}");

@@ -5,6 +5,7 @@
 mod manner;
 pub mod reply;
 mod request;
+mod selection;
 mod statement;
 mod trouble;
 
@@ -247,7 +248,7 @@ impl Session {
             }
             any = true;
             if prepared.kind == Kind::Select && self.transaction != Transaction::Failed {
-                self.answer.extend_from_slice(&manner.row_description);
+                self.answer.extend_from_slice(prepared.row_description(manner));
             }
             if !self.run(&prepared, manner) {
                 break;
@@ -307,7 +308,7 @@ impl Session {
             reply::parameter_description(&mut self.answer, prepared.parameters);
         }
         if prepared.kind == Kind::Select {
-            self.answer.extend_from_slice(&manner.row_description);
+            self.answer.extend_from_slice(prepared.row_description(manner));
         } else {
             reply::no_data(&mut self.answer);
         }
@@ -364,7 +365,7 @@ impl Session {
             Kind::Begin => reply::command_complete(out, b"BEGIN"),
             Kind::Commit if !failed => reply::command_complete(out, b"COMMIT"),
             Kind::Commit | Kind::Rollback => reply::command_complete(out, b"ROLLBACK"),
-            Kind::Select => out.extend_from_slice(&manner.rows_and_tag),
+            Kind::Select => out.extend_from_slice(prepared.rows_and_tag(manner)),
             Kind::Insert => reply::command_complete(out, b"INSERT 0 1"),
             Kind::Update => reply::command_complete(out, b"UPDATE 1"),
             Kind::Delete => reply::command_complete(out, b"DELETE 1"),

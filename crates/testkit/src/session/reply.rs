@@ -78,25 +78,43 @@ pub fn notification(out: &mut Vec<u8>, process_id: u32, channel: &str, payload: 
 
 /// RowDescription of one column of text.
 pub fn row_description(out: &mut Vec<u8>) {
+    row_description_of(out, &[b"?column?"]);
+}
+
+/// RowDescription of columns of text.
+pub fn row_description_of(out: &mut Vec<u8>, names: &[&[u8]]) {
     message(out, b'T', |out| {
-        out.extend_from_slice(&1_u16.to_be_bytes());
-        text(out, b"?column?");
-        out.extend_from_slice(&0_u32.to_be_bytes());
-        out.extend_from_slice(&0_u16.to_be_bytes());
-        out.extend_from_slice(&TEXT_OID.to_be_bytes());
-        out.extend_from_slice(&(-1_i16).to_be_bytes());
-        out.extend_from_slice(&(-1_i32).to_be_bytes());
-        out.extend_from_slice(&0_u16.to_be_bytes());
+        count(out, names.len());
+        for name in names {
+            text(out, name);
+            out.extend_from_slice(&0_u32.to_be_bytes());
+            out.extend_from_slice(&0_u16.to_be_bytes());
+            out.extend_from_slice(&TEXT_OID.to_be_bytes());
+            out.extend_from_slice(&(-1_i16).to_be_bytes());
+            out.extend_from_slice(&(-1_i32).to_be_bytes());
+            out.extend_from_slice(&0_u16.to_be_bytes());
+        }
     });
 }
 
 /// DataRow of one column.
 pub fn data_row(out: &mut Vec<u8>, value: &[u8]) {
+    data_row_of(out, &[Some(value)]);
+}
+
+/// DataRow; `None` is NULL.
+pub fn data_row_of(out: &mut Vec<u8>, values: &[Option<&[u8]>]) {
     message(out, b'D', |out| {
-        out.extend_from_slice(&1_u16.to_be_bytes());
-        let length = u32::try_from(value.len()).expect("a test's value is shorter than 4 GiB");
-        out.extend_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(value);
+        count(out, values.len());
+        for value in values {
+            let Some(value) = value else {
+                out.extend_from_slice(&u32::MAX.to_be_bytes());
+                continue;
+            };
+            let length = u32::try_from(value.len()).expect("a test's value is shorter than 4 GiB");
+            out.extend_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(value);
+        }
     });
 }
 
@@ -143,6 +161,11 @@ fn report(out: &mut Vec<u8>, severity: &str, sqlstate: &str, sentence: &str) {
         text(out, value.as_bytes());
     }
     out.push(0);
+}
+
+fn count(out: &mut Vec<u8>, count: usize) {
+    let count = u16::try_from(count).expect("a result has at most 1,600 columns");
+    out.extend_from_slice(&count.to_be_bytes());
 }
 
 fn text(out: &mut Vec<u8>, bytes: &[u8]) {

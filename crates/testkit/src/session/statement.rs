@@ -1,6 +1,9 @@
 //! As much SQL as a server needs that has no tables: where statements end, what their first word is, how
 //! many parameters they have. Used by the session.
 
+use super::manner::Manner;
+use super::selection::Selection;
+
 /// What a statement does, as far as its answer and the transaction are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -22,11 +25,26 @@ pub(super) struct Prepared {
     pub(super) kind: Kind,
     /// The highest `$n`.
     pub(super) parameters: usize,
+    /// Its rows, if it says what they are.
+    pub(super) selection: Option<Selection>,
 }
 
 impl Prepared {
     pub(super) fn of(sql: &[u8]) -> Self {
-        Self { text: sql.into(), kind: kind(sql), parameters: parameters(sql) }
+        let selection = Selection::of(sql);
+        Self { text: sql.into(), kind: kind(sql), parameters: parameters(sql), selection }
+    }
+}
+
+impl Prepared {
+    /// The columns of its rows.
+    pub(super) fn row_description<'a>(&'a self, manner: &'a Manner) -> &'a [u8] {
+        self.selection.as_ref().map_or(&manner.row_description, |selection| &selection.row_description)
+    }
+
+    /// Its rows.
+    pub(super) fn rows_and_tag<'a>(&'a self, manner: &'a Manner) -> &'a [u8] {
+        self.selection.as_ref().map_or(&manner.rows_and_tag, |selection| &selection.rows_and_tag)
     }
 }
 

@@ -1,0 +1,150 @@
+//! What is said of a client that could not go on: place and cause as data, whatever it was doing. That the others
+//! do not notice is tested in `failures`.
+
+use std::io;
+
+use pgmeter_engine::{AbortCause, AbortedClient, Limit, Place, Plan, Protocol, ShellAnswer};
+use testkit::fake::{FakeServer, Moment, Trouble, reply};
+
+use super::support::{fault, plan, run, troubled};
+
+fn aborted(plan: &Plan, server: FakeServer) -> AbortedClient {
+    let mut ran = run(plan, server);
+    assert_eq!((ran.outcome.aborted.len(), ran.counts().unfinished), (1, 1));
+    ran.outcome.aborted.remove(0)
+}
+
+#[test]
+fn an_error_tells_script_command_statement_and_the_text_that_was_sent() {
+    let script = "\\set a 5\nSELECT 1\\; SELECT :a\\; SELECT 3;\n";
+    let place = Place { script: 0, script_name: "script-0.sql".into(), command: 1, name: "SQL", query: 0 };
+    for (protocol, text) in [
+        (Protocol::Simple, Some(&b"SELECT 1; SELECT 5; SELECT 3;"[..])),
+        (Protocol::Extended, Some(b"SELECT 1; SELECT $1; SELECT 3;")),
+        (Protocol::Prepared, None),
+    ] {
+        let error = Trouble::error("42601", "syntax error");
+        let plan = Plan { protocol, ..plan(script) };
+        let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Statement(0), error)]));
+        assert_eq!(aborted.place.as_ref(), Some(&place));
+        let AbortCause::Sql { error, statement } = aborted.cause else { panic!("an error") };
+        assert_eq!((error.message.as_str(), statement.as_deref()), ("syntax error", text));
+    }
+}
+
+#[test]
+fn a_parse_that_fails_tells_the_text_that_was_sent() {
+    let error = Trouble::error("42601", "syntax error");
+    let plan = Plan { protocol: Protocol::Prepared, ..plan("SELECT :client_id;\n") };
+    let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Parse(0), error)]));
+    let AbortCause::Sql { statement, .. } = aborted.cause else { panic!("an error") };
+    assert_eq!(statement.as_deref(), Some(&b"SELECT $1;"[..]));
+}
+
+#[test]
+fn the_statement_of_a_command_that_failed_is_counted_by_those_before_it() {
+    // The server answers with one good result and then an error.
+    let mut messages = Vec::new();
+    reply::command_complete(&mut messages, b"SELECT 1");
+    reply::error(&mut messages, "ERROR", "22012", "division by zero");
+    let faults = vec![fault(0, Moment::Statement(0), Trouble::Say(messages))];
+    let aborted = aborted(&plan("SELECT 1\\; SELECT 1 / 0;\n"), troubled(faults));
+    assert!(matches!(aborted.cause, AbortCause::Sql { .. }));
+    // The fake server goes on to answer, which a server does not do.
+    assert!(aborted.place.is_some_and(|place| place.query >= 1));
+}
+
+#[test]
+fn copy_is_refused_in_both_directions() {
+    let mut out = Vec::new();
+    reply::message(&mut out, b'H', |out| out.extend_from_slice(&[0, 0, 0]));
+    for _ in 0..1000 {
+        reply::message(&mut out, b'd', |out| out.extend_from_slice(&[b'x'; 5000]));
+    }
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        for trouble in [Trouble::CopyIn, Trouble::Say(out.clone())] {
+            let plan = Plan { protocol, ..plan("COPY t TO STDOUT;\n") };
+            let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Statement(0), trouble)]));
+            assert_eq!(aborted.cause, AbortCause::Copy);
+            assert_eq!(aborted.place.map(|place| place.command), Some(0));
+        }
+    }
+}
+
+#[test]
+fn a_server_that_closes_within_a_pipeline_ends_the_client_with_its_last_word() {
+    let script = "\\startpipeline\nSELECT 1;\nSELECT 2;\n\\endpipeline\n";
+    for protocol in [Protocol::Extended, Protocol::Prepared] {
+        for (trouble, word) in [(Trouble::fatal("57P01", "going down"), true), (Trouble::Close, false)] {
+            let plan = Plan { protocol, ..plan(script) };
+            let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Statement(1), trouble)]));
+            assert_eq!(aborted.place.map(|place| (place.command, place.name)), Some((3, "endpipeline")));
+            let AbortCause::ConnectionLost { last_word, error: None } = aborted.cause else { panic!("lost") };
+            assert_eq!(last_word.map(|word| word.message), word.then(|| "going down".to_owned()));
+        }
+    }
+}
+
+#[test]
+fn notices_are_told_as_they_come_and_change_nothing() {
+    let mut messages = Vec::new();
+    reply::notice(&mut messages, "WARNING", "01000", "mind the gap");
+    let faults = vec![fault(0, Moment::Statement(1), Trouble::Say(messages))];
+    let limit = Limit::TransactionsPerClient(3);
+    let ran = run(&Plan { limit, ..plan("SELECT 1;\n") }, troubled(faults));
+    assert_eq!(ran.counts().succeeded, 3);
+    let [told] = &ran.testimony.happened[..] else { panic!("{:?}", ran.testimony.happened) };
+    assert!(told.starts_with("Notice { client: 0") && told.contains("mind the gap"), "{told}");
+}
+
+/// A server beside which the shell answers so.
+fn shell(answer: fn(&[u8]) -> io::Result<ShellAnswer>) -> FakeServer {
+    FakeServer { shell: answer, ..FakeServer::default() }
+}
+
+#[test]
+fn a_shell_command_gets_its_variables_and_its_value_may_be_kept() {
+    let script = "\\set a 5\n\\shell work :a ::b\n\\setshell x ask\nSELECT :x;\n";
+    let limit = Limit::TransactionsPerClient(2);
+    let server = shell(|command| match command {
+        b"work 5 :b" => Ok(ShellAnswer { status: Some(0), output: Vec::new() }),
+        // Only the output counts.
+        b"ask" => Ok(ShellAnswer { status: Some(3), output: b"17".to_vec() }),
+        _ => panic!("{}", String::from_utf8_lossy(command)),
+    });
+    let ran = run(&Plan { limit, ..plan(script) }, server);
+    assert_eq!(ran.log.statements_of(0), ["SELECT 17;", "SELECT 17;"]);
+    let commands = ran.outcome.commands.of_script(0);
+    assert!(commands[1].completed.min_ns >= 1_000_000, "a shell command takes its time");
+}
+
+#[test]
+fn a_shell_command_that_fails_ends_its_client() {
+    let no_shell = |_: &[u8]| Err(io::Error::from(io::ErrorKind::NotFound));
+    for (script, answer, reason) in [
+        (
+            "\\shell false\n",
+            (|_| Ok(ShellAnswer { status: Some(1), output: Vec::new() })) as fn(&[u8]) -> _,
+            "shell command \"false\" failed: exit status 1",
+        ),
+        (
+            "\\shell sleep 9\n",
+            |_| Ok(ShellAnswer { status: None, output: Vec::new() }),
+            "shell command \"sleep\" failed: ended by a signal",
+        ),
+        ("\\setshell x y\n", no_shell, "shell command \"y\" failed: entity not found"),
+        (
+            "\\setshell x true\n",
+            |_| Ok(ShellAnswer { status: Some(0), output: Vec::new() }),
+            "true: could not read result of shell command",
+        ),
+        ("\\shell echo :nowhere\n", |_| panic!("it cannot be run"), "echo: undefined variable \":nowhere\""),
+    ] {
+        let sentence = aborted(&plan(script), shell(answer)).to_string();
+        let name = if script.starts_with("\\shell") { "shell" } else { "setshell" };
+        assert_eq!(
+            sentence,
+            format!("client 0 aborted in command 0 ({name}) of script script-0.sql: {reason}")
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! What the single commands took, how often they made a transaction fail or start again; only of the measured
+//! time.
+
+use std::num::NonZeroU32;
+
+use pgmeter_engine::{Limit, Plan};
+use stats::CommandStats;
+use testkit::fake::{FakeServer, Moment, Trouble};
+
+use super::support::{Ran, fault, mix, ms, plan, run, troubled};
+
+fn of(ran: &Ran, script: usize) -> &[CommandStats] {
+    ran.outcome.commands.of_script(script)
+}
+
+#[test]
+fn each_command_is_counted_with_its_own_time() {
+    let limit = Limit::TransactionsPerClient(10);
+    let plan = Plan { clients: 3, limit, ..plan("\\set a 1\nSELECT 1;\n\\sleep 7 ms\nSELECT 2;\n") };
+    let ran = run(&plan, FakeServer::default());
+    let commands = of(&ran, 0);
+    assert_eq!(commands.iter().map(|command| command.completed.count).collect::<Vec<_>>(), [30; 4]);
+    assert_eq!((commands[1].completed.min_ns, commands[1].completed.max_ns), (500_000, 500_000));
+    assert_eq!((commands[2].completed.min_ns, commands[2].completed.max_ns), (7_000_000, 7_000_000));
+    assert_eq!(commands[0].completed.max_ns, 0, "a meta command takes no time");
+    let total: u128 = commands.iter().map(|command| command.completed.sum_ns).sum();
+    assert_eq!(total, ran.summary().total.service.moments().sum_ns, "the commands sum to the transactions");
+}
+
+#[test]
+fn each_script_has_its_own_commands() {
+    let limit = Limit::TransactionsPerClient(40);
+    let plan = Plan { limit, ..mix(&[("SELECT 1;\nSELECT 2;\n", 1), ("SELECT 3;\n", 3)]) };
+    let ran = run(&plan, FakeServer::default());
+    for (script, stats) in ran.summary().scripts.iter().enumerate() {
+        assert!(stats.counts.succeeded > 0);
+        assert!(of(&ran, script).iter().all(|command| command.completed.count == stats.counts.succeeded));
+    }
+}
+
+#[test]
+fn commands_of_the_warm_up_are_not_counted() {
+    let limit = Limit::TransactionsPerClient(10);
+    let plan = Plan { clients: 3, limit, warmup: ms(100), ..plan("SELECT 1;\nSELECT 2;\n") };
+    let ran = run(&plan, FakeServer::default());
+    assert!(ran.outcome.warmup_transactions > 100);
+    assert_eq!(of(&ran, 0).iter().map(|command| command.completed.count).collect::<Vec<_>>(), [30, 30]);
+}
+
+#[test]
+fn the_command_with_the_error_is_the_one_that_failed_or_was_retried() {
+    let error = || Trouble::error("40001", "no");
+    // The second statement of the transaction: tried again, then given up.
+    let faults = [1, 3].map(|n| fault(0, Moment::Statement(n), error()));
+    let limit = Limit::TransactionsPerClient(2);
+    let plan = Plan { limit, max_tries: NonZeroU32::new(2), ..plan("SELECT 1;\nSELECT 2;\n") };
+    let ran = run(&plan, troubled(faults.into()));
+    assert_eq!((ran.counts().failed.serialization, ran.counts().retries), (1, 1));
+    let [first, second] = of(&ran, 0) else { panic!("two commands") };
+    assert_eq!((first.completed.count, first.failures, first.retries), (3, 0, 0));
+    assert_eq!((second.completed.count, second.failures, second.retries), (1, 1, 1));
+}

@@ -1,0 +1,91 @@
+//! Where pgbench's habits are not ours: what its manner of running counts, and when it ends.
+
+use pgmeter_engine::{End, EngineError, Limit, Manner, Plan};
+use stats::Ending;
+use testkit::fake::{FakeServer, Moment, Pieces, Service, Stall, Trouble};
+
+use super::arrivals;
+use super::support::{assert_close, at_ms, fault, ms, plan, run, seconds, troubled, try_run};
+
+fn of_pgbench(clients: usize) -> Plan {
+    Plan { clients, manner: Manner::Pgbench, limit: Limit::Duration(seconds(5)), ..plan("SELECT 1;") }
+}
+
+/// Answers come so slowly, piece by piece, that getting in takes seconds.
+fn slow_to_enter() -> FakeServer {
+    FakeServer { pieces: Pieces::Random { longest: 9, gap: ms(10) }, ..FakeServer::default() }
+}
+
+#[test]
+fn the_time_counts_from_before_the_clients_connect() {
+    let ran = run(&of_pgbench(100), slow_to_enter());
+    let connecting = ran.outcome.connect_time;
+    assert!(connecting > seconds(1), "{connecting:?}");
+    assert_close("time", (connecting + ran.outcome.elapsed).as_secs_f64(), 5.0, 0.05);
+    let ours = run(&Plan { manner: Manner::Pgmeter, ..of_pgbench(100) }, slow_to_enter());
+    assert!(ours.outcome.elapsed >= seconds(5), "{:?}", ours.outcome.elapsed);
+}
+
+#[test]
+fn a_run_whose_time_is_over_before_all_are_in_does_nothing() {
+    let plan = Plan { limit: Limit::Duration(ms(500)), ..of_pgbench(100) };
+    let ran = run(&plan, slow_to_enter());
+    assert_eq!((ran.counts().scheduled, ran.outcome.end.clone()), (0, End::Complete));
+}
+
+#[test]
+fn an_error_after_the_end_is_not_counted_as_a_failure() {
+    // The thousandth statement or so gets its error when the time is over.
+    let faults = vec![
+        fault(0, Moment::Statement(1), Trouble::error("40001", "no")),
+        fault(0, Moment::Statement(2), Trouble::error("40001", "no")),
+    ];
+    let server = || FakeServer { service: Service::Fixed(seconds(2)), ..troubled(faults.clone()) };
+    let ran = run(&of_pgbench(1), server());
+    // The second fails in time, the third after the end.
+    assert_eq!(
+        (ran.counts().succeeded, ran.counts().failed.serialization, ran.counts().unfinished),
+        (1, 1, 1)
+    );
+    let ours = run(&Plan { manner: Manner::Pgmeter, ..of_pgbench(1) }, server());
+    assert_eq!((ours.counts().succeeded, ours.counts().failed.serialization), (1, 2));
+}
+
+#[test]
+fn what_found_no_free_client_is_not_counted_and_the_time_ends_with_the_last_transaction() {
+    let plan = Plan { rate_per_s: Some(4000.0), ..of_pgbench(1) };
+    let ran = run(&plan, FakeServer::default());
+    assert_eq!(ran.counts().unfinished, 0);
+    assert_close("succeeded", ran.counts().succeeded as f64, 10_000.0, 0.01);
+    // Two arrivals in five seconds: the run is over when the second is.
+    let rare = Plan { rate_per_s: Some(0.5), ..of_pgbench(1) };
+    let ran = run(&rare, FakeServer::default());
+    let last = arrivals::scheduled(&rare, seconds(5)).last().copied().expect("an arrival");
+    assert_close("elapsed", ran.outcome.elapsed.as_secs_f64(), last.as_secs_f64(), 0.01);
+    assert_eq!(ran.summary().duration, ran.outcome.elapsed);
+}
+
+#[test]
+fn a_worker_that_cannot_wait_for_its_sockets_aborts_its_clients() {
+    // The fake server's patience is at an end; waiting is an error from then on.
+    let server = || FakeServer {
+        patience: seconds(2),
+        stalls: vec![Stall { from: at_ms(1000), until: at_ms(100_000) }],
+        ..FakeServer::default()
+    };
+    let ran = run(&of_pgbench(3), server());
+    assert_eq!((ran.outcome.end.clone(), ran.aborted().len()), (End::AllClientsAborted, 3));
+    assert!(ran.aborted()[0].1.contains("cannot wait for its sockets"), "{:?}", ran.aborted());
+    let error = try_run(&Plan { manner: Manner::Pgmeter, ..of_pgbench(3) }, server(), seconds(100)).err();
+    assert!(matches!(error, Some(EngineError::System { .. })), "{error:?}");
+}
+
+#[test]
+fn the_time_elapsed_is_that_from_the_first_start_to_the_last_end() {
+    let limit = Limit::TransactionsPerClient(4);
+    let ran = run(&Plan { limit, clients: 2, warmup: ms(100), ..plan("SELECT 1;") }, FakeServer::default());
+    let first = ran.seen.iter().map(|seen| seen.sample.started).min().expect("a transaction");
+    let last = ran.seen.iter().map(|seen| seen.sample.finished).max().expect("a transaction");
+    assert!(ran.seen.iter().all(|seen| seen.sample.ending == Ending::Succeeded));
+    assert_close("elapsed", ran.outcome.elapsed.as_secs_f64(), last.since(first).as_secs_f64(), 1e-5);
+}

@@ -1,0 +1,7 @@
+CREATE OR REPLACE FUNCTION add(a int, b int) RETURNS int
+BEGIN ATOMIC
+  SELECT CASE WHEN a > 0 THEN a + b; ELSE b END;
+END;
+CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT 2);
+SELECT a::int, b[1:2], ':c', U&'d\0061' -- :e
+;

@@ -1,0 +1,136 @@
+//! Connection strings: any text is a target or an error that says what is wrong. The first line of an input is the string,
+//! each further line `NAME=value` a variable of the environment. No name is looked up, no server is spoken to.
+
+use std::io;
+
+use connect::{Environment, Overrides, resolve};
+use wire::Startup;
+
+use super::digest::Digest;
+use super::{Attempt, Target, allowance, first_line};
+
+pub const TARGET: Target = Target {
+    name: "connections",
+    words: &[
+        b"host=",
+        b"hostaddr=",
+        b"port=",
+        b"dbname=",
+        b"user=",
+        b"password=",
+        b"passfile=",
+        b"service=",
+        b"sslmode=",
+        b"sslrootcert=",
+        b"sslcert=",
+        b"sslkey=",
+        b"channel_binding=",
+        b"options=",
+        b"application_name=",
+        b"fallback_application_name=",
+        b"connect_timeout=",
+        b"client_encoding=",
+        b"target_session_attrs=",
+        b"load_balance_hosts=",
+        b"keepalives=",
+        b"keepalives_idle=",
+        b"tcp_user_timeout=",
+        b"gssencmode=",
+        b"require_auth=",
+        b"requiressl=",
+        b"replication=",
+        b"postgres://",
+        b"postgresql://",
+        b"@",
+        b":",
+        b"/",
+        b"?",
+        b"&",
+        b"=",
+        b"%20",
+        b"%00",
+        b"%ff",
+        b"%",
+        b"[::1]",
+        b"[",
+        b"]",
+        b",",
+        b" ",
+        b"'",
+        b"\\",
+        b"\\'",
+        b"prefer",
+        b"require",
+        b"verify-full",
+        b"disable",
+        b"read-write",
+        b"prefer-standby",
+        b"random",
+        b"5432",
+        b"0",
+        b"65536",
+        b"-1",
+        b"localhost",
+        b"127.0.0.1",
+        b"/tmp",
+        b"@abstract",
+        b"\n",
+        b"PGHOST=",
+        b"PGPORT=",
+        b"PGUSER=",
+        b"PGPASSWORD=",
+        b"PGDATABASE=",
+        b"PGOPTIONS=",
+        b"PGSSLMODE=",
+        b"PGTZ=",
+        b"PGSERVICE=",
+        b"PGTARGETSESSIONATTRS=",
+        b"PGCONNECT_TIMEOUT=",
+        b"\xc3\xa9",
+    ],
+    generate: None,
+    memory: |input| allowance(256, 256, input),
+    prepare,
+};
+
+fn prepare() -> io::Result<Attempt> {
+    // A relative name of a file leads into an empty folder.
+    let folder = tempfile::tempdir()?;
+    std::env::set_current_dir(folder.path())?;
+    Ok(Box::new(move |input| attempt(folder.path().to_path_buf(), input)))
+}
+
+fn attempt(home: std::path::PathBuf, input: &[u8]) -> Result<u64, String> {
+    let (string, variables) = first_line(input);
+    let string = String::from_utf8_lossy(string);
+    let mut environment =
+        Environment { home: Some(home), os_user: Some("someone".to_owned()), ..Environment::default() };
+    for line in String::from_utf8_lossy(variables).lines() {
+        if let Some((name, value)) = line.split_once('=') {
+            environment.variables.insert(name.to_owned(), value.into());
+        }
+    }
+    let mut outcome = Digest::new();
+    match resolve(Some(&string), &Overrides::default(), &environment) {
+        Ok(target) => {
+            Digest::new().debug(&target);
+            let mut out = Vec::new();
+            for host in &target.hosts {
+                out.clear();
+                Startup::new(&target.startup_parameters(host), &mut out);
+            }
+            outcome.debug(&target.hosts.len().min(4));
+            outcome.debug(&(
+                target.password.is_some(),
+                target.options.is_some(),
+                target.connect_timeout.is_some(),
+            ));
+        }
+        Err(error) => {
+            // The sentence without what was quoted from the input.
+            let sentence = error.to_string();
+            outcome.show(&sentence.split('"').step_by(2).collect::<String>().replace(char::is_numeric, ""));
+        }
+    }
+    Ok(outcome.value())
+}

@@ -1,0 +1,150 @@
+//! Scripts: any bytes, in both dialects, are commands or an error with a place. Of the commands everything is asked for
+//! that a run would ask for, the loops of arrays excepted.
+
+use script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Variables};
+
+use super::digest::{Digest, kind};
+use super::{Attempt, Target, allowance};
+
+pub const TARGET: Target = Target {
+    name: "scripts",
+    words: &[
+        b"\\set ",
+        b"\\setshell ",
+        b"\\shell ",
+        b"\\sleep ",
+        b"\\if ",
+        b"\\elif ",
+        b"\\else",
+        b"\\endif",
+        b"\\gset",
+        b"\\aset ",
+        b"\\startpipeline",
+        b"\\syncpipeline",
+        b"\\endpipeline",
+        b"\\batch ",
+        b"\\target ",
+        b"\\;",
+        b"\\:",
+        b"\\\n",
+        b"\n",
+        b"\r\n",
+        b";",
+        b"::",
+        b":a",
+        b":'a'",
+        b":\"a\"",
+        b"$1",
+        b"$$",
+        b"$tag$",
+        b"'",
+        b"E'",
+        b"U&'",
+        b"\"",
+        b"--",
+        b"/*",
+        b"*/",
+        b"(",
+        b")",
+        b"CREATE FUNCTION f() ",
+        b"CREATE OR REPLACE PROCEDURE p() ",
+        b"BEGIN ATOMIC ",
+        b"BEGIN",
+        b"END",
+        b"CASE ",
+        b"SELECT ",
+        b"COPY t FROM STDIN;",
+        b"random(1, 10)",
+        b"array(3, 1)",
+        b" us",
+        b" ms",
+        b" s",
+        b"true",
+        b"false",
+        b"null",
+        b"\xef\xbb\xbf",
+        b"\xc3\xa9",
+        b"\xff",
+        b"a",
+        b"1",
+    ],
+    generate: None,
+    memory: |input| allowance(1024, 2048, input),
+    prepare: || Ok(Box::new(attempt) as Attempt),
+};
+
+fn attempt(input: &[u8]) -> Result<u64, String> {
+    let mut outcome = Digest::new();
+    for dialect in [Dialect::Pgbench, Dialect::Extended] {
+        let mut symbols = Symbols::new();
+        match script::parse("a script", input, &mut symbols, dialect) {
+            Ok(program) => walk(&program, &mut symbols, &mut outcome)?,
+            Err(error) => {
+                if error.line == 0 {
+                    return Err(format!("an error without a line: {error}"));
+                }
+                outcome.debug(&kind(&error.kind));
+                Digest::new().show(&error);
+            }
+        }
+    }
+    Ok(outcome.value())
+}
+
+/// Asks of each command what a run asks.
+fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Result<(), String> {
+    if program.commands().is_empty() {
+        return Err("a program without commands".to_owned());
+    }
+    if let Err(error) = program.check_parameter_counts() {
+        outcome.debug(&kind(&error.kind));
+        Digest::new().show(&error);
+    }
+    let defined = symbols.intern("a");
+    let mut variables = Variables::new(symbols);
+    variables.set_text(defined, "12");
+    let mut random = Random::from_seed(1);
+    let mut out = Vec::new();
+    let count = program.commands().len();
+    for (index, command) in program.commands().iter().enumerate() {
+        let mut scope = Scope::new(&mut variables, &mut random, symbols);
+        let failed = match &command.kind {
+            CommandKind::Sql(sql) => {
+                out.clear();
+                sql.write_simple(&variables, &mut out);
+                let numbered = sql.numbered_text().iter().filter(|&&byte| byte == b'$').count();
+                if numbered < sql.parameters().len() {
+                    return Err(format!("command {index} has parameters that its text does not name"));
+                }
+                None
+            }
+            CommandKind::Set(set) => set.execute(&mut scope).err(),
+            CommandKind::If(condition) | CommandKind::Elif(condition) => {
+                let (next, end) = (condition.next, condition.end);
+                if !(index < next && next <= end && end < count) {
+                    return Err(format!("command {index} of {count} goes on at {next}, ends at {end}"));
+                }
+                condition.holds(&mut scope).err()
+            }
+            CommandKind::Else(other) if !(index < other.end && other.end < count) => {
+                return Err(format!("command {index} of {count} ends at {}", other.end));
+            }
+            CommandKind::Sleep(sleep) => sleep.duration(&variables, symbols).err(),
+            CommandKind::Shell(shell) => shell.command_line(&variables, symbols).err(),
+            CommandKind::SetShell(set) => {
+                set.shell.command_line(&variables, symbols).err().or(set.read_output(b"12\n").err())
+            }
+            CommandKind::Batch(batch) => batch.size(&mut scope).err(),
+            _ => None,
+        };
+        // A short history of what the script is made of tells scripts apart; counts would never end.
+        if index < 4 {
+            outcome.show(&command.kind.name());
+        }
+        if let Some(error) = failed {
+            outcome.debug(&kind(&error));
+            Digest::new().show(&error);
+        }
+    }
+    Ok(())
+}

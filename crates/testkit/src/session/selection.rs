@@ -1,0 +1,83 @@
+//! The rows of a `SELECT` that says itself what they are: `SELECT 1 AS a, NULL AS "b c"`, nothing with a
+//! `WHERE`, more with `UNION ALL`. Anything else returns the rows of the server's manner. Used by the session.
+
+use super::reply;
+
+/// Columns and rows, made into messages once.
+#[derive(Debug)]
+pub(super) struct Selection {
+    pub(super) row_description: Vec<u8>,
+    pub(super) rows_and_tag: Vec<u8>,
+}
+
+impl Selection {
+    /// `None` unless every column has a name.
+    pub(super) fn of(sql: &[u8]) -> Option<Self> {
+        // Most statements name no column, and servers for measurements look at each of them.
+        if !sql.windows(4).any(|window| window == b" AS ") {
+            return None;
+        }
+        let sql = String::from_utf8_lossy(sql);
+        let sql = sql.trim().trim_end_matches(';');
+        let parts: Vec<_> = sql.split(" UNION ALL ").map(row).collect::<Option<_>>()?;
+        let names: Vec<_> = parts.first()?.columns.iter().map(|(name, _)| name.as_bytes()).collect();
+        let mut row_description = Vec::new();
+        reply::row_description_of(&mut row_description, &names);
+        let mut rows_and_tag = Vec::new();
+        let mut count = 0;
+        for part in parts.iter().filter(|part| !part.filtered_out) {
+            let values: Vec<_> =
+                part.columns.iter().map(|(_, value)| value.as_deref().map(str::as_bytes)).collect();
+            reply::data_row_of(&mut rows_and_tag, &values);
+            count += 1;
+        }
+        reply::command_complete(&mut rows_and_tag, format!("SELECT {count}").as_bytes());
+        Some(Self { row_description, rows_and_tag })
+    }
+}
+
+/// One `SELECT`.
+struct Part {
+    /// Names and values.
+    columns: Vec<(String, Option<String>)>,
+    filtered_out: bool,
+}
+
+fn row(sql: &str) -> Option<Part> {
+    let sql = sql.trim().strip_prefix("SELECT ")?;
+    let (list, filtered_out) = match sql.split_once(" WHERE ") {
+        Some((list, _)) => (list, true),
+        None => (sql, false),
+    };
+    let columns = list.split(',').map(column).collect::<Option<_>>()?;
+    Some(Part { columns, filtered_out })
+}
+
+fn column(text: &str) -> Option<(String, Option<String>)> {
+    let (value, name) = text.trim().split_once(" AS ")?;
+    let value = (value != "NULL").then(|| value.trim_matches('\'').to_owned());
+    Some((name.trim_matches('"').to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_select_whose_columns_have_names_says_what_its_rows_are() {
+        assert!(Selection::of(b"SELECT 1").is_none());
+        assert!(Selection::of(b"SELECT a FROM t WHERE b = 1").is_none());
+        assert!(Selection::of(b"UPDATE t SET a = 1").is_none());
+        assert!(Selection::of(b"SELECT 1 AS a, 2").is_none());
+    }
+
+    #[test]
+    fn rows_are_those_that_are_not_filtered_out() {
+        let tag = |sql: &[u8]| {
+            let messages = Selection::of(sql).expect("a selection").rows_and_tag;
+            String::from_utf8_lossy(&messages[messages.len() - 9..]).into_owned()
+        };
+        assert_eq!(tag(b"SELECT 1 AS a UNION ALL SELECT NULL AS a;"), "SELECT 2\0");
+        assert_eq!(tag(b"SELECT 1 AS a WHERE false"), "SELECT 0\0");
+    }
+}

@@ -1,0 +1,52 @@
+//! `cargo xtask fuzz`: builds the fuzzer as fast as a release, with the checks of a debug build, and runs it. And the
+//! short round of `cargo xtask ci`, which takes the debug build that the tests have made anyway.
+
+use std::process::{Command, Output};
+
+/// Inputs for each target in a short round.
+pub const SHORT_ROUND: u64 = 10_000;
+
+/// Runs the fuzzer with these arguments; true if it found nothing.
+pub fn run(arguments: &[&str]) -> bool {
+    let mut command = fuzzer(&["--profile", "fuzz"]);
+    match command.args(arguments).status() {
+        Ok(status) => status.success(),
+        Err(error) => {
+            eprintln!("cargo did not start: {error}");
+            false
+        }
+    }
+}
+
+/// The short round: what the fuzzer said.
+pub fn short_round() -> std::io::Result<Output> {
+    fuzzer(&["--locked"]).args(["--inputs", &SHORT_ROUND.to_string()]).output()
+}
+
+fn fuzzer(options: &[&str]) -> Command {
+    let mut command = Command::new(crate::cargo());
+    command
+        .current_dir(crate::root())
+        .args(["run", "--quiet", "--package", "pgmeter-fuzz"])
+        .args(options)
+        .arg("--");
+    command
+}
+
+/// How many targets passed and how many failed, by the lines that the fuzzer prints for each.
+pub fn count(stdout: &str) -> (usize, usize) {
+    let verdicts = |word| stdout.lines().filter(|line| line.split_whitespace().nth(1) == Some(word)).count();
+    (verdicts("ok"), verdicts("FAILED"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_counted_by_their_verdicts() {
+        let said = "scripts     ok     1.6 s  5007 inputs, 171 outcomes\nserver      FAILED\nstartup     ok     0.4 s  1\n";
+        assert_eq!(count(said), (2, 1));
+        assert_eq!(count(""), (0, 0));
+    }
+}
