@@ -24,5 +24,5 @@ mod start_up;
 mod stopping;
 mod support;
 mod targets;
-mod witness;
 mod timings;
+mod witness;

@@ -3,7 +3,7 @@
 use pgmeter_engine::{Limit, Plan, Protocol};
 use testkit::fake::FakeServer;
 
-use super::support::{assert_close, ms, plan, run};
+use super::support::{assert_close, plan, run};
 
 #[test]
 fn a_command_takes_from_its_start_to_the_end_of_its_reply() {
@@ -20,14 +20,6 @@ fn a_command_takes_from_its_start_to_the_end_of_its_reply() {
         }
         assert!(commands.iter().all(|command| command.completed.count == 100));
     }
-}
-
-#[test]
-fn commands_are_not_measured_during_the_warm_up() {
-    let plan = Plan { warmup: ms(500), limit: Limit::Duration(ms(500)), ..plan("SELECT 1;") };
-    let ran = run(&plan, FakeServer::default());
-    assert_eq!(ran.outcome.commands.of_script(0)[0].completed.count, ran.counts().succeeded);
-    assert!(ran.outcome.warmup_transactions > 900);
 }
 
 #[test]

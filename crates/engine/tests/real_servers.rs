@@ -1,0 +1,307 @@
+//! The client state machine against PostgreSQL itself, the oldest version and a new one: what a server in virtual
+//! time takes on trust. What happens is judged by what the tables hold afterwards.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use connect::{Environment, Overrides, Session, resolve};
+use pgmeter_engine::{
+    AbortCause, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
+};
+use script::{Dialect, Symbols};
+use testkit::cluster::Cluster;
+
+const VERSIONS: [&str; 2] = ["9.6", "18"];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
+
+/// A database of one's own with two accounts and a place for results.
+struct Bank {
+    conninfo: String,
+}
+
+impl Bank {
+    fn new(version: &str, name: &str) -> Self {
+        let bank = Self { conninfo: Cluster::shared(version).database(name) };
+        bank.session()
+            .execute(
+                "create table account (id int primary key, balance int not null); \
+                 insert into account values (0, 0), (1, 0); \
+                 create table found (what text, value text)",
+            )
+            .expect("tables");
+        bank
+    }
+
+    fn session(&self) -> Session {
+        Cluster::session(&self.conninfo)
+    }
+
+    /// The only value that this query gives.
+    fn ask(&self, sql: &str) -> String {
+        let rows = self.session().query(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        rows[0].get(0).unwrap_or("NULL").to_owned()
+    }
+
+    fn empty(&self) {
+        self.session().execute("truncate found; update account set balance = 0").expect("tables");
+    }
+
+    /// Ten transactions of this script by each of some clients.
+    fn plan(&self, script: &str, clients: usize) -> Plan {
+        let target =
+            resolve(Some(&self.conninfo), &Overrides::default(), &Environment::default()).expect("a target");
+        let address = target.addresses().expect("an address").remove(0);
+        let startup = target.startup_parameters(target.host_of(&address));
+        let mut symbols = Symbols::new();
+        let program = script::parse("script.sql", script.as_bytes(), &mut symbols, Dialect::Extended);
+        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        Plan {
+            targets: vec![TargetPlan { name: String::new(), address, startup }],
+            connect_timeout: Duration::from_secs(60),
+            scripts: vec![ScriptPlan { program, weight: 1, target: 0 }],
+            symbols,
+            variables: Vec::new(),
+            scale: 1,
+            clients,
+            workers: 1,
+            protocol: Protocol::Simple,
+            limit: Limit::TransactionsPerClient(10),
+            warmup: Duration::ZERO,
+            rate_per_s: None,
+            latency_limit: None,
+            seed: 42,
+            reconnect: false,
+            max_tries: Some(NonZeroU32::MIN),
+            continue_on_error: false,
+            exit_on_abort: false,
+            manner: Manner::Pgmeter,
+        }
+    }
+}
+
+fn finish(plan: &Plan) -> Outcome {
+    run(plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn complete(plan: &Plan) -> Outcome {
+    let outcome = finish(plan);
+    assert_eq!(outcome.aborted, []);
+    outcome
+}
+
+/// Reads a balance, waits for the others to read it too, and writes it back increased.
+const SERIALIZABLE: &str = "\
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT balance + 1 AS increased FROM account WHERE id = 0 \\gset
+\\sleep 2 ms
+UPDATE account SET balance = :increased::int WHERE id = 0;
+END;
+";
+
+#[test]
+fn transactions_that_meet_on_one_row_are_tried_again_until_each_has_counted() {
+    for version in VERSIONS {
+        let bank = Bank::new(version, "one_row");
+        for protocol in PROTOCOLS {
+            bank.empty();
+            let outcome = complete(&Plan { protocol, max_tries: None, ..bank.plan(SERIALIZABLE, 4) });
+            let counts = outcome.summary.total.counts;
+            assert_eq!((counts.succeeded, counts.failed.total()), (40, 0));
+            assert!(counts.retries > 0, "they did not meet");
+            assert_eq!(outcome.commands.of_script(0)[3].retries, counts.retries);
+            assert_eq!(bank.ask("select balance from account where id = 0"), "40");
+        }
+    }
+}
+
+#[test]
+fn without_another_try_they_fail_and_are_not_counted_twice() {
+    let bank = Bank::new("18", "one_row_once");
+    let counts = complete(&bank.plan(SERIALIZABLE, 4)).summary.total.counts;
+    assert_eq!(counts.succeeded + counts.failed.serialization, 40);
+    assert!(counts.failed.serialization > 0 && counts.retries == 0, "{counts:?}");
+    assert_eq!(bank.ask("select balance from account where id = 0"), counts.succeeded.to_string());
+}
+
+#[test]
+fn deadlocks_are_resolved_by_another_try() {
+    let script = "\
+\\set other 1 - :client_id
+SET deadlock_timeout = '10ms';
+BEGIN;
+UPDATE account SET balance = balance + 1 WHERE id = :client_id;
+\\sleep 5 ms
+UPDATE account SET balance = balance + 1 WHERE id = :other;
+END;
+";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "deadlock");
+        for protocol in PROTOCOLS {
+            bank.empty();
+            let outcome = complete(&Plan { protocol, max_tries: None, ..bank.plan(script, 2) });
+            let counts = outcome.summary.total.counts;
+            assert_eq!((counts.succeeded, counts.failed.total()), (20, 0));
+            assert!(counts.retries > 0, "they did not meet");
+            assert_eq!(bank.ask("select sum(balance) from account"), "40");
+        }
+    }
+}
+
+#[test]
+fn pipelines_do_what_their_commands_say_and_blocks_in_them_are_tried_again() {
+    let script = "\
+\\startpipeline
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT balance FROM account WHERE id = 0;
+SELECT pg_sleep(0.002);
+UPDATE account SET balance = balance + 1 WHERE id = 0;
+END;
+\\syncpipeline
+UPDATE account SET balance = balance - 1 WHERE id = 1 AND :client_id < 0;
+\\endpipeline
+";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "pipelines");
+        for protocol in [Protocol::Extended, Protocol::Prepared] {
+            bank.empty();
+            let outcome = complete(&Plan { protocol, max_tries: None, ..bank.plan(script, 4) });
+            let counts = outcome.summary.total.counts;
+            assert_eq!(counts.succeeded, 40);
+            assert!(counts.retries > 0, "they did not meet");
+            assert_eq!(outcome.commands.of_script(0)[8].retries, counts.retries);
+            assert_eq!(bank.ask("select balance from account where id = 0"), "40");
+        }
+    }
+}
+
+#[test]
+fn values_of_all_types_are_captured_as_texts_and_come_back_as_they_were() {
+    let names = ["accent", "bool", "bytes", "int", "list", "nothing", "num", "text"];
+    let select = "SELECT 1 AS int, -0.5 AS num, 'it' || chr(39) || 's' AS text, NULL AS nothing, true AS bool, \
+                  '\\x00ff'::bytea AS bytes, ARRAY[1,2] AS list, chr(233) AS accent \\gset got_\n";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "types");
+        for protocol in PROTOCOLS {
+            bank.empty();
+            let insert = |name: &&str| match protocol {
+                Protocol::Simple => {
+                    format!("INSERT INTO found VALUES ('{name}', $quote$:got_{name}$quote$);\n")
+                }
+                _ => format!("INSERT INTO found VALUES ('{name}', :got_{name});\n"),
+            };
+            let inserts: String = names.iter().map(insert).collect();
+            let evaluate =
+                "\\set twice 2 * :got_int\nINSERT INTO found VALUES ('twice', cast(:twice as text));\n";
+            let script = format!("{select}{inserts}{evaluate}");
+            complete(&Plan { protocol, limit: Limit::TransactionsPerClient(1), ..bank.plan(&script, 1) });
+            assert_eq!(
+                bank.ask("select string_agg(what || '=' || value, ' ' order by what) from found"),
+                "accent=\u{e9} bool=t bytes=\\x00ff int=1 list={1,2} nothing= num=-0.5 text=it's twice=2"
+            );
+        }
+    }
+}
+
+#[test]
+fn results_of_a_combined_query_go_into_variables_each_for_itself() {
+    let script = "\
+SELECT 1 AS a UNION ALL SELECT 2 ORDER BY 1\\; SELECT 3 AS b WHERE false\\; UPDATE account SET balance = 0\\; \
+SELECT 4 AS c \\aset
+SELECT 5 AS d, 6 AS e \\gset
+INSERT INTO found VALUES ('sum', (:a + :c + :d + :e)::text);
+";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "combined");
+        complete(&bank.plan(script, 1));
+        assert_eq!(bank.ask("select count(*) || ' ' || min(value) from found where value = '17'"), "10 17");
+    }
+}
+
+#[test]
+fn an_error_fails_the_transaction_if_that_is_wanted_and_leaves_nothing_open() {
+    let script = "\
+BEGIN;
+INSERT INTO found VALUES ('a', 'a');
+SELECT 1 / (random() * 0)::int;
+END;
+";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "continue");
+        for protocol in PROTOCOLS {
+            let plan = Plan { protocol, continue_on_error: true, max_tries: None, ..bank.plan(script, 2) };
+            let counts = complete(&plan).summary.total.counts;
+            assert_eq!((counts.failed.other, counts.succeeded, counts.retries), (20, 0, 0));
+            assert_eq!(bank.ask("select count(*) from found"), "0");
+        }
+    }
+}
+
+#[test]
+fn what_a_script_may_not_do_ends_its_client() {
+    for version in VERSIONS {
+        let bank = Bank::new(version, "refused");
+        for protocol in PROTOCOLS {
+            for (script, cause) in [
+                ("COPY account TO STDOUT;\n", AbortCause::Copy),
+                ("COPY account FROM STDIN;\n", AbortCause::Copy),
+                ("SELECT id FROM account \\gset\n", AbortCause::RowCount { rows: 2 }),
+                ("SELECT id FROM account WHERE id = 9 \\gset\n", AbortCause::RowCount { rows: 0 }),
+                ("UPDATE account SET balance = 0 \\gset\n", AbortCause::RowCount { rows: 0 }),
+                ("BEGIN;\nSELECT 1;\n", AbortCause::UnfinishedTransaction),
+            ] {
+                let outcome = finish(&Plan { protocol, ..bank.plan(script, 1) });
+                assert_eq!(outcome.aborted[0].cause, cause, "{script}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_that_the_server_ends_within_a_pipeline_ends_its_client_with_the_servers_word() {
+    let script = "\
+\\startpipeline
+SELECT 1;
+SELECT pg_terminate_backend(pg_backend_pid());
+SELECT 2;
+\\endpipeline
+";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "terminated");
+        for protocol in [Protocol::Extended, Protocol::Prepared] {
+            let outcome = finish(&Plan { protocol, ..bank.plan(script, 1) });
+            let sentence = outcome.aborted[0].to_string();
+            assert!(
+                sentence.starts_with("client 0 aborted in command 4 (endpipeline) of script script.sql: ")
+                    && sentence.ends_with("FATAL:  terminating connection due to administrator command"),
+                "{sentence}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_row_of_a_hundred_megabytes_passes_through() {
+    let bank = Bank::new("18", "long_row");
+    let script = "SELECT repeat('x', 100 * 1000 * 1000);\nSELECT repeat('y', 1000 * 1000) AS y \\gset\nSELECT length(':y');\n";
+    let outcome = complete(&Plan { limit: Limit::TransactionsPerClient(1), ..bank.plan(script, 1) });
+    assert_eq!(outcome.summary.total.counts.succeeded, 1);
+}
+
+#[test]
+fn settings_notices_and_notifications_in_mid_script_change_nothing() {
+    let script = "\
+LISTEN channel;
+SET TimeZone = 'UTC';
+NOTIFY channel, 'to myself';
+DO $$ BEGIN RAISE WARNING 'mind the gap'; END $$;
+SELECT 1;
+";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "asides");
+        for protocol in PROTOCOLS {
+            let counts = complete(&Plan { protocol, ..bank.plan(script, 2) }).summary.total.counts;
+            assert_eq!(counts.succeeded, 20);
+        }
+    }
+}
