@@ -5,7 +5,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use connect::{Address, Session, Target};
+use connect::{Address, Session, Target, Transport};
 use engine::{
     End, EngineError, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, Witness,
     WorkerIntro,
@@ -101,6 +101,7 @@ pub(crate) trait Showing {
 /// What was found out about the server before the run.
 struct Found {
     address: Address,
+    transport: Transport,
     scale: u32,
     tables: results::Tables,
     /// `None` if it was not asked.
@@ -110,11 +111,11 @@ struct Found {
 impl Job {
     /// Prepares, runs, makes the record and has it shown.
     pub(crate) fn run(mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<(), Failure> {
-        let Found { address, scale, tables, facts } = self.prepare(showing, signals)?;
+        let Found { address, transport, scale, tables, facts } = self.prepare(showing, signals)?;
         signals.check()?;
         let workers = self.workers;
         let mut plan_record = describing::plan(&self, &address);
-        let plan = self.into_plan(address, scale);
+        let plan = self.into_plan(address, transport, scale);
         plan_record.seed = plan.seed;
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
         let started_at = UtcTime::now();
@@ -157,7 +158,8 @@ impl Job {
                 Some(tables) => describing::tables(&tables),
                 None => results::Tables { scale: Some(scale), ..results::Tables::default() },
             };
-            Ok(Found { address: session.address().clone(), scale, tables, facts })
+            let (address, transport) = (session.address().clone(), session.transport().clone());
+            Ok(Found { address, transport, scale, tables, facts })
         })
     }
 
@@ -200,11 +202,11 @@ impl Job {
     }
 
     /// All that the engine needs; clients go to the address that the control session found.
-    fn into_plan(self, address: Address, scale: u32) -> Plan {
+    fn into_plan(self, address: Address, transport: Transport, scale: u32) -> Plan {
         let startup = self.target.startup_parameters(self.target.host_of(&address));
         let weights = self.mix.texts.iter().map(|text| text.weight);
         Plan {
-            targets: vec![TargetPlan { name: String::new(), address, startup }],
+            targets: vec![TargetPlan { name: String::new(), address, transport, startup }],
             connect_timeout: self.target.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
             scripts: self
                 .mix

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use connect::{Address, CancelKey, Session};
+use connect::{Address, CancelKey, Session, Transport};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator;
 
@@ -25,7 +25,7 @@ pub(crate) struct Signals {
 struct Shared {
     stop: AtomicBool,
     /// The control session that may be waiting for a long statement.
-    waiting: Mutex<Option<(Address, CancelKey)>>,
+    waiting: Mutex<Option<(Address, Transport, CancelKey)>>,
     /// What is being done cannot be asked to stop, and may be left at any moment.
     leave_at_once: AtomicBool,
     /// As `pgbench -i` has it: asking twice asks for the same.
@@ -89,7 +89,7 @@ impl Signals {
     /// Does something that waits for the server; a signal cancels the statement that is running then.
     pub(crate) fn guard<T>(&self, session: &mut Session, work: impl FnOnce(&mut Session) -> T) -> T {
         let waiting = || self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        *waiting() = Some((session.address().clone(), session.cancel_key()));
+        *waiting() = Some((session.address().clone(), session.transport().clone(), session.cancel_key()));
         let result = work(session);
         *waiting() = None;
         result
@@ -105,9 +105,9 @@ impl Shared {
             std::process::exit(INTERRUPTED);
         }
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((address, key)) = waiting.as_ref() {
+        if let Some((address, transport, key)) = waiting.as_ref() {
             // A server that cannot be reached has nothing left to cancel.
-            let _ = connect::cancel(address, key);
+            let _ = connect::cancel(address, transport, key);
         }
     }
 }

@@ -10,6 +10,7 @@ use wire::{ProtocolError, ServerError, SqlState, StartupError};
 
 use crate::address::Address;
 use crate::target::Target;
+use crate::tls::TlsError;
 
 /// Why one attempt to connect failed; together with a target and an address it makes a [`ConnectError`].
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub enum Cause {
     Closed,
     /// No answer within the limit.
     TimedOut(Duration),
+    /// TLS did not come about.
+    Tls(TlsError),
     /// Start-up or authentication failed.
     Startup(StartupError),
     /// What answers is not a PostgreSQL server.
@@ -129,6 +132,7 @@ impl Attempt {
                 format!("no answer within {} s", limit.as_secs_f64()),
                 "Check host and port, or raise connect_timeout".to_owned(),
             ),
+            Cause::Tls(error) => error.into_parts(),
             Cause::Protocol(error) => why_of_protocol(error),
             Cause::Startup(StartupError::Protocol(error)) => why_of_protocol(error),
             Cause::Startup(StartupError::Server(error)) => {
@@ -148,6 +152,20 @@ impl Attempt {
             Cause::Startup(error) => (error.to_string(), advice_of_startup(&error).to_owned()),
         };
         attempt
+    }
+
+    /// A server that lets the client in and is not what it looks for.
+    pub(crate) fn unsuitable(address: &Address, why: String) -> Attempt {
+        let next = "target_session_attrs says which servers will do".to_owned();
+        Attempt::plain(address.to_string(), why, next)
+    }
+
+    /// The same place was tried in two ways, the other one first; what it said matters if it is something else.
+    pub(crate) fn after(mut self, first: Attempt, how: &str) -> Attempt {
+        if self.why != first.why {
+            self.why = format!("{}; {how}: {}", self.why, first.why);
+        }
+        self
     }
 
     pub(crate) fn name_not_found(name: &str, error: &io::Error) -> Attempt {
@@ -234,7 +252,9 @@ fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
         }
         // pg_hba.conf is named in the messages of every language.
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("pg_hba.conf") => {
-            "A line there has to let this user in without TLS, which is not supported yet".to_owned()
+            "A line there has to let this user in; some do so only with TLS (sslmode=require), some only without \
+             (sslmode=disable)"
+                .to_owned()
         }
         // Only the words tell an unknown role from a refused one; in another language the advice is the wider one.
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.starts_with("role ") => {
@@ -255,6 +275,10 @@ fn advice_of_startup(error: &StartupError) -> &'static str {
     match error {
         StartupError::UnsupportedAuthentication { .. } => {
             "A line for scram-sha-256 in the server's pg_hba.conf lets this user in by password"
+        }
+        StartupError::MethodNotAccepted { .. } => "The server's pg_hba.conf says how this user gets in",
+        StartupError::NotBound { .. } => {
+            "It takes TLS (a TCP connection, sslmode=require), a server from 11 on, and a password kept for scram-sha-256"
         }
         StartupError::Scram { .. } => "Check that this is the server that you mean",
         _ => NOT_A_SERVER,

@@ -1,13 +1,13 @@
 //! The words of a connection string, as data: name, environment variable, and what becomes of it here.
 //! Every keyword that libpq knows is in the table, so that nothing a user asks for is dropped in silence:
-//! it is used, it has no meaning without TLS, or it is refused by name. Read by `resolve` and the parsers.
+//! it is used, it is without effect in libpq too, or it is refused by name. Read by `resolve` and the parsers.
 
 /// What becomes of a keyword's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Treatment {
     /// Read by `resolve`.
     Used,
-    /// A detail of TLS or GSSAPI; libpq, too, ignores it on a plain connection.
+    /// A detail of GSSAPI, of keys with passwords (which are refused when they are read), or of the past.
     WithoutEffect,
     /// These values (and the empty one) ask for nothing that is missing; others are refused with the reason.
     Only(&'static [&'static str], &'static str),
@@ -21,8 +21,7 @@ pub(crate) struct Keyword {
     pub(crate) treatment: Treatment,
 }
 
-const NO_TLS: &str = "TLS is not supported yet";
-const NOT_YET: &str = "it is not supported yet";
+const NOT_SUPPORTED: &str = "it is not supported";
 const NO_GSSAPI: &str = "GSSAPI is not supported";
 
 const fn used(name: &'static str, variable: &'static str) -> Keyword {
@@ -61,41 +60,41 @@ pub(crate) const KEYWORDS: &[Keyword] = &[
     used("application_name", "PGAPPNAME"),
     used("sslmode", "PGSSLMODE"),
     used("sslrootcert", "PGSSLROOTCERT"),
+    used("sslcert", "PGSSLCERT"),
+    used("sslkey", "PGSSLKEY"),
+    used("sslcertmode", "PGSSLCERTMODE"),
+    used("sslcrl", "PGSSLCRL"),
+    used("sslcrldir", "PGSSLCRLDIR"),
+    used("sslsni", "PGSSLSNI"),
+    used("sslnegotiation", "PGSSLNEGOTIATION"),
+    used("ssl_min_protocol_version", "PGSSLMINPROTOCOLVERSION"),
+    used("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION"),
+    used("channel_binding", "PGCHANNELBINDING"),
+    used("require_auth", "PGREQUIREAUTH"),
+    used("target_session_attrs", "PGTARGETSESSIONATTRS"),
+    used("load_balance_hosts", "PGLOADBALANCEHOSTS"),
+    used("service", "PGSERVICE"),
+    used("servicefile", "PGSERVICEFILE"),
     used_without_variable("fallback_application_name"),
     used_without_variable("keepalives"),
     used_without_variable("keepalives_idle"),
     used_without_variable("keepalives_interval"),
     used_without_variable("keepalives_count"),
     used_without_variable("tcp_user_timeout"),
-    only("service", Some("PGSERVICE"), &[], "service files are not supported yet; write its settings out"),
-    only("servicefile", None, &[], "service files are not supported yet; write the settings out"),
-    only("target_session_attrs", Some("PGTARGETSESSIONATTRS"), &["any"], NOT_YET),
-    only("load_balance_hosts", Some("PGLOADBALANCEHOSTS"), &["disable"], NOT_YET),
     only("replication", None, &["off", "false", "no", "0"], "a replication connection carries no load"),
-    only("require_auth", Some("PGREQUIREAUTH"), &[], NOT_YET),
-    only("requirepeer", Some("PGREQUIREPEER"), &[], NOT_YET),
-    only("channel_binding", Some("PGCHANNELBINDING"), &["disable", "prefer"], NO_TLS),
+    only("requirepeer", Some("PGREQUIREPEER"), &[], NOT_SUPPORTED),
     only("min_protocol_version", Some("PGMINPROTOCOLVERSION"), &["3.0"], "only protocol 3.0 is spoken"),
     only("max_protocol_version", Some("PGMAXPROTOCOLVERSION"), &["3.0", "3.2", "latest"], "no such version"),
-    only("sslnegotiation", Some("PGSSLNEGOTIATION"), &["postgres"], NO_TLS),
-    only("sslcertmode", Some("PGSSLCERTMODE"), &["disable", "allow"], NO_TLS),
+    only("sslkeylogfile", None, &[], NOT_SUPPORTED),
     only("gssencmode", Some("PGGSSENCMODE"), &["disable", "prefer"], NO_GSSAPI),
-    only("scram_client_key", None, &[], NOT_YET),
-    only("scram_server_key", None, &[], NOT_YET),
+    only("scram_client_key", None, &[], NOT_SUPPORTED),
+    only("scram_server_key", None, &[], NOT_SUPPORTED),
     only("oauth_issuer", None, &[], "OAuth is not supported"),
     only("oauth_client_id", None, &[], "OAuth is not supported"),
     only("oauth_client_secret", None, &[], "OAuth is not supported"),
     only("oauth_scope", None, &[], "OAuth is not supported"),
-    without_effect("sslcert", Some("PGSSLCERT")),
-    without_effect("sslkey", Some("PGSSLKEY")),
     without_effect("sslpassword", None),
-    without_effect("sslcrl", Some("PGSSLCRL")),
-    without_effect("sslcrldir", Some("PGSSLCRLDIR")),
-    without_effect("sslsni", Some("PGSSLSNI")),
     without_effect("sslcompression", Some("PGSSLCOMPRESSION")),
-    without_effect("sslkeylogfile", None),
-    without_effect("ssl_min_protocol_version", Some("PGSSLMINPROTOCOLVERSION")),
-    without_effect("ssl_max_protocol_version", Some("PGSSLMAXPROTOCOLVERSION")),
     without_effect("krbsrvname", Some("PGKRBSRVNAME")),
     without_effect("gsslib", Some("PGGSSLIB")),
     without_effect("gssdelegation", Some("PGGSSDELEGATION")),

@@ -4,8 +4,8 @@
 //! a [`Session`] is a blocking connection for everything that is not the load: detecting, loading, checking.
 //! The engine takes the target and the addresses, and talks by itself.
 //!
-//! There is no TLS yet. `sslmode` disable, allow and prefer connect without it, as libpq does to a server that has
-//! none; require, verify-ca and verify-full are refused, so that asking for TLS never ends in a plain connection.
+//! TLS is rustls; [`Tls`] and its channels know no socket, so that sessions and the engine share them. What libpq
+//! takes and is not supported is refused by name, never dropped in silence: docs/connections.md lists it all.
 //! `Instant::now` is read in one place, `session/stream.rs`, for the limits of waiting.
 
 mod address;
@@ -15,8 +15,11 @@ mod error;
 mod keywords;
 mod password_file;
 mod resolve;
+mod service;
 mod session;
 mod target;
+mod tls;
+mod transport;
 mod uri;
 
 pub use address::Address;
@@ -24,5 +27,9 @@ pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use resolve::{Overrides, resolve};
 pub use session::{CancelKey, CopyIn, ResultSet, Row, Session, cancel};
-pub use target::{Host, HostName, KeepAlive, Target};
-pub use wire::{Password, ServerError, SqlState};
+pub use target::{Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
+pub use tls::{
+    Tls, TlsChannel, TlsError, TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots,
+};
+pub use transport::Transport;
+pub use wire::{ChannelBinding, Password, RequiredMethods, ServerError, SqlState};

@@ -1,13 +1,14 @@
 //! From what the user said to where the connection goes: connection string, flags, environment, defaults.
-//! Pure but for reading the password file. Called by the command line and by the manager of embedded servers.
+//! Pure but for reading the service file and the password file. Called by the command line and by the manager of embedded servers.
 //!
-//! The order of precedence is that of pgbench on libpq: a connection string's own words, then flags, then
-//! variables, then defaults.
+//! The order of precedence is that of pgbench on libpq: a connection string's own words, then flags, then the
+//! service, then variables, then defaults. Any text is a target or an error.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use wire::Password;
@@ -17,8 +18,11 @@ use crate::environment::Environment;
 use crate::error::ConnectError;
 use crate::keywords::{self, Keyword, Treatment};
 use crate::password_file::{Entry, PasswordFile};
-use crate::target::{Host, HostName, KeepAlive, Target, USUAL_DIRECTORIES};
+use crate::service;
+use crate::target::{Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target, USUAL_DIRECTORIES};
 use crate::uri;
+
+mod tls;
 
 const DEFAULT_PORT: u16 = 5432;
 const DEFAULT_APPLICATION_NAME: &str = "pgmeter";
@@ -76,6 +80,13 @@ pub fn resolve(
         connect_timeout: settings.seconds("connect_timeout")?,
         keep_alive: settings.keep_alive()?,
         extra: settings.extra(environment)?,
+        tls: settings.tls(environment)?,
+        channel_binding: settings.channel_binding()?,
+        required_methods: settings.required_methods()?,
+        session_attributes: settings
+            .choice("target_session_attrs", &SessionAttributes::NAMES)?
+            .unwrap_or_default(),
+        host_order: settings.host_order()?,
         password_file_unused: None,
     };
     if target.password.is_none() {
@@ -85,20 +96,24 @@ pub fn resolve(
 }
 
 /// Where a value was said, for messages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Origin {
     ConnectionString,
     Flag(&'static str),
+    Service { file: Rc<Path>, line: usize },
     Variable(&'static str),
 }
 
 impl Origin {
     /// `sslmode=require`, `PGSSLMODE=require` or `-p 70000`, and where that stands.
-    fn show(self, name: &str, value: &str) -> String {
+    fn show(&self, name: &str, value: &str) -> String {
         let value = if keywords::is_secret(name) { "…" } else { value };
         match self {
             Origin::ConnectionString => format!("{name}={value} in the connection string"),
             Origin::Flag(flag) => format!("{flag} {value}"),
+            Origin::Service { file, line } => {
+                format!("{name}={value} in the service file {}, line {line}", file.display())
+            }
             Origin::Variable(variable) => format!("{variable}={value} in the environment"),
         }
     }
@@ -123,17 +138,23 @@ impl Settings {
                 settings.values.insert(name, (value.to_owned(), Origin::Flag(flag)));
             }
         }
-        let (text, origin) = match (connection, dbname) {
-            (Some(text), _) => (text, Origin::ConnectionString),
-            (None, Some(text)) => (text.as_str(), Origin::Flag("-d")),
-            (None, None) => match environment.get_given("PGDATABASE")? {
-                Some(text) => (text, Origin::Variable("PGDATABASE")),
-                None => (default_database(environment)?, Origin::ConnectionString),
-            },
+        let named = match (connection, dbname) {
+            (Some(text), _) => Some((text, Origin::ConnectionString)),
+            (None, Some(text)) => Some((text.as_str(), Origin::Flag("-d"))),
+            (None, None) => {
+                environment.get_given("PGDATABASE")?.map(|text| (text, Origin::Variable("PGDATABASE")))
+            }
         };
-        settings.add_text(text, origin)?;
+        let is_named = named.is_some();
+        if let Some((text, origin)) = named {
+            settings.add_text(text, origin)?;
+        }
         if let (Some(_), Some(flag)) = (connection, dbname) {
             settings.add_database_flag(flag)?;
+        }
+        settings.add_service(environment)?;
+        if !is_named && settings.given("dbname").is_none() {
+            settings.add_text(default_database(environment)?, Origin::ConnectionString)?;
         }
         settings.add_variables(environment)?;
         settings.refuse_zero_bytes()?;
@@ -169,6 +190,23 @@ impl Settings {
                 Ok(())
             }
         }
+    }
+
+    /// What the service adds to what the string and the flags say.
+    fn add_service(&mut self, environment: &Environment) -> Result<(), ConnectError> {
+        let said = |name: &str, variable: &str| match self.values.get(name) {
+            Some((value, _)) => Ok(Some(value.clone()).filter(|value| !value.is_empty())),
+            None => Ok(environment.get_given(variable)?.map(str::to_owned)),
+        };
+        let Some(name) = said("service", "PGSERVICE")? else { return Ok(()) };
+        let file = said("servicefile", "PGSERVICEFILE")?;
+        let (path, found) = service::find(&name, file.as_deref(), environment)?;
+        let path: Rc<Path> = path.into();
+        for service::Setting { keyword, value, line } in found {
+            let origin = Origin::Service { file: Rc::clone(&path), line };
+            self.values.entry(keyword.name).or_insert((value, origin));
+        }
+        Ok(())
     }
 
     /// What nobody has said so far is taken from the variables; an empty value said before stays.
@@ -217,24 +255,22 @@ impl Settings {
                 return Err(self.wrong(keyword.name, reason));
             }
         }
-        self.refuse_tls()
+        Ok(())
     }
 
-    /// Asking for TLS must never end in a plain connection.
-    fn refuse_tls(&self) -> Result<(), ConnectError> {
-        const NO_TLS: &str = "TLS is not supported yet, and a plain connection is not what was asked for; where \
-             the network can be trusted, sslmode=prefer or sslmode=disable allows one";
-        match self.given("sslmode") {
-            Some("disable" | "allow" | "prefer") => Ok(()),
-            Some("require" | "verify-ca" | "verify-full") => Err(self.wrong("sslmode", NO_TLS)),
-            Some(_) => Err(self.wrong(
-                "sslmode",
-                "no such mode; there are disable, allow, prefer, require, verify-ca and verify-full",
-            )),
-            // libpq takes the system's certificates to mean sslmode=verify-full.
-            None if self.given("sslrootcert") == Some("system") => Err(self.wrong("sslrootcert", NO_TLS)),
-            None => Ok(()),
+    /// The meaning of a word from a list; `None` if it is not given.
+    fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, ConnectError> {
+        let Some(value) = self.given(name) else { return Ok(None) };
+        if let Some((_, meaning)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(value)) {
+            return Ok(Some(*meaning));
         }
+        let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        Err(self.wrong(name, &format!("no such value; there are {}", known.join(", "))))
+    }
+
+    fn host_order(&self) -> Result<HostOrder, ConnectError> {
+        let words = [("disable", HostOrder::Given), ("random", HostOrder::Random)];
+        Ok(self.choice("load_balance_hosts", &words)?.unwrap_or_default())
     }
 
     /// The elements of a comma-separated list; none if the value is not given.

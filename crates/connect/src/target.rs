@@ -2,17 +2,18 @@
 //! by the engine, which opens thousands of connections from one target. Shows itself without the password.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::net::sockopt;
-use wire::{Password, StartupParameters};
+use wire::{ChannelBinding, Password, RequiredMethods, StartupParameters};
 
 use crate::address::Address;
 use crate::error::{Attempt, ConnectError};
+use crate::tls::{TlsMode, TlsSettings};
 
 /// Where servers put their sockets unless told otherwise: Debian's and Red Hat's place, then PostgreSQL's own.
 pub(crate) const USUAL_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
@@ -40,6 +41,16 @@ pub struct Target {
     pub keep_alive: KeepAlive,
     /// Further start-up parameters, such as `client_encoding`.
     pub extra: Vec<(String, String)>,
+    /// Whether and how connections are encrypted; of no meaning for Unix sockets.
+    pub tls: TlsSettings,
+    /// Whether SCRAM is tied to TLS.
+    pub channel_binding: ChannelBinding,
+    /// The ways of authentication that are accepted.
+    pub required_methods: RequiredMethods,
+    /// Which of several servers will do.
+    pub session_attributes: SessionAttributes,
+    /// In which order hosts and their addresses are tried.
+    pub host_order: HostOrder,
     /// Why a password file that exists was not used: a clause for the message when a password is missing.
     pub password_file_unused: Option<String>,
 }
@@ -89,6 +100,48 @@ impl Default for KeepAlive {
     }
 }
 
+/// libpq's `target_session_attrs`: what a server must be for a session to stay with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionAttributes {
+    /// Any server.
+    #[default]
+    Any,
+    /// One that takes writing transactions by default.
+    ReadWrite,
+    /// One that does not.
+    ReadOnly,
+    /// One that is not a standby.
+    Primary,
+    /// A standby.
+    Standby,
+    /// A standby if there is one, else any server.
+    PreferStandby,
+}
+
+impl SessionAttributes {
+    /// By libpq's names.
+    pub(crate) const NAMES: [(&str, SessionAttributes); 6] = [
+        ("any", SessionAttributes::Any),
+        ("read-write", SessionAttributes::ReadWrite),
+        ("read-only", SessionAttributes::ReadOnly),
+        ("primary", SessionAttributes::Primary),
+        ("standby", SessionAttributes::Standby),
+        ("prefer-standby", SessionAttributes::PreferStandby),
+    ];
+}
+
+/// libpq's `load_balance_hosts`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostOrder {
+    /// As they were named.
+    #[default]
+    Given,
+    /// Hosts, and the addresses of each, in an order drawn anew for each session.
+    Random,
+    /// As `Random`, but the same order each time; for whoever must be able to repeat it.
+    Seeded(u64),
+}
+
 impl Target {
     /// What a client says about itself to this host.
     pub fn startup_parameters(&self, host: &Host) -> StartupParameters {
@@ -99,6 +152,8 @@ impl Target {
             options: self.options.clone(),
             password: self.password.clone().or_else(|| host.password.clone()),
             extra: self.extra.clone(),
+            channel_binding: self.channel_binding,
+            required_methods: self.required_methods.clone(),
         }
     }
 
@@ -124,7 +179,16 @@ impl Target {
 
     /// As [`Target::addresses`], with what could not be found in its place.
     pub(crate) fn places(&self) -> Vec<Result<Address, Attempt>> {
-        self.hosts.iter().flat_map(Host::places).collect()
+        let mut order = Order::new(self.host_order);
+        let mut hosts: Vec<_> = self.hosts.iter().collect();
+        order.shuffle(&mut hosts);
+        let mut places = Vec::new();
+        for host in hosts {
+            let mut found = host.places();
+            order.shuffle(&mut found);
+            places.append(&mut found);
+        }
+        places
     }
 
     /// The host that an address of [`Target::addresses`] belongs to; the first if it belongs to none.
@@ -153,25 +217,36 @@ impl Target {
     /// Prepares a connected socket: no delay for small packets, and keep-alive as asked for. Of no effect on a
     /// Unix socket.
     pub fn prepare_socket(&self, address: &Address, socket: impl AsFd) -> io::Result<()> {
-        if matches!(address, Address::Unix(_)) {
-            return Ok(());
+        self.keep_alive.prepare_socket(address, socket)
+    }
+}
+
+/// The order of places: SplitMix64 (Steele, Lea, Flood 2014), good enough to spread sessions over hosts.
+struct Order {
+    state: Option<u64>,
+}
+
+impl Order {
+    fn new(order: HostOrder) -> Order {
+        let state = match order {
+            HostOrder::Given => None,
+            // The standard library draws the keys of a hasher at random.
+            HostOrder::Random => Some(RandomState::new().hash_one(0_u8)),
+            HostOrder::Seeded(seed) => Some(seed),
+        };
+        Order { state }
+    }
+
+    /// Fisher and Yates' shuffle; does nothing where the order is the given one.
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let Some(state) = &mut self.state else { return };
+            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let drawn = (mixed ^ (mixed >> 31)) % (last as u64 + 1);
+            items.swap(last, usize::try_from(drawn).unwrap_or(0));
         }
-        let KeepAlive { is_on, idle, interval, count, user_timeout_ms } = self.keep_alive;
-        sockopt::set_tcp_nodelay(&socket, true)?;
-        sockopt::set_socket_keepalive(&socket, is_on)?;
-        if let Some(idle) = idle.filter(|_| is_on) {
-            sockopt::set_tcp_keepidle(&socket, idle)?;
-        }
-        if let Some(interval) = interval.filter(|_| is_on) {
-            sockopt::set_tcp_keepintvl(&socket, interval)?;
-        }
-        if let Some(count) = count.filter(|_| is_on) {
-            sockopt::set_tcp_keepcnt(&socket, count)?;
-        }
-        if let Some(limit) = user_timeout_ms {
-            sockopt::set_tcp_user_timeout(&socket, limit)?;
-        }
-        Ok(())
     }
 }
 
@@ -234,22 +309,25 @@ impl fmt::Display for Target {
         let host = list(|host| host.name.to_string());
         let hostaddr = list(|host| host.hostaddr.map(|ip| ip.to_string()).unwrap_or_default());
         let port = list(|host| host.port.to_string());
+        let sslmode = self.tls.mode.name().to_owned();
         let pairs = [
             ("host", &host),
             ("hostaddr", &hostaddr),
             ("port", &port),
             ("user", &self.user),
             ("dbname", &self.database),
+            ("sslmode", &sslmode),
         ];
         let mut separator = "";
         for (name, value) in pairs {
             // What the target does not say is left out; commas alone still count hosts.
-            let is_empty_list = match name {
+            let is_left_out = match name {
                 "host" => value.is_empty(),
                 "hostaddr" => value.bytes().all(|byte| byte == b','),
+                "sslmode" => self.tls.mode == TlsMode::default(),
                 _ => false,
             };
-            if !is_empty_list {
+            if !is_left_out {
                 write!(formatter, "{separator}{name}={}", Quoted(value))?;
                 separator = " ";
             }

@@ -25,7 +25,8 @@ pub(crate) fn cancel_all(plan: &Plan, sessions: &[(usize, CancelKey)]) {
                 return;
             }
             // A server that is gone has nothing left to cancel.
-            let _ = connect::cancel(&plan.targets[*target].address, key);
+            let target = &plan.targets[*target];
+            let _ = connect::cancel(&target.address, &target.transport, key);
         }
     };
     thread::scope(|scope| {

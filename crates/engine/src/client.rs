@@ -149,10 +149,10 @@ impl Client {
     }
 
     /// The transport of a link is connected: introduces the client to the server. What an earlier session on this
-    /// link has left is forgotten.
-    pub(crate) fn greet(&mut self, link: usize, turn: &mut Turn<'_>) {
+    /// link has left is forgotten. `binding` is what SCRAM is bound to, if the transport has something of the kind.
+    pub(crate) fn greet(&mut self, link: usize, binding: Option<&[u8]>, turn: &mut Turn<'_>) {
         let target = &turn.load.plan.targets[turn.load.links[link]];
-        self.links[link].greet(&target.startup, turn.out);
+        self.links[link].greet(&target.startup, binding, turn.out);
     }
 
     /// Bytes have arrived while the client is connecting. True when this link is ready.

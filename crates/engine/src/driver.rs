@@ -6,14 +6,14 @@
 use std::io;
 use std::time::Duration;
 
-use connect::Address;
+use connect::{Address, Transport};
 use stats::Timestamp;
 
 /// Something that happened to a connection while waiting. Connections are numbered by the worker,
 /// from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The transport is connected; nothing has been sent yet.
+    /// The transport is connected, TLS included; nothing of the protocol has been sent yet.
     Connected(usize),
     /// There may be bytes to [`Driver::receive`], or the connection was closed or broken.
     Readable(usize),
@@ -47,8 +47,14 @@ pub trait Driver {
     /// CPU time used by this process so far.
     fn cpu_time(&mut self) -> Duration;
 
-    /// Begins to connect; an [`Event`] follows. `WouldBlock` means: too busy, try again a little later.
-    fn connect(&mut self, connection: usize, address: &Address) -> io::Result<()>;
+    /// Begins to connect, through TLS if the transport says so; an [`Event`] follows. `WouldBlock` means: too busy,
+    /// try again a little later.
+    fn connect(&mut self, connection: usize, address: &Address, transport: &Transport) -> io::Result<()>;
+
+    /// What SCRAM is bound to on this connection (`tls-server-end-point`); nothing without TLS.
+    fn channel_binding(&self, _connection: usize) -> Option<&[u8]> {
+        None
+    }
 
     /// Sends all of `bytes` and leaves it empty; what the socket does not take at once is kept and
     /// sent while waiting. An error means that the connection is lost.

@@ -8,17 +8,18 @@
 use std::io;
 use std::time::Duration;
 
-use connect::Address;
-use mio::{Events, Interest, Poll, Registry, Token};
+use connect::{Address, Transport};
+use mio::{Events, Poll, Token};
 use stats::Timestamp;
 
 use crate::clock::{Clock, process_cpu_time};
 use crate::driver::{Driver, Event, Receive, ShellAnswer};
 
 use alarm::Alarm;
-use stream::{Stream, Unsent};
+use connection::{Buffers, Connection};
 
 mod alarm;
+mod connection;
 mod shell;
 mod stream;
 
@@ -37,20 +38,8 @@ pub(crate) struct NetDriver {
     /// What the last wait brought, in reverse order.
     ready: Vec<Event>,
     connections: Vec<Option<Connection>>,
-    buffer: Box<[u8]>,
+    buffers: Buffers,
     alarm: Alarm,
-}
-
-struct Connection {
-    stream: Stream,
-    connected: bool,
-    /// There may be bytes in the socket.
-    readable: bool,
-    /// The peer has closed its side: no edge follows, so the socket must be read to its end.
-    ended: bool,
-    /// Why connecting or writing failed; handed over once all that had arrived is read.
-    broken: Option<io::Error>,
-    unsent: Unsent,
 }
 
 impl NetDriver {
@@ -64,7 +53,11 @@ impl NetDriver {
             events: Events::with_capacity(EVENTS_PER_WAIT),
             ready: Vec::with_capacity(EVENTS_PER_WAIT),
             connections: (0..connections).map(|_| None).collect(),
-            buffer: vec![0; READ_BUFFER_BYTES].into_boxed_slice(),
+            buffers: Buffers {
+                input: vec![0; READ_BUFFER_BYTES].into_boxed_slice(),
+                plain: Vec::new(),
+                cipher: Vec::new(),
+            },
             alarm,
         })
     }
@@ -79,19 +72,19 @@ impl Driver for NetDriver {
         process_cpu_time()
     }
 
-    fn connect(&mut self, number: usize, address: &Address) -> io::Result<()> {
-        let mut stream = Stream::connect(address)?;
-        stream.register(self.poll.registry(), number)?;
-        let unsent = Unsent::default();
-        let (connected, readable, ended) = (false, false, false);
-        self.connections[number] =
-            Some(Connection { stream, connected, readable, ended, broken: None, unsent });
+    fn connect(&mut self, number: usize, address: &Address, transport: &Transport) -> io::Result<()> {
+        let connection = Connection::open(number, address, transport, self.poll.registry())?;
+        self.connections[number] = Some(connection);
         Ok(())
+    }
+
+    fn channel_binding(&self, number: usize) -> Option<&[u8]> {
+        self.connections[number].as_ref().and_then(Connection::channel_binding)
     }
 
     fn send(&mut self, number: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
         let result = match self.connections[number].as_mut() {
-            Some(connection) => connection.send(bytes, self.poll.registry(), number),
+            Some(connection) => connection.send(bytes, &mut self.buffers, self.poll.registry()),
             None => Err(io::ErrorKind::NotConnected.into()),
         };
         bytes.clear();
@@ -99,20 +92,8 @@ impl Driver for NetDriver {
     }
 
     fn receive(&mut self, number: usize) -> Receive<'_> {
-        let Some(connection) = self.connections[number].as_mut() else { return Receive::Empty };
-        if connection.readable {
-            match connection.stream.read_some(&mut self.buffer) {
-                Ok(Some(0)) => return Receive::Closed(connection.broken.take()),
-                Ok(Some(count)) => {
-                    connection.readable = connection.ended || count == self.buffer.len();
-                    return Receive::Bytes(&self.buffer[..count]);
-                }
-                Ok(None) => connection.readable = false,
-                Err(error) => return Receive::Closed(Some(connection.broken.take().unwrap_or(error))),
-            }
-        }
-        match connection.broken.take() {
-            Some(error) => Receive::Closed(Some(error)),
+        match self.connections[number].as_mut() {
+            Some(connection) => connection.receive(&mut self.buffers, self.poll.registry()),
             None => Receive::Empty,
         }
     }
@@ -137,7 +118,7 @@ impl Driver for NetDriver {
             }
             let number = event.token().0;
             if let Some(connection) = self.connections[number].as_mut() {
-                self.ready.extend(connection.notice(event, self.poll.registry(), number));
+                self.ready.extend(connection.notice(event, &mut self.buffers, self.poll.registry()));
             }
         }
         self.ready.reverse();
@@ -150,66 +131,5 @@ impl Driver for NetDriver {
 
     fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
         shell::run(command, capture)
-    }
-}
-
-impl Connection {
-    /// Turns a notice of the kernel into an event for the worker, if it means anything to it.
-    fn notice(&mut self, notice: &mio::event::Event, registry: &Registry, number: usize) -> Option<Event> {
-        let done = if self.connected {
-            self.flush(notice, registry, number)
-        } else {
-            match self.finish_connecting(registry, number) {
-                Ok(true) => return Some(Event::Connected(number)),
-                Ok(false) => return None,
-                Err(error) => Err(error),
-            }
-        };
-        self.ended |= notice.is_read_closed() || notice.is_error();
-        if let Err(error) = done {
-            self.readable = true;
-            self.broken = Some(error);
-            return Some(Event::Readable(number));
-        }
-        if notice.is_readable() || self.ended {
-            self.readable = true;
-            return Some(Event::Readable(number));
-        }
-        None
-    }
-
-    fn finish_connecting(&mut self, registry: &Registry, number: usize) -> io::Result<bool> {
-        self.connected = self.stream.finish_connecting()?;
-        if self.connected {
-            self.stream.watch(registry, number, Interest::READABLE)?;
-        }
-        Ok(self.connected)
-    }
-
-    /// Writes now what the socket takes, keeps the rest for when it is writable again.
-    fn send(&mut self, bytes: &[u8], registry: &Registry, number: usize) -> io::Result<()> {
-        if !self.unsent.is_empty() {
-            self.unsent.keep(bytes);
-            return Ok(());
-        }
-        // What the peer said before it went is worth reading although no edge has told of it yet.
-        let written = self.stream.write_some(bytes).inspect_err(|_| self.readable = true)?;
-        if written < bytes.len() {
-            self.unsent.keep(&bytes[written..]);
-            self.stream.watch(registry, number, Interest::READABLE | Interest::WRITABLE)?;
-        }
-        Ok(())
-    }
-
-    /// Goes on sending what was left, if the socket takes more now.
-    fn flush(&mut self, notice: &mio::event::Event, registry: &Registry, number: usize) -> io::Result<()> {
-        if self.unsent.is_empty() || !notice.is_writable() {
-            return Ok(());
-        }
-        self.unsent.flush_to(&mut self.stream)?;
-        if self.unsent.is_empty() {
-            self.stream.watch(registry, number, Interest::READABLE)?;
-        }
-        Ok(())
     }
 }

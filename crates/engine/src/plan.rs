@@ -5,7 +5,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use connect::Address;
+use connect::{Address, Transport};
 use script::{Program, Symbols};
 use wire::StartupParameters;
 
@@ -52,6 +52,8 @@ pub struct TargetPlan {
     pub name: String,
     /// The server's address.
     pub address: Address,
+    /// How connections to it are made; what the control session has found to work.
+    pub transport: Transport,
     /// How each client introduces itself.
     pub startup: StartupParameters,
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use connect::{Environment, Overrides, Session, resolve};
+use connect::{Environment, Overrides, Session, Transport, resolve};
 use pgmeter_engine::{
     AbortCause, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
 };
@@ -57,7 +57,7 @@ impl Bank {
         let program = script::parse("script.sql", script.as_bytes(), &mut symbols, Dialect::Extended);
         let program = program.unwrap_or_else(|error| panic!("{error}"));
         Plan {
-            targets: vec![TargetPlan { name: String::new(), address, startup }],
+            targets: vec![TargetPlan { name: String::new(), address, transport: Transport::default(), startup }],
             connect_timeout: Duration::from_secs(60),
             scripts: vec![ScriptPlan { program, weight: 1, target: 0 }],
             symbols,

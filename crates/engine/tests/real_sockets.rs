@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use connect::Address;
+use connect::{Address, Transport};
 use pgmeter_engine::{
     End, Ended, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, Witness,
     WorkerIntro, no_witness, run,
@@ -62,7 +62,12 @@ fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
 /// A null server with a name.
 fn target(name: &str, server: &NullServer) -> TargetPlan {
     let startup = StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() };
-    TargetPlan { name: name.to_owned(), address: server.address().clone(), startup }
+    TargetPlan {
+        name: name.to_owned(),
+        address: server.address().clone(),
+        transport: Transport::default(),
+        startup,
+    }
 }
 
 /// Runs to the end, which must come without an aborted client.

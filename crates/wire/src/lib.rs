@@ -13,4 +13,6 @@ mod startup;
 pub use backend::{Decoder, Message, ServerError, SqlState, TransactionStatus};
 pub use password::Password;
 pub use protocol_error::ProtocolError;
-pub use startup::{Progress, SessionFacts, Startup, StartupError, StartupParameters};
+pub use startup::{
+    ChannelBinding, Method, Progress, RequiredMethods, SessionFacts, Startup, StartupError, StartupParameters,
+};

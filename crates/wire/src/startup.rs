@@ -6,14 +6,16 @@ use std::fmt;
 use std::io;
 
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{
-    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
-};
+use postgres_protocol::authentication::sasl::{self, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256};
 
 use crate::backend::{Authentication, Message, Names, ServerError};
 use crate::frontend;
 use crate::password::Password;
 use crate::protocol_error::ProtocolError;
+
+pub use policy::{ChannelBinding, Method, RequiredMethods};
+
+mod policy;
 
 /// More settings than any server reports; what lies beyond is not kept.
 const PARAMETER_COUNT_MAX: usize = 200;
@@ -33,6 +35,10 @@ pub struct StartupParameters {
     pub password: Option<Password>,
     /// Further parameters, such as `client_encoding`, in order.
     pub extra: Vec<(String, String)>,
+    /// Whether SCRAM is tied to TLS; see [`Startup::bind`].
+    pub channel_binding: ChannelBinding,
+    /// The ways of authentication that are accepted.
+    pub required_methods: RequiredMethods,
 }
 
 /// What the server told while the session began.
@@ -70,6 +76,20 @@ pub enum StartupError {
         /// GSSAPI, SSPI, …
         name: String,
     },
+    /// The server asks for a way of authentication that the user does not accept.
+    #[error("{what}, and require_auth={required} does not accept that")]
+    MethodNotAccepted {
+        /// What the server does.
+        what: &'static str,
+        /// What the user wrote.
+        required: String,
+    },
+    /// The user demands channel binding, and there is none.
+    #[error("channel_binding=require was asked for, and {why}")]
+    NotBound {
+        /// What is missing.
+        why: &'static str,
+    },
     /// The SCRAM exchange did not hold: among others, a server that does not know the password.
     #[error("SCRAM-SHA-256 authentication failed: {reason}")]
     Scram {
@@ -100,6 +120,10 @@ pub struct Startup {
     password: Option<Password>,
     exchange: Exchange,
     facts: SessionFacts,
+    channel_binding: ChannelBinding,
+    required_methods: RequiredMethods,
+    /// What identifies the TLS connection; `None` without TLS.
+    end_point: Option<Box<[u8]>>,
 }
 
 /// How far the authentication has come. The server may begin only one exchange.
@@ -123,7 +147,7 @@ enum Exchange {
 impl Startup {
     /// Writes the StartupMessage into `out`.
     pub fn new(parameters: &StartupParameters, out: &mut Vec<u8>) -> Startup {
-        let StartupParameters { user, database, application_name, options, password, extra } = parameters;
+        let StartupParameters { user, database, application_name, options, password, extra, .. } = parameters;
         let optional = [("database", database), ("application_name", application_name), ("options", options)];
         let mut pairs = vec![("user", user.as_str())];
         pairs.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
@@ -134,7 +158,16 @@ impl Startup {
             password: password.clone().filter(|password| !password.is_empty()),
             exchange: Exchange::NotAsked,
             facts: SessionFacts::default(),
+            channel_binding: parameters.channel_binding,
+            required_methods: parameters.required_methods.clone(),
+            end_point: None,
         }
+    }
+
+    /// The connection runs through TLS, and this identifies the server's end of it: the hash of its certificate
+    /// (RFC 5929, `tls-server-end-point`). To be said before the first message of the server.
+    pub fn bind(&mut self, end_point: &[u8]) {
+        self.end_point = Some(end_point.into());
     }
 
     /// Takes the next message of the server; writes the answer, if one is due, into `out`.
@@ -177,6 +210,7 @@ impl Startup {
     /// Manual: "Message Flow", section "Start-up".
     fn authenticate(&mut self, demand: Authentication<'_>, out: &mut Vec<u8>) -> Result<(), StartupError> {
         let exchange = std::mem::replace(&mut self.exchange, Exchange::Failed);
+        self.check(demand, &exchange)?;
         self.exchange = match (demand, exchange) {
             // A server that breaks a SCRAM exchange off in the middle has not proved that it knows the password.
             (Authentication::Ok, Exchange::NotAsked | Exchange::PasswordSent | Exchange::ScramVerified) => {
@@ -192,12 +226,9 @@ impl Startup {
                 Exchange::PasswordSent
             }
             (Authentication::Sasl(mechanisms), Exchange::NotAsked) => {
-                if !mechanisms.iter().any(|name| name == SCRAM_SHA_256.as_bytes()) {
-                    return Err(unsupported_sasl(mechanisms));
-                }
-                // "n": without TLS there is no channel to bind to.
-                let scram = ScramSha256::new(self.password()?.as_bytes(), ChannelBinding::unsupported());
-                frontend::sasl_initial_response(out, SCRAM_SHA_256.as_bytes(), scram.message());
+                let (mechanism, binding) = self.choose(mechanisms)?;
+                let scram = ScramSha256::new(self.password()?.as_bytes(), binding);
+                frontend::sasl_initial_response(out, mechanism.as_bytes(), scram.message());
                 Exchange::ScramBegun(Box::new(scram))
             }
             (Authentication::SaslContinue(data), Exchange::ScramBegun(mut scram)) => {
@@ -219,6 +250,61 @@ impl Startup {
             _ => return Err(StartupError::UnexpectedMessage { name: "Authentication" }),
         };
         Ok(())
+    }
+
+    /// Holds the server to what the user accepts.
+    fn check(&self, demand: Authentication<'_>, exchange: &Exchange) -> Result<(), StartupError> {
+        let (method, what) = match (demand, exchange) {
+            (Authentication::Ok, Exchange::NotAsked) => (Method::None, "the server does not authenticate"),
+            (Authentication::CleartextPassword, _) => {
+                (Method::Password, "the server asks for the password in clear text")
+            }
+            (Authentication::Md5Password { .. }, _) => (Method::Md5, "the server asks for an MD5 password"),
+            (Authentication::Sasl(names), _) if names.iter().any(|name| name.starts_with(b"SCRAM-")) => {
+                (Method::ScramSha256, "the server asks for SCRAM")
+            }
+            (Authentication::Sasl(_), _) => (Method::Oauth, "the server asks for SASL without SCRAM"),
+            (Authentication::Unsupported { code: 7 | 8 }, _) => (Method::Gss, "the server asks for GSSAPI"),
+            (Authentication::Unsupported { code: 9 }, _) => (Method::Sspi, "the server asks for SSPI"),
+            _ => return Ok(()),
+        };
+        if !self.required_methods.allow(method) {
+            let required = self.required_methods.to_string();
+            return Err(StartupError::MethodNotAccepted { what, required });
+        }
+        if self.channel_binding == ChannelBinding::Require && method != Method::ScramSha256 {
+            return Err(StartupError::NotBound { why: "the server authenticates in a way that has none" });
+        }
+        Ok(())
+    }
+
+    /// The mechanism of SCRAM, and what it says about TLS (RFC 5802, section 6): bound to it; `y`, could have been
+    /// bound, which a server that can as well takes for an attack; or `n`, nothing to be bound to.
+    fn choose(&self, offered: Names<'_>) -> Result<(&'static str, sasl::ChannelBinding), StartupError> {
+        let is_offered = |mechanism: &str| offered.iter().any(|name| name == mechanism.as_bytes());
+        let is_required = self.channel_binding == ChannelBinding::Require;
+        let end_point = self.end_point.as_deref().filter(|_| self.channel_binding != ChannelBinding::Disable);
+        match end_point {
+            Some(end_point) if is_offered(SCRAM_SHA_256_PLUS) => {
+                let bound = sasl::ChannelBinding::tls_server_end_point(end_point.to_vec());
+                return Ok((SCRAM_SHA_256_PLUS, bound));
+            }
+            Some(_) if is_required => {
+                return Err(StartupError::NotBound { why: "the server does not offer it" });
+            }
+            None if is_required => {
+                return Err(StartupError::NotBound { why: "there is no TLS to bind to" });
+            }
+            _ => {}
+        }
+        if !is_offered(SCRAM_SHA_256) {
+            return Err(unsupported_sasl(offered));
+        }
+        let unbound = match end_point {
+            Some(_) => sasl::ChannelBinding::unrequested(),
+            None => sasl::ChannelBinding::unsupported(),
+        };
+        Ok((SCRAM_SHA_256, unbound))
     }
 
     fn password(&self) -> Result<&Password, StartupError> {

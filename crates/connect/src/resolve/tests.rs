@@ -7,6 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use proptest::prelude::*;
 
 use super::*;
+use crate::tls::{TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots};
+use wire::ChannelBinding;
 
 /// Surroundings with these variables, the operating system's user being `alice`.
 fn environment(variables: &[(&str, &str)]) -> Environment {
@@ -164,42 +166,85 @@ fn values_that_make_no_sense_are_refused_and_so_is_the_place_that_said_them() {
 }
 
 #[test]
-fn asking_for_tls_never_ends_in_a_plain_connection() {
-    for mode in ["require", "verify-ca", "verify-full"] {
-        for text in [format!("host=h sslmode={mode}"), format!("postgres://h?sslmode={mode}")] {
-            let refused = refusal(&text, &[]);
-            assert!(
-                refused.starts_with(&format!("sslmode={mode} in the connection string: TLS")),
-                "{refused}"
-            );
-        }
-        assert!(refusal("d", &[("PGSSLMODE", mode)]).starts_with(&format!("PGSSLMODE={mode} ")));
+fn what_is_said_about_tls_is_read_as_libpq_reads_it() {
+    let tls = |text: &str| resolved(text, &[]).tls;
+    assert_eq!(tls("host=h"), TlsSettings::default());
+    for (name, mode) in TlsMode::NAMES {
+        assert_eq!(tls(&format!("sslmode={name}")).mode, mode);
+        assert_eq!(resolved("d", &[("PGSSLMODE", name)]).tls.mode, mode);
     }
-    for text in
-        ["sslrootcert=system", "sslnegotiation=direct", "channel_binding=require", "sslcertmode=require"]
-    {
-        assert!(refusal(text, &[]).contains("TLS is not supported yet"), "{text}");
-    }
-    assert!(refusal("postgres://h?ssl=true", &[]).contains("TLS is not supported yet"));
-    assert!(refusal("sslmode=on", &[]).contains("no such mode"));
-    for text in
-        ["sslmode=disable", "sslmode=allow", "sslmode=prefer", "sslmode=", "sslrootcert=/x sslcert=/y"]
-    {
-        resolved(text, &[]);
-    }
-    resolved("sslmode=disable", &[("PGSSLMODE", "require")]);
+    assert_eq!(tls("sslmode=").mode, TlsMode::Prefer);
+    assert_eq!(tls("postgres://h?ssl=true").mode, TlsMode::Require);
+    let system = tls("sslrootcert=system");
+    assert_eq!((system.mode, system.roots), (TlsMode::VerifyFull, TrustedRoots::System));
+    assert_eq!(tls("sslnegotiation=direct sslmode=require").negotiation, TlsNegotiation::Direct);
+    assert!(!tls("sslsni=0").sends_name);
+    assert_eq!(tls("ssl_min_protocol_version=tlsv1.3").version_min, TlsVersion::V13);
+    assert_eq!(tls("ssl_min_protocol_version=TLSv1").version_min, TlsVersion::V12);
+    assert_eq!(tls("ssl_max_protocol_version=TLSv1.2").version_max, TlsVersion::V12);
 }
 
 #[test]
-fn what_is_not_there_yet_is_refused_by_name() {
+fn certificates_have_their_usual_places_at_home() {
+    let mut around = environment(&[]);
+    around.home = Some(PathBuf::from("/home/alice"));
+    let tls = |text: &str| resolve(Some(text), &Overrides::default(), &around).unwrap().tls;
+    let usual = |name: &str| TlsFile::Usual(PathBuf::from("/home/alice/.postgresql").join(name));
+    let named = |name: &str| TlsFile::Named(PathBuf::from(name));
+    let found = tls("host=h");
+    assert_eq!(found.roots, TrustedRoots::File(usual("root.crt")));
+    assert_eq!((found.revoked, found.revoked_directory), (usual("root.crl"), None));
+    assert_eq!((found.certificate, found.key), (usual("postgresql.crt"), usual("postgresql.key")));
+    let found = tls("sslrootcert=r sslcert=c sslkey=k sslcrldir=d");
+    assert_eq!(found.roots, TrustedRoots::File(named("r")));
+    assert_eq!((found.certificate, found.key), (named("c"), named("k")));
+    assert_eq!((found.revoked, found.revoked_directory), (TlsFile::Nowhere, Some(PathBuf::from("d"))));
+    assert_eq!(tls("sslcertmode=disable").certificate, TlsFile::Nowhere);
+}
+
+#[test]
+fn what_makes_no_sense_about_tls_is_refused() {
+    for (text, expected) in [
+        ("sslmode=on", "no such value; there are disable, allow, prefer"),
+        ("sslmode=require sslrootcert=system", "only verify-full"),
+        ("sslnegotiation=direct", "sslmode=require"),
+        ("sslnegotiation=direct sslmode=prefer", "sslmode=require"),
+        ("sslcertmode=require", "there are allow, disable"),
+        ("sslkey=engine:x", "hardware"),
+        ("ssl_max_protocol_version=TLSv1.1", "nothing below TLSv1.2"),
+        ("ssl_min_protocol_version=TLSv1.3 ssl_max_protocol_version=TLSv1.2", "below"),
+        ("ssl_min_protocol_version=SSLv3", "no such value"),
+        ("sslsni=maybe", "there are 1, 0"),
+        ("channel_binding=yes", "there are disable, prefer, require"),
+        ("require_auth=ident", "no method \"ident\""),
+        ("target_session_attrs=master", "there are any, read-write"),
+        ("load_balance_hosts=on", "there are disable, random"),
+    ] {
+        assert!(refusal(text, &[]).contains(expected), "{text}: {}", refusal(text, &[]));
+    }
+}
+
+#[test]
+fn demands_on_server_and_authentication_are_read() {
+    let target = resolved(
+        "channel_binding=require require_auth=scram-sha-256 target_session_attrs=prefer-standby \
+         load_balance_hosts=random",
+        &[],
+    );
+    assert_eq!(target.session_attributes, SessionAttributes::PreferStandby);
+    assert_eq!(target.host_order, HostOrder::Random);
+    let parameters = target.startup_parameters(&target.hosts[0]);
+    assert_eq!(parameters.channel_binding, ChannelBinding::Require);
+    assert_eq!(parameters.required_methods.to_string(), "scram-sha-256");
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
     for (text, variable) in [
-        ("service=x", "PGSERVICE"),
-        ("target_session_attrs=read-write", "PGTARGETSESSIONATTRS"),
-        ("load_balance_hosts=random", "PGLOADBALANCEHOSTS"),
-        ("require_auth=scram-sha-256", "PGREQUIREAUTH"),
         ("requirepeer=postgres", "PGREQUIREPEER"),
         ("gssencmode=require", "PGGSSENCMODE"),
         ("min_protocol_version=3.2", "PGMINPROTOCOLVERSION"),
+        ("sslcertmode=require", "PGSSLCERTMODE"),
     ] {
         let (name, value) = text.split_once('=').unwrap();
         assert!(
@@ -209,6 +254,37 @@ fn what_is_not_there_yet_is_refused_by_name() {
         assert!(refusal("d", &[(variable, value)]).starts_with(&format!("{variable}={value} in the env")));
         resolved("d", &[(variable, "")]);
     }
+}
+
+#[test]
+fn a_service_comes_after_the_string_and_the_flags_and_before_the_variables() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("services");
+    fs::write(&file, "[s]\nhost=service\nport=7\ndbname=of_service\nsslmode=disable\n[bad]\nport=x\n")
+        .unwrap();
+    let file = file.to_str().unwrap();
+    let around =
+        environment(&[("PGSERVICEFILE", file), ("PGPORT", "9"), ("PGSSLMODE", "require"), ("PGUSER", "u")]);
+    let shown = |text: Option<&str>, flags: &Overrides, around: &Environment| {
+        resolve(text, flags, around).map(|target| target.to_string()).map_err(|error| error.to_string())
+    };
+    let none = Overrides::default();
+    let all = "host=service port=7 user=u dbname=of_service sslmode=disable";
+    assert_eq!(shown(Some("service=s"), &none, &around).as_deref(), Ok(all));
+    assert_eq!(shown(Some("postgres://?service=s"), &none, &around).as_deref(), Ok(all));
+    let mine = "host=mine port=8 user=u dbname=of_service sslmode=disable";
+    assert_eq!(shown(Some("service=s host=mine"), &flags("f", "8", "-", "-"), &around).as_deref(), Ok(mine));
+    let mut by_variable = around.clone();
+    by_variable.variables.insert("PGSERVICE".to_owned(), "s".into());
+    assert_eq!(shown(None, &none, &by_variable).as_deref(), Ok(all));
+    let named = "host=service port=7 user=u dbname=named sslmode=disable";
+    assert_eq!(shown(Some("named"), &none, &by_variable).as_deref(), Ok(named));
+    by_variable.variables.insert("PGDATABASE".to_owned(), "named".into());
+    assert_eq!(shown(None, &none, &by_variable).as_deref(), Ok(named), "pgbench's rule");
+    let refused = shown(Some("service=bad"), &none, &around).unwrap_err();
+    assert!(refused.starts_with(&format!("port=x in the service file {file}, line 7: a port")), "{refused}");
+    let refused = shown(Some("service=none"), &none, &around).unwrap_err();
+    assert!(refused.starts_with("the service \"none\" is not defined: it is not in "), "{refused}");
 }
 
 #[test]
@@ -264,7 +340,7 @@ fn a_password_shows_in_no_debug_display_or_message() {
     for text in [
         "u:secret@h/d",
         "mysql://u:secret@h/d",
-        "postgres://u:secret@h/d?sslmode=require",
+        "postgres://u:secret@h/d?sslmode=on",
         "postgres://u:secret@h:port/d",
         "password=secret port=x",
         "password='secret",

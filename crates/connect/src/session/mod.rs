@@ -2,17 +2,19 @@
 //! One statement at a time, by the simple protocol, results as text. Speaks through `wire`, like the engine.
 
 mod copy;
+mod entrance;
 mod results;
 mod stream;
 
 use std::fmt;
 use std::time::Duration;
 
-use wire::{Decoder, Message, Progress, ServerError, Startup, frontend};
+use wire::{Decoder, ServerError, frontend};
 
 use crate::address::Address;
-use crate::error::{Attempt, Cause, ConnectError, in_words};
+use crate::error::{Cause, ConnectError, in_words};
 use crate::target::Target;
+use crate::transport::Transport;
 use results::{Answer, Asides, Broken};
 use stream::{Patience, Stream};
 
@@ -30,6 +32,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 pub struct Session {
     stream: Stream,
     address: Address,
+    transport: Transport,
     decoder: Decoder,
     input: Box<[u8]>,
     out: Vec<u8>,
@@ -50,79 +53,20 @@ pub struct CancelKey {
 }
 
 impl Session {
-    /// Tries the target's addresses in order, with the limit `connect_timeout` for each.
+    /// Tries the target's addresses in order, with the limit `connect_timeout` for each, through TLS or not as
+    /// `sslmode` says, until a server is what `target_session_attrs` asks for.
     pub fn connect(target: &Target) -> Result<Session, ConnectError> {
-        let mut attempts = Vec::new();
-        for place in target.places() {
-            let entered = place.and_then(|address| {
-                Session::enter(target, &address).map_err(|cause| Attempt::new(target, &address, cause))
-            });
-            match entered {
-                Ok(session) => return Ok(session),
-                Err(attempt) => attempts.push(attempt),
-            }
-            if attempts.last().is_some_and(Attempt::ends_the_search) {
-                break;
-            }
-        }
-        Err(ConnectError::of_attempts(target, attempts))
-    }
-
-    /// Connects to one address and logs in.
-    fn enter(target: &Target, address: &Address) -> Result<Session, Cause> {
-        let patience = Patience::of(target.connect_timeout);
-        let mut stream = Stream::connect(address, patience)?;
-        target.prepare_socket(address, &stream).map_err(Cause::Io)?;
-        let mut out = Vec::new();
-        let mut startup = Startup::new(&target.startup_parameters(target.host_of(address)), &mut out);
-        let mut asides = Asides::default();
-        let mut decoder = Decoder::new();
-        let mut input = vec![0; INPUT_LENGTH].into_boxed_slice();
-        loop {
-            let written = stream.write_all(&out, patience);
-            out.clear();
-            // A server that has closed may have said why before.
-            let length = match (stream.read(&mut input, patience), written) {
-                (Ok(0), _) => return Err(Cause::Closed),
-                (Ok(length), _) => length,
-                (Err(_), Err(cause)) | (Err(cause), Ok(())) => return Err(cause),
-            };
-            let mut progress = Ok(Progress::NeedMore);
-            let mut step = |message: Message<'_>| {
-                if asides.take(&message) {
-                    return;
-                }
-                if progress == Ok(Progress::NeedMore) {
-                    progress = startup.message(&message, &mut out);
-                }
-            };
-            let decoded = decoder.decode(&input[..length], &mut step);
-            // What was understood before the bytes went wrong counts: a refusal, for one.
-            match progress.map_err(Cause::Startup)? {
-                Progress::NeedMore => decoded.map_err(Cause::Protocol)?,
-                Progress::Ready(facts) => {
-                    let key = CancelKey { process_id: facts.process_id, secret_key: facts.secret_key };
-                    let patience = Patience::Endless;
-                    let address = address.clone();
-                    return Ok(Session {
-                        stream,
-                        address,
-                        decoder,
-                        input,
-                        out,
-                        asides,
-                        key,
-                        patience,
-                        ended: None,
-                    });
-                }
-            }
-        }
+        entrance::connect(target)
     }
 
     /// Where the session went.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// How the connection was made: others to the same address can be made in the same way.
+    pub fn transport(&self) -> &Transport {
+        &self.transport
     }
 
     /// A setting that the server reports, such as `server_version`.
@@ -272,6 +216,7 @@ impl Session {
             Cause::Closed => "the server closed it; its log says why".to_owned(),
             Cause::TimedOut(limit) => format!("the server has been silent for {} s", limit.as_secs_f64()),
             Cause::Io(error) => in_words(&error),
+            Cause::Tls(error) => error.to_string(),
             Cause::Startup(error) => error.to_string(),
             Cause::Protocol(error) => error.to_string(),
         };
@@ -292,8 +237,7 @@ impl Drop for Session {
         if self.ended.is_none() {
             self.out.clear();
             frontend::terminate(&mut self.out);
-            // Whether it arrives makes no difference any more.
-            let _ = self.stream.write_some(&self.out);
+            self.stream.say_goodbye(&self.out);
         }
     }
 }
@@ -311,13 +255,16 @@ impl fmt::Debug for CancelKey {
     }
 }
 
-/// Asks the server at this address to cancel what the session with this key is doing. The server does not say
-/// whether there was anything to cancel.
-pub fn cancel(address: &Address, key: &CancelKey) -> Result<(), ConnectError> {
+/// Asks the server at this address to cancel what the session with this key is doing, over a connection like the
+/// session's. The server does not say whether there was anything to cancel.
+pub fn cancel(address: &Address, transport: &Transport, key: &CancelKey) -> Result<(), ConnectError> {
     let patience = Patience::of(Some(CANCEL_LIMIT));
     let mut request = Vec::new();
     frontend::cancel_request(&mut request, key.process_id, &key.secret_key);
     let sent = Stream::connect(address, patience).and_then(|mut stream| {
+        if let Some(tls) = &transport.tls {
+            stream.encrypt(tls, address, patience)?;
+        }
         stream.write_all(&request, patience)?;
         // The server closes the connection once the request is on its way; a reset is as good.
         match stream.read(&mut [0; 1], patience) {
@@ -328,6 +275,7 @@ pub fn cancel(address: &Address, key: &CancelKey) -> Result<(), ConnectError> {
     sent.map_err(|cause| {
         let reason = match cause {
             Cause::Io(error) => in_words(&error),
+            Cause::Tls(error) => error.to_string(),
             _ => format!("the server did not take it within {} s", CANCEL_LIMIT.as_secs()),
         };
         ConnectError::Lost(format!("the request to cancel could not be sent to {address}: {reason}"))

@@ -1,5 +1,5 @@
-//! A socket that can be waited for: connecting, reading and writing with a limit of patience. Used by sessions
-//! and cancel requests; the engine has sockets of its own.
+//! A socket that can be waited for: connecting, reading and writing with a limit of patience, through TLS if that
+//! was begun. Used by sessions and cancel requests; the engine has sockets of its own.
 //!
 //! The socket never blocks; every wait is a poll. So a limit holds for every step, and what the server says can
 //! be heard while something large is being sent.
@@ -16,6 +16,10 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockop
 
 use crate::address::Address;
 use crate::error::Cause;
+use crate::tls::{Tls, TlsChannel, TlsError};
+
+/// Bytes read at a time from a socket with TLS: a record and its head.
+const CIPHER_LENGTH: usize = 17 * 1024;
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +60,30 @@ impl Patience {
 
 /// A connected socket.
 #[derive(Debug)]
-pub(crate) enum Stream {
+enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
+}
+
+/// A connection, plain or through TLS.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    socket: Socket,
+    encryption: Option<Box<Encryption>>,
+}
+
+/// TLS, and what is on its way through it.
+#[derive(Debug)]
+struct Encryption {
+    channel: TlsChannel,
+    /// Decrypted, not yet read.
+    plain: Vec<u8>,
+    plain_read: usize,
+    /// Encrypted, not yet written.
+    cipher: Vec<u8>,
+    cipher_written: usize,
+    /// The socket has ended.
+    is_ended: bool,
 }
 
 impl Stream {
@@ -70,61 +95,88 @@ impl Stream {
         let connected = match address {
             Address::Unix(path) => connect_unix(path, left),
             Address::Tcp { address, .. } => match left {
-                Some(left) => TcpStream::connect_timeout(address, left).map(Stream::Tcp),
-                None => TcpStream::connect(address).map(Stream::Tcp),
+                Some(left) => TcpStream::connect_timeout(address, left).map(Socket::Tcp),
+                None => TcpStream::connect(address).map(Socket::Tcp),
             },
         };
-        let stream = connected.map_err(|error| match error.kind() {
+        let socket = connected.map_err(|error| match error.kind() {
             ErrorKind::TimedOut | ErrorKind::WouldBlock if left.is_some() => patience.exhausted(),
             _ => Cause::Io(error),
         })?;
-        match &stream {
-            Stream::Unix(socket) => socket.set_nonblocking(true),
-            Stream::Tcp(socket) => socket.set_nonblocking(true),
+        match &socket {
+            Socket::Unix(socket) => socket.set_nonblocking(true),
+            Socket::Tcp(socket) => socket.set_nonblocking(true),
         }
         .map_err(Cause::Io)?;
-        Ok(stream)
+        Ok(Stream { socket, encryption: None })
+    }
+
+    /// Begins TLS. After [`crate::TlsError::is_not_offered`] the connection is still good, and plain.
+    pub(crate) fn encrypt(&mut self, tls: &Tls, address: &Address, patience: Patience) -> Result<(), Cause> {
+        let mut cipher = Vec::new();
+        let channel = tls.connect(address, &mut cipher).map_err(Cause::Tls)?;
+        let mut encryption = Encryption {
+            channel,
+            plain: Vec::new(),
+            plain_read: 0,
+            cipher,
+            cipher_written: 0,
+            is_ended: false,
+        };
+        while !encryption.channel.is_open() {
+            match encryption.shake_hands(&mut self.socket, patience) {
+                Ok(()) if !encryption.is_ended => {}
+                // A server that goes in the middle may be one that would stay without TLS.
+                Ok(()) | Err(Cause::Io(_)) => return Err(Cause::Tls(TlsError::closed())),
+                Err(cause) => return Err(cause),
+            }
+        }
+        self.encryption = Some(Box::new(encryption));
+        Ok(())
+    }
+
+    /// What channel binding is bound to.
+    pub(crate) fn end_point(&self) -> Option<&[u8]> {
+        self.encryption.as_ref().and_then(|encryption| encryption.channel.end_point())
     }
 
     /// Waits for bytes and reads them; 0 at the end of the stream.
     pub(crate) fn read(&mut self, buffer: &mut [u8], patience: Patience) -> Result<usize, Cause> {
         loop {
-            let read = match self {
-                Stream::Unix(socket) => socket.read(buffer),
-                Stream::Tcp(socket) => socket.read(buffer),
+            let (read, wanted) = match &mut self.encryption {
+                None => (self.socket.read(buffer)?, PollFlags::IN),
+                Some(encryption) => {
+                    encryption.fill(&mut self.socket)?;
+                    // What is still to be sent may be what the server waits for.
+                    let is_sent = encryption.flush(&mut self.socket)?;
+                    let wanted = if is_sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+                    (encryption.read(buffer), wanted)
+                }
             };
             match read {
-                Ok(length) => return Ok(length),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::IN, patience)?;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Cause::Io(error)),
+                Some(length) => return Ok(length),
+                None => drop(self.socket.wait(wanted, patience)?),
             }
         }
     }
 
     /// Writes what fits at once; 0 if nothing does.
     pub(crate) fn write_some(&mut self, data: &[u8]) -> Result<usize, Cause> {
-        loop {
-            let written = match self {
-                Stream::Unix(socket) => socket.write(data),
-                Stream::Tcp(socket) => socket.write(data),
-            };
-            match written {
-                Ok(length) => return Ok(length),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Cause::Io(error)),
-            }
+        let Some(encryption) = &mut self.encryption else { return self.socket.write(data) };
+        if !encryption.flush(&mut self.socket)? {
+            return Ok(0);
         }
+        let piece = &data[..data.len().min(CIPHER_LENGTH)];
+        encryption.channel.send(piece, &mut encryption.cipher);
+        encryption.flush(&mut self.socket)?;
+        Ok(piece.len())
     }
 
     /// Writes everything, listening to nothing: for the few bytes of a start-up.
     pub(crate) fn write_all(&mut self, mut data: &[u8], patience: Patience) -> Result<(), Cause> {
         while !data.is_empty() {
             match self.write_some(data)? {
-                0 => drop(self.wait(PollFlags::OUT, patience)?),
+                0 => drop(self.socket.wait(PollFlags::OUT, patience)?),
                 length => data = &data[length..],
             }
         }
@@ -132,17 +184,138 @@ impl Stream {
     }
 
     /// Waits until there is something to read or room to write; true if it is the former.
-    pub(crate) fn wait_for_either(&self, patience: Patience) -> Result<bool, Cause> {
-        let ready = self.wait(PollFlags::IN | PollFlags::OUT, patience)?;
-        Ok(ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR))
+    pub(crate) fn wait_for_either(&mut self, patience: Patience) -> Result<bool, Cause> {
+        if self.encryption.as_ref().is_some_and(|encryption| encryption.has_something()) {
+            return Ok(true);
+        }
+        let ready = self.socket.wait(PollFlags::IN | PollFlags::OUT, patience)?;
+        if !ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            return Ok(false);
+        }
+        self.has_plain_bytes()
     }
 
     /// True if there is something to read now.
-    pub(crate) fn is_readable(&self) -> Result<bool, Cause> {
-        match self.wait(PollFlags::IN, Patience::Silence(Duration::ZERO)) {
-            Ok(_) => Ok(true),
-            Err(Cause::TimedOut(_)) => Ok(false),
+    pub(crate) fn is_readable(&mut self) -> Result<bool, Cause> {
+        match self.socket.wait(PollFlags::IN, Patience::Silence(Duration::ZERO)) {
+            Ok(_) => self.has_plain_bytes(),
+            Err(Cause::TimedOut(_)) => {
+                Ok(self.encryption.as_ref().is_some_and(|encryption| encryption.has_something()))
+            }
             Err(cause) => Err(cause),
+        }
+    }
+
+    /// Whether what the socket has is for the reader; TLS has talk of its own.
+    fn has_plain_bytes(&mut self) -> Result<bool, Cause> {
+        let Some(encryption) = &mut self.encryption else { return Ok(true) };
+        encryption.fill(&mut self.socket)?;
+        Ok(encryption.has_something())
+    }
+
+    /// Sends last words as far as they fit.
+    pub(crate) fn say_goodbye(&mut self, words: &[u8]) {
+        // Whether they arrive makes no difference any more.
+        let _ = self.write_some(words);
+        if let Some(encryption) = &mut self.encryption {
+            encryption.channel.close(&mut encryption.cipher);
+            let _ = encryption.flush(&mut self.socket);
+        }
+    }
+}
+
+impl Encryption {
+    /// Reads what the socket has, without waiting.
+    fn fill(&mut self, socket: &mut Socket) -> Result<(), Cause> {
+        let mut buffer = [0; CIPHER_LENGTH];
+        if self.plain_read == self.plain.len() {
+            self.plain.clear();
+            self.plain_read = 0;
+        }
+        // What was read already goes first, or a peer that never stops would fill memory.
+        while self.plain.is_empty() && !self.is_ended {
+            let Some(length) = socket.read(&mut buffer)? else { break };
+            let taken = self.channel.receive(&buffer[..length], &mut self.plain, &mut self.cipher);
+            self.is_ended = length == 0 || self.channel.is_closed();
+            if let Err(error) = taken {
+                // The server is told why, if it listens.
+                let _ = self.flush(socket);
+                return Err(Cause::Tls(error));
+            }
+            if !self.channel.is_open() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One step of the handshake.
+    fn shake_hands(&mut self, socket: &mut Socket, patience: Patience) -> Result<(), Cause> {
+        let is_sent = self.flush(socket)?;
+        socket.wait(if is_sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }, patience)?;
+        self.fill(socket)
+    }
+
+    /// Writes what fits; true if nothing is left.
+    fn flush(&mut self, socket: &mut Socket) -> Result<bool, Cause> {
+        while self.cipher_written < self.cipher.len() {
+            match socket.write(&self.cipher[self.cipher_written..])? {
+                0 => return Ok(false),
+                length => self.cipher_written += length,
+            }
+        }
+        self.cipher.clear();
+        self.cipher_written = 0;
+        Ok(true)
+    }
+
+    fn has_something(&self) -> bool {
+        self.is_ended || self.plain_read < self.plain.len()
+    }
+
+    /// Takes decrypted bytes; 0 at the end, `None` if more must come first.
+    fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let left = &self.plain[self.plain_read..];
+        if left.is_empty() {
+            return self.is_ended.then_some(0);
+        }
+        let length = left.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&left[..length]);
+        self.plain_read += length;
+        Some(length)
+    }
+}
+
+impl Socket {
+    /// Reads what is there; 0 at the end of the stream, `None` if there is nothing yet.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Cause> {
+        loop {
+            let read = match self {
+                Socket::Unix(socket) => socket.read(buffer),
+                Socket::Tcp(socket) => socket.read(buffer),
+            };
+            match read {
+                Ok(length) => return Ok(Some(length)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Cause::Io(error)),
+            }
+        }
+    }
+
+    /// Writes what fits at once; 0 if nothing does.
+    fn write(&mut self, data: &[u8]) -> Result<usize, Cause> {
+        loop {
+            let written = match self {
+                Socket::Unix(socket) => socket.write(data),
+                Socket::Tcp(socket) => socket.write(data),
+            };
+            match written {
+                Ok(length) => return Ok(length),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Cause::Io(error)),
+            }
         }
     }
 
@@ -161,17 +334,23 @@ impl Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Stream::Unix(socket) => socket.as_fd(),
-            Stream::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
+            Socket::Tcp(socket) => socket.as_fd(),
         }
     }
 }
 
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 /// The standard library has no limit for this one: a server whose queue of connections is full makes it wait.
-fn connect_unix(path: &Path, limit: Option<Duration>) -> io::Result<Stream> {
+fn connect_unix(path: &Path, limit: Option<Duration>) -> io::Result<Socket> {
     let socket =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     if limit.is_some() {
@@ -180,7 +359,7 @@ fn connect_unix(path: &Path, limit: Option<Duration>) -> io::Result<Stream> {
     let address = SocketAddrUnix::new(path)?;
     loop {
         match rustix::net::connect(&socket, &address) {
-            Ok(()) => return Ok(Stream::Unix(UnixStream::from(socket))),
+            Ok(()) => return Ok(Socket::Unix(UnixStream::from(socket))),
             Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }

@@ -140,7 +140,7 @@ fn a_refusal_says_what_to_do_next() {
     };
     check("3D000", "database \"base\" does not exist", "\"createdb base\" creates it; -d names another");
     check("28000", "role \"user\" does not exist", "\"createuser user\" creates it");
-    check("28000", "no pg_hba.conf entry for host, no encryption", "TLS, which is not supported yet");
+    check("28000", "no pg_hba.conf entry for host, no encryption", "some only without (sslmode=disable)");
     check("28000", "Ident authentication failed", "pg_hba.conf");
     check("53300", "sorry, too many clients already", "fewer clients");
     check("57P03", "the database system is starting up", "Try again");
@@ -535,10 +535,15 @@ fn a_cancel_request_shows_the_key_on_a_connection_of_its_own() {
         2,
     );
     let session = Session::connect(&fake.target).unwrap();
-    cancel(session.address(), &session.cancel_key()).unwrap();
+    cancel(session.address(), session.transport(), &session.cancel_key()).unwrap();
     drop(session);
     fake.finish();
     let gone = Address::Unix("/nowhere/.s.PGSQL.1".into());
     let key = CancelKey { process_id: 1, secret_key: vec![] };
-    assert!(cancel(&gone, &key).unwrap_err().to_string().contains("there is no such socket"));
+    assert!(
+        cancel(&gone, &Transport::default(), &key)
+            .unwrap_err()
+            .to_string()
+            .contains("there is no such socket")
+    );
 }

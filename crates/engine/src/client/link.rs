@@ -69,9 +69,18 @@ impl Link {
 
     /// The transport is connected: introduces the client to the server. Nothing is left of an earlier
     /// connection.
-    pub(super) fn greet(&mut self, parameters: &StartupParameters, out: &mut Vec<u8>) {
+    pub(super) fn greet(
+        &mut self,
+        parameters: &StartupParameters,
+        binding: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) {
         let Self { state, decoder, reply, prepared, series_open, capturing, cancel_key } = self;
-        *state = State::StartingUp(Box::new(Startup::new(parameters, out)));
+        let mut startup = Box::new(Startup::new(parameters, out));
+        if let Some(binding) = binding {
+            startup.bind(binding);
+        }
+        *state = State::StartingUp(startup);
         *decoder = Decoder::new();
         *reply = Reply::new();
         prepared.fill(false);

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Write};
 
-use connect::Address;
+use connect::{Address, KeepAlive};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 
@@ -49,11 +49,18 @@ impl Stream {
                 stream.peer_addr()
             }
         };
-        match (peer, self) {
-            (Ok(_), Self::Tcp(stream)) => stream.set_nodelay(true).map(|()| true),
-            (Err(error), _) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
-            (Err(error), _) => Err(error),
-            (Ok(_), Self::Unix(_)) => Ok(true),
+        match peer {
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+            Ok(_) => Ok(true),
+        }
+    }
+
+    /// Prepares the connected socket.
+    pub(super) fn prepare(&self, address: &Address, keep_alive: &KeepAlive) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => keep_alive.prepare_socket(address, stream),
+            Self::Unix(_) => Ok(()),
         }
     }
 
@@ -105,6 +112,9 @@ impl Unsent {
 
     /// Writes once; the memory is given back when all is gone.
     pub(super) fn flush_to(&mut self, stream: &mut Stream) -> io::Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
         self.sent += stream.write_some(&self.bytes[self.sent..])?;
         if self.sent == self.bytes.len() {
             *self = Self::default();

@@ -75,7 +75,7 @@ impl<D: Driver> Worker<'_, D> {
             let connection = entrance.next;
             let (_, link) = self.seat_of(connection);
             let target = &self.load.plan.targets[self.load.links[link]];
-            match self.driver.connect(connection, &target.address) {
+            match self.driver.connect(connection, &target.address, &target.transport) {
                 Ok(()) => entrance.full_since = None,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let since = *entrance.full_since.get_or_insert(now);
@@ -96,7 +96,9 @@ impl<D: Driver> Worker<'_, D> {
 
     fn greet(&mut self, connection: usize, now: Timestamp) -> Result<(), EngineError> {
         let (seat, link) = self.seat_of(connection);
-        self.seats[seat].client.greet(link, &mut self.workbench.turn(now, false));
+        let Self { driver, seats, workbench, .. } = self;
+        let binding = driver.channel_binding(connection);
+        seats[seat].client.greet(link, binding, &mut workbench.turn(now, false));
         self.answer(connection)
     }
 

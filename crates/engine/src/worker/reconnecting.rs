@@ -38,7 +38,7 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn knock(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
         let Some(link) = self.booked_link(seat) else { return };
         let target = &self.load.plan.targets[self.load.links[link]];
-        match self.driver.connect(self.connection(seat, link), &target.address) {
+        match self.driver.connect(self.connection(seat, link), &target.address, &target.transport) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.set_alarm(seat, now + QUEUE_FULL_WAIT)
@@ -50,7 +50,10 @@ impl<D: Driver> Worker<'_, D> {
     /// The transport is connected: introduces the client.
     pub(super) fn introduce(&mut self, seat: usize, link: usize, now: Timestamp, shift: &mut Shift<'_>) {
         if self.seats[seat].connecting_since.is_some() {
-            self.seats[seat].client.greet(link, &mut self.workbench.turn(now, false));
+            let connection = self.connection(seat, link);
+            let Self { driver, seats, workbench, .. } = self;
+            let binding = driver.channel_binding(connection);
+            seats[seat].client.greet(link, binding, &mut workbench.turn(now, false));
             self.answer_doorkeeper(seat, link, now, shift);
         }
     }

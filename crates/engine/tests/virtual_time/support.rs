@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use connect::Address;
+use connect::{Address, Transport};
 use pgmeter_engine::{
     EngineError, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, run_on,
 };
@@ -60,6 +60,7 @@ pub fn target(name: &str) -> TargetPlan {
     TargetPlan {
         name: name.to_owned(),
         address: Address::Unix("/nowhere/.s.PGSQL.5432".into()),
+        transport: Transport::default(),
         startup: StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() },
     }
 }

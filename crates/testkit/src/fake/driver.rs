@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use connect::Address;
+use connect::{Address, Transport};
 use engine::{Driver, Event, Receive, ShellAnswer};
 use script::Random;
 use stats::Timestamp;
@@ -191,7 +191,7 @@ impl Driver for FakeDriver {
         self.now.since(Timestamp::ZERO) / 4
     }
 
-    fn connect(&mut self, connection: usize, _address: &Address) -> io::Result<()> {
+    fn connect(&mut self, connection: usize, _address: &Address, _transport: &Transport) -> io::Result<()> {
         match &mut self.server.reach {
             Reach::Busy(times) if *times > 0 => {
                 *times -= 1;

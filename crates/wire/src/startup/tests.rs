@@ -90,6 +90,8 @@ fn an_md5_answer_is_the_recorded_one() {
 
 /// The server's side of SCRAM-SHA-256 (RFC 5802), from what `pg_authid` held for the recorded role.
 struct ScramServer {
+    /// The client's first words up to its name: `n,,`, or how it is bound.
+    head: String,
     first: String,
     stored_key: Vec<u8>,
     server_key: Vec<u8>,
@@ -102,8 +104,9 @@ const SASL: &[u8] = b"R\0\0\0\x17\0\0\0\nSCRAM-SHA-256\0\0";
 
 impl ScramServer {
     fn new(client_first: &str, nonce: &str) -> ScramServer {
-        let client_nonce = client_first.strip_prefix("n,,n=,r=").unwrap();
+        let (head, client_nonce) = client_first.split_once("n=,r=").unwrap();
         ScramServer {
+            head: head.to_owned(),
             first: format!("r={client_nonce}{nonce},{SALT_AND_ROUNDS}"),
             stored_key: STANDARD.decode(STORED_KEY).unwrap(),
             server_key: STANDARD.decode(SERVER_KEY).unwrap(),
@@ -113,7 +116,7 @@ impl ScramServer {
     /// Checks the client's proof; returns the server's own.
     fn last(&self, client_first: &str, client_final: &str) -> Option<String> {
         let (without_proof, proof) = client_final.rsplit_once(",p=").unwrap();
-        let bare = client_first.strip_prefix("n,,").unwrap();
+        let bare = client_first.strip_prefix(&self.head).unwrap();
         let said = format!("{bare},{},{without_proof}", self.first);
         let signature = sign(&self.stored_key, &said);
         let proof = STANDARD.decode(proof).unwrap();
@@ -247,6 +250,91 @@ fn scram_is_taken_where_channel_binding_is_offered_beside_it() {
     let (answer, end) = feed(&mut begun("someone", Some("x")), &offer);
     assert_eq!(end, Ok(Progress::NeedMore));
     assert!(scram_words(&answer).starts_with("n,,n=,r="));
+}
+
+const BOTH: &str = "SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
+
+/// A start-up over TLS with these demands.
+fn bound(channel_binding: ChannelBinding, end_point: Option<&[u8]>) -> Startup {
+    let parameters = StartupParameters { channel_binding, ..parameters("scram_user", Some("correct horse")) };
+    let mut startup = Startup::new(&parameters, &mut Vec::new());
+    if let Some(end_point) = end_point {
+        startup.bind(end_point);
+    }
+    startup
+}
+
+#[test]
+fn over_tls_scram_is_bound_to_the_servers_certificate() {
+    let mut startup = bound(ChannelBinding::Require, Some(b"hash"));
+    let (answer, _) = feed(&mut startup, &authentication(10, BOTH));
+    let words = answer.strip_prefix(b"p\0\0\0PSCRAM-SHA-256-PLUS\0\0\0\x005").unwrap_or(&answer);
+    let client_first = std::str::from_utf8(words).unwrap().to_owned();
+    assert!(client_first.starts_with("p=tls-server-end-point,,n=,r="), "{client_first:?}");
+    let server = ScramServer::new(&client_first, "1IG7sTwlFAgsgIWB9eTMo3jj");
+    let (answer, _) = feed(&mut startup, &authentication(11, &server.first));
+    let client_final = scram_words(&answer).to_owned();
+    let said = format!("c={},", STANDARD.encode("p=tls-server-end-point,,hash"));
+    assert!(client_final.starts_with(&said), "{client_final}");
+    let server_final = server.last(&client_first, &client_final).expect("the proof holds");
+    let (_, end) = feed(&mut startup, &[&authentication(12, &server_final), ENTERED].concat());
+    assert!(matches!(end, Ok(Progress::Ready(_))), "{end:?}");
+}
+
+#[test]
+fn what_is_said_about_tls_depends_on_what_both_sides_can() {
+    let check = |binding, end_point, offer, expected: &str| {
+        let (answer, end) = feed(&mut bound(binding, end_point), &authentication(10, offer));
+        assert_eq!(end, Ok(Progress::NeedMore));
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.contains(expected), "{answer:?}");
+    };
+    let plain = "SCRAM-SHA-256\0\0";
+    let end_point = Some(&b"hash"[..]);
+    check(ChannelBinding::Prefer, end_point, BOTH, "p=tls-server-end-point,,n=");
+    check(ChannelBinding::Prefer, end_point, plain, "y,,n=");
+    check(ChannelBinding::Prefer, None, BOTH, "n,,n=");
+    check(ChannelBinding::Disable, end_point, BOTH, "n,,n=");
+}
+
+#[test]
+fn channel_binding_that_is_required_is_insisted_on() {
+    let why = |end_point, bytes: &[u8]| match feed(&mut bound(ChannelBinding::Require, end_point), bytes).1 {
+        Err(StartupError::NotBound { why }) => why,
+        other => panic!("{other:?}"),
+    };
+    let end_point = Some(&b"hash"[..]);
+    assert!(why(end_point, SASL).contains("does not offer it"));
+    assert!(why(None, &authentication(10, BOTH)).contains("no TLS"));
+    assert!(why(end_point, ENTERED).contains("has none"));
+    assert!(why(end_point, b"R\0\0\0\x08\0\0\0\x03").contains("has none"));
+}
+
+#[test]
+fn a_method_that_is_not_accepted_is_refused_before_the_password_is_sent() {
+    let check = |required: &str, bytes: &[u8], is_accepted: bool| {
+        let required_methods = RequiredMethods::parse(required).unwrap();
+        let parameters = StartupParameters { required_methods, ..parameters("someone", Some("x")) };
+        let (answer, end) = feed(&mut Startup::new(&parameters, &mut Vec::new()), bytes);
+        if is_accepted {
+            assert!(end.is_ok(), "{required}: {end:?}");
+        } else {
+            assert_eq!(answer, b"", "{required}");
+            assert!(matches!(end, Err(StartupError::MethodNotAccepted { .. })), "{required}: {end:?}");
+        }
+    };
+    let clear = b"R\0\0\0\x08\0\0\0\x03";
+    let md5 = b"R\0\0\0\x0c\0\0\0\x05abcd";
+    check("scram-sha-256", SASL, true);
+    check("scram-sha-256", clear, false);
+    check("scram-sha-256", ENTERED, false);
+    check("!password", clear, false);
+    check("!password", md5, true);
+    check("!none", ENTERED, false);
+    check("none", ENTERED, true);
+    check("md5", &[&md5[..], ENTERED].concat(), true);
+    check("md5", &authentication(10, "OAUTHBEARER\0\0"), false);
+    check("!gss", &authentication(7, ""), false);
 }
 
 #[test]

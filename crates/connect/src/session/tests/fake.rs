@@ -55,7 +55,7 @@ impl Fake {
         let port = listener.local_addr().unwrap().port();
         let thread = thread::spawn(move || part(Peer { socket: Box::new(listener.accept().unwrap().0) }));
         Fake {
-            target: target(&format!("host=127.0.0.1 port={port}")),
+            target: target(&format!("host=127.0.0.1 port={port} sslmode=disable")),
             thread: Some(thread),
             _directory: None,
         }

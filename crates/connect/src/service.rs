@@ -1,0 +1,217 @@
+//! The connection service file, `pg_service.conf`: sections of settings, each under the name of a service. Read by
+//! `resolve` when a service is asked for.
+//!
+//! Manual: libpq, "The Connection Service File".
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::conninfo;
+use crate::environment::Environment;
+use crate::error::ConnectError;
+use crate::keywords::Keyword;
+
+/// Far more than anyone writes by hand; a larger file is something else.
+const LENGTH_MAX: u64 = 16 * 1024 * 1024;
+/// Where packages look for the system's file when PGSYSCONFDIR does not say it: Debian's, Red Hat's, and the source's.
+const SYSTEM_DIRECTORIES: [&str; 3] =
+    ["/etc/postgresql-common", "/etc/sysconfig/pgsql", "/usr/local/pgsql/etc"];
+
+/// A setting of a service, and the line that it stands in.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) keyword: &'static Keyword,
+    pub(crate) value: String,
+    pub(crate) line: usize,
+}
+
+/// The settings of a service, and the file that defines it.
+pub(crate) type Service = (PathBuf, Vec<Setting>);
+
+/// Finds a service: in the file that is named, else in the user's own, else in the system's.
+pub(crate) fn find(
+    name: &str,
+    file: Option<&str>,
+    environment: &Environment,
+) -> Result<Service, ConnectError> {
+    let mut looked_in = Vec::new();
+    let users = || environment.home.as_ref().map(|home| home.join(".pg_service.conf"));
+    let first = match file {
+        Some(file) => Some((PathBuf::from(file), true)),
+        None => users().map(|path| (path, false)),
+    };
+    let systems = match environment.get_given("PGSYSCONFDIR")? {
+        Some(directory) => vec![directory],
+        None => SYSTEM_DIRECTORIES.to_vec(),
+    };
+    let systems = systems.iter().map(|directory| (Path::new(directory).join("pg_service.conf"), false));
+    for (path, is_named) in first.into_iter().chain(systems) {
+        let Some(content) = read(&path, is_named)? else { continue };
+        if let Some(settings) = section(&content, name, &path)? {
+            return Ok((path, settings));
+        }
+        looked_in.push(path.display().to_string());
+    }
+    let looked = match looked_in.as_slice() {
+        [] => "there is no service file; PGSERVICEFILE names one".to_owned(),
+        files => format!("it is not in {}", files.join(" nor in ")),
+    };
+    Err(ConnectError::Settings(format!("the service \"{name}\" is not defined: {looked}")))
+}
+
+/// The contents of a file; `None` if it need not exist and does not.
+fn read(path: &Path, is_named: bool) -> Result<Option<String>, ConnectError> {
+    let refuse =
+        |why: &str| Err(ConnectError::Settings(format!("the service file {} {why}", path.display())));
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return refuse("is not a plain file"),
+        Ok(metadata) if metadata.len() > LENGTH_MAX => return refuse("is larger than 16 MiB"),
+        Err(error) if !is_named && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        _ => {}
+    }
+    match fs::read(path) {
+        Ok(content) => match String::from_utf8(content) {
+            Ok(content) => Ok(Some(content)),
+            Err(_) => refuse("is not valid UTF-8"),
+        },
+        Err(error) => refuse(&format!("cannot be read ({error})")),
+    }
+}
+
+/// The settings of the first section with this name, the first of each keyword; `None` if there is no such section.
+fn section(content: &str, name: &str, path: &Path) -> Result<Option<Vec<Setting>>, ConnectError> {
+    let mut found: Option<Vec<Setting>> = None;
+    for (index, line) in content.lines().enumerate() {
+        let line = line.trim();
+        let refuse = |why: &str| {
+            Err(ConnectError::Settings(format!(
+                "the service file {}, line {}: {why}",
+                path.display(),
+                index + 1
+            )))
+        };
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(head) = line.strip_prefix('[') {
+            if found.is_some() {
+                break;
+            }
+            let is_it = head.strip_prefix(name).is_some_and(|rest| rest.starts_with(']'));
+            found = is_it.then(Vec::new);
+            continue;
+        }
+        let Some(settings) = &mut found else { continue };
+        if line.starts_with("ldap") {
+            return refuse("looking a service up by LDAP is not supported");
+        }
+        let Some((keyword, value)) = line.split_once('=') else {
+            return refuse("there is no \"=\": a line is keyword=value");
+        };
+        if matches!(keyword, "service" | "servicefile") {
+            return refuse(&format!("a service cannot name another by \"{keyword}\""));
+        }
+        let keyword = match conninfo::find(keyword, &[]) {
+            Ok(keyword) => keyword,
+            Err(_) => return refuse(&unknown(keyword)),
+        };
+        if !settings.iter().any(|setting: &Setting| setting.keyword.name == keyword.name) {
+            settings.push(Setting { keyword, value: value.to_owned(), line: index + 1 });
+        }
+    }
+    Ok(found)
+}
+
+fn unknown(keyword: &str) -> String {
+    match crate::keywords::nearest(keyword) {
+        Some(meant) => format!("there is no keyword \"{keyword}\": did you mean \"{meant}\"?"),
+        None => format!("there is no keyword \"{keyword}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONTENT: &str = "\
+# a comment
+host=nowhere
+[first]
+host=one
+port=1
+host=two
+
+[second]
+  dbname = spaced
+[third]
+port
+[fourth]
+service=first
+[fifth]
+hots=a
+[sixth]
+ldap://server/base
+[first]
+host=three
+";
+
+    fn found(name: &str) -> Result<Option<String>, String> {
+        let settings = section(CONTENT, name, Path::new("f")).map_err(|error| error.to_string())?;
+        Ok(settings.map(|settings| {
+            let shown = settings
+                .iter()
+                .map(|Setting { keyword, value, line }| format!("{line} {}={value}", keyword.name));
+            shown.collect::<Vec<_>>().join(", ")
+        }))
+    }
+
+    #[test]
+    fn the_first_section_of_the_name_counts_and_in_it_the_first_of_each_keyword() {
+        assert_eq!(found("first"), Ok(Some("4 host=one, 5 port=1".to_owned())));
+        assert_eq!(found("fir"), Ok(None));
+        assert_eq!(found(""), Ok(None));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_its_line() {
+        for (name, expected) in [
+            (
+                "second",
+                "the service file f, line 9: there is no keyword \"dbname \": did you mean \"dbname\"?",
+            ),
+            ("third", "the service file f, line 11: there is no \"=\": a line is keyword=value"),
+            ("fourth", "the service file f, line 13: a service cannot name another by \"service\""),
+            ("fifth", "the service file f, line 15: there is no keyword \"hots\": did you mean \"host\"?"),
+            ("sixth", "the service file f, line 17: looking a service up by LDAP is not supported"),
+        ] {
+            assert_eq!(found(name).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
+    fn the_users_file_comes_before_the_systems_and_a_named_one_must_exist() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().join("home");
+        fs::create_dir(&home).unwrap();
+        let mut environment = Environment { home: Some(home.clone()), ..Environment::default() };
+        environment.variables.insert("PGSYSCONFDIR".to_owned(), directory.path().into());
+        let value = |name: &str, file: Option<&str>, environment: &Environment| {
+            find(name, file, environment)
+                .map(|(_, settings)| settings[0].value.clone())
+                .map_err(|error| error.to_string())
+        };
+        assert!(value("a", None, &environment).unwrap_err().contains("no service file"));
+        fs::write(directory.path().join("pg_service.conf"), "[a]\nhost=system\n[b]\nhost=system\n").unwrap();
+        fs::write(home.join(".pg_service.conf"), "[a]\nhost=user\n").unwrap();
+        assert_eq!(value("a", None, &environment).as_deref(), Ok("user"));
+        assert_eq!(value("b", None, &environment).as_deref(), Ok("system"));
+        assert!(value("c", None, &environment).unwrap_err().contains("it is not in "));
+        let named = directory.path().join("named");
+        assert!(value("a", named.to_str(), &environment).unwrap_err().contains("cannot be read"));
+        fs::write(&named, "[c]\nhost=named\n").unwrap();
+        assert_eq!(value("c", named.to_str(), &environment).as_deref(), Ok("named"));
+    }
+}

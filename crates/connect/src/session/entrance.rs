@@ -1,0 +1,231 @@
+//! The way into a server: which of a target's places is tried when, with TLS or without, and whether the server
+//! there is one that will do. Ends with a session or with the reasons of all that was tried.
+//!
+//! Manual: libpq, "Specifying Multiple Hosts", `sslmode` and `target_session_attrs`.
+
+use std::cell::OnceCell;
+
+use wire::{Decoder, Message, Progress, Startup};
+
+use super::results::Asides;
+use super::stream::{Patience, Stream};
+use super::{CancelKey, INPUT_LENGTH, Session};
+use crate::address::Address;
+use crate::error::{Attempt, Cause, ConnectError};
+use crate::target::{SessionAttributes, Target};
+use crate::tls::{Tls, TlsError, TlsMode};
+use crate::transport::Transport;
+
+/// Tries the target's places in order.
+pub(super) fn connect(target: &Target) -> Result<Session, ConnectError> {
+    let entrance = Entrance { target, tls: OnceCell::new() };
+    if target.session_attributes == SessionAttributes::PreferStandby {
+        let found = entrance.search(SessionAttributes::Standby);
+        // A server that refuses refuses again.
+        return match found {
+            Ok(session) => Ok(session),
+            Err(attempts) if attempts.last().is_some_and(Attempt::ends_the_search) => {
+                Err(ConnectError::of_attempts(target, attempts))
+            }
+            Err(_) => entrance.enter_any(SessionAttributes::Any),
+        };
+    }
+    entrance.enter_any(target.session_attributes)
+}
+
+/// One way to talk to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Plain,
+    /// Through TLS.
+    Tls,
+    /// Through TLS if the server has it, else plain on the same connection.
+    TlsOrPlain,
+}
+
+/// A target on the way in; its certificates are read once, when they are needed.
+struct Entrance<'a> {
+    target: &'a Target,
+    tls: OnceCell<Result<Tls, TlsError>>,
+}
+
+impl Entrance<'_> {
+    fn enter_any(&self, wanted: SessionAttributes) -> Result<Session, ConnectError> {
+        self.search(wanted).map_err(|attempts| ConnectError::of_attempts(self.target, attempts))
+    }
+
+    /// The first place with a server that will do; else what was wrong with all of them.
+    fn search(&self, wanted: SessionAttributes) -> Result<Session, Vec<Attempt>> {
+        let mut attempts = Vec::new();
+        for place in self.target.places() {
+            match place.and_then(|address| self.enter(&address, wanted)) {
+                Ok(session) => return Ok(session),
+                Err(attempt) => attempts.push(attempt),
+            }
+            if attempts.last().is_some_and(Attempt::ends_the_search) {
+                break;
+            }
+        }
+        Err(attempts)
+    }
+
+    /// One address, in the ways that `sslmode` allows. A Unix socket needs no TLS, and libpq uses none there.
+    fn enter(&self, address: &Address, wanted: SessionAttributes) -> Result<Session, Attempt> {
+        let (first, second) = match (address, self.target.tls.mode) {
+            (Address::Unix(_), _) | (_, TlsMode::Disable) => (Way::Plain, None),
+            (_, TlsMode::Allow) => (Way::Plain, Some(Way::Tls)),
+            (_, TlsMode::Prefer) => (Way::TlsOrPlain, Some(Way::Plain)),
+            (_, TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull) => (Way::Tls, None),
+        };
+        let attempt = |cause| Attempt::new(self.target, address, cause);
+        let cause = match self.try_way(address, first) {
+            Ok(session) => return self.check(session, wanted),
+            Err(cause) => cause,
+        };
+        match second.filter(|_| is_worth_another_way(&cause)) {
+            None => Err(attempt(cause)),
+            Some(second) => match self.try_way(address, second) {
+                Ok(session) => self.check(session, wanted),
+                // Where there is no other way, the first refusal is the answer.
+                Err(Cause::Tls(error)) if error.is_not_offered() => Err(attempt(cause)),
+                Err(other) if second == Way::Tls => Err(attempt(other).after(attempt(cause), "without TLS")),
+                Err(other) => Err(attempt(other).after(attempt(cause), "with TLS")),
+            },
+        }
+    }
+
+    /// Connects to one address in one way and logs in.
+    fn try_way(&self, address: &Address, way: Way) -> Result<Session, Cause> {
+        let patience = Patience::of(self.target.connect_timeout);
+        let mut stream = Stream::connect(address, patience)?;
+        self.target.prepare_socket(address, &stream).map_err(Cause::Io)?;
+        let mut tls = None;
+        if way != Way::Plain {
+            let config = self.tls()?;
+            match stream.encrypt(config, address, patience) {
+                Ok(()) => tls = Some(config.clone()),
+                Err(Cause::Tls(error)) if way == Way::TlsOrPlain && error.is_not_offered() => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        let transport = Transport { tls, keep_alive: self.target.keep_alive };
+        log_in(self.target, address, stream, patience, transport)
+    }
+
+    fn tls(&self) -> Result<&Tls, Cause> {
+        let made = self.tls.get_or_init(|| Tls::new(&self.target.tls));
+        made.as_ref().map_err(|error| Cause::Tls(error.clone()))
+    }
+
+    /// Leaves again if this server is not one that will do.
+    fn check(&self, mut session: Session, wanted: SessionAttributes) -> Result<Session, Attempt> {
+        session.patience = Patience::of(self.target.connect_timeout);
+        let objection = session.objection(wanted);
+        session.patience = Patience::Endless;
+        match objection {
+            Ok(None) => Ok(session),
+            Ok(Some(why)) => Err(Attempt::unsuitable(&session.address, why.to_owned())),
+            Err(error) => Err(Attempt::unsuitable(&session.address, error.to_string())),
+        }
+    }
+}
+
+/// True if the server might say yes with TLS where it said no without, or the other way round.
+fn is_worth_another_way(cause: &Cause) -> bool {
+    match cause {
+        Cause::Tls(_) => true,
+        Cause::Startup(wire::StartupError::Server(error)) => error.sqlstate.class() == "28",
+        _ => false,
+    }
+}
+
+/// Logs in over a connection.
+fn log_in(
+    target: &Target,
+    address: &Address,
+    mut stream: Stream,
+    patience: Patience,
+    transport: Transport,
+) -> Result<Session, Cause> {
+    let mut out = Vec::new();
+    let mut startup = Startup::new(&target.startup_parameters(target.host_of(address)), &mut out);
+    if let Some(end_point) = stream.end_point() {
+        startup.bind(end_point);
+    }
+    let mut asides = Asides::default();
+    let mut decoder = Decoder::new();
+    let mut input = vec![0; INPUT_LENGTH].into_boxed_slice();
+    loop {
+        let written = stream.write_all(&out, patience);
+        out.clear();
+        // A server that has closed may have said why before.
+        let length = match (stream.read(&mut input, patience), written) {
+            (Ok(0), _) => return Err(Cause::Closed),
+            (Ok(length), _) => length,
+            (Err(_), Err(cause)) | (Err(cause), Ok(())) => return Err(cause),
+        };
+        let mut progress = Ok(Progress::NeedMore);
+        let mut step = |message: Message<'_>| {
+            if asides.take(&message) {
+                return;
+            }
+            if progress == Ok(Progress::NeedMore) {
+                progress = startup.message(&message, &mut out);
+            }
+        };
+        let decoded = decoder.decode(&input[..length], &mut step);
+        // What was understood before the bytes went wrong counts: a refusal, for one.
+        match progress.map_err(Cause::Startup)? {
+            Progress::NeedMore => decoded.map_err(Cause::Protocol)?,
+            Progress::Ready(facts) => {
+                return Ok(Session {
+                    stream,
+                    address: address.clone(),
+                    transport,
+                    decoder,
+                    input,
+                    out,
+                    asides,
+                    key: CancelKey { process_id: facts.process_id, secret_key: facts.secret_key },
+                    patience: Patience::Endless,
+                    ended: None,
+                });
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Why this server is not what was asked for; `None` if it is. Servers since 14 report what must be known;
+    /// others, and poolers, are asked.
+    fn objection(&mut self, wanted: SessionAttributes) -> Result<Option<&'static str>, ConnectError> {
+        let (will_do, objection) = match wanted {
+            SessionAttributes::Any | SessionAttributes::PreferStandby => return Ok(None),
+            SessionAttributes::ReadWrite => (!self.is_read_only()?, "it takes no writing transactions"),
+            SessionAttributes::ReadOnly => (self.is_read_only()?, "it takes writing transactions"),
+            SessionAttributes::Primary => (!self.is_standby()?, "it is a standby"),
+            SessionAttributes::Standby => (self.is_standby()?, "it is not a standby"),
+        };
+        Ok((!will_do).then_some(objection))
+    }
+
+    fn is_read_only(&mut self) -> Result<bool, ConnectError> {
+        let reported = |name| self.parameter(name).map(|value| value == "on");
+        match (reported("default_transaction_read_only"), reported("in_hot_standby")) {
+            (Some(is_default), Some(is_standby)) => Ok(is_default || is_standby),
+            _ => Ok(self.answer("SHOW transaction_read_only")?.as_deref() == Some("on")),
+        }
+    }
+
+    fn is_standby(&mut self) -> Result<bool, ConnectError> {
+        match self.parameter("in_hot_standby") {
+            Some(value) => Ok(value == "on"),
+            None => Ok(self.answer("SELECT pg_catalog.pg_is_in_recovery()")?.as_deref() == Some("t")),
+        }
+    }
+
+    fn answer(&mut self, question: &str) -> Result<Option<String>, ConnectError> {
+        let rows = self.query(question)?;
+        Ok(rows.first().and_then(|row| row.get(0)).map(str::to_owned))
+    }
+}

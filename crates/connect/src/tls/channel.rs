@@ -1,0 +1,175 @@
+//! One TLS connection without its socket: bytes from the network in, bytes of the protocol out, and the other way.
+//! Asks the server for TLS first, where that is to be asked. Driven by control sessions and by the engine's driver.
+//!
+//! Manual: "Message Flow", section "SSL Session Encryption".
+
+use std::io::{ErrorKind, Read, Write};
+
+use rustls::ClientConnection;
+use wire::frontend;
+
+use super::certificate::{self, Certificate};
+use super::error::TlsError;
+use super::settings::TlsNegotiation;
+
+/// Grown by at a time when bytes come out; a record has at most 16 KiB.
+const PIECE_LENGTH: usize = 16 * 1024;
+
+/// One TLS connection.
+#[derive(Debug)]
+pub struct TlsChannel {
+    connection: ClientConnection,
+    stage: Stage,
+    negotiation: TlsNegotiation,
+    /// The name that the certificate must be for, if that is checked.
+    host: Option<String>,
+    end_point: Option<Vec<u8>>,
+    is_closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The server has not yet said whether it has TLS.
+    Asked,
+    Handshake,
+    Open,
+}
+
+impl TlsChannel {
+    pub(super) fn begin(
+        mut connection: ClientConnection,
+        negotiation: TlsNegotiation,
+        host: Option<String>,
+        out: &mut Vec<u8>,
+    ) -> TlsChannel {
+        // Whoever writes here sends what comes out before writing more.
+        connection.set_buffer_limit(None);
+        let stage = match negotiation {
+            TlsNegotiation::Postgres => Stage::Asked,
+            TlsNegotiation::Direct => Stage::Handshake,
+        };
+        let mut channel =
+            TlsChannel { connection, stage, negotiation, host, end_point: None, is_closed: false };
+        match stage {
+            Stage::Asked => frontend::ssl_request(out),
+            _ => channel.flush(out),
+        }
+        channel
+    }
+
+    /// True when the handshake is done and the server believed: now the protocol may begin.
+    pub fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
+    /// True when the server has said that nothing more will come.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// What channel binding is bound to, once the channel is open (RFC 5929, `tls-server-end-point`); `None` for
+    /// certificates that have none.
+    pub fn end_point(&self) -> Option<&[u8]> {
+        self.end_point.as_deref()
+    }
+
+    /// Takes what the network brought: adds the protocol's bytes to `plain`, and to `out` what must be sent now.
+    /// After an error the connection is of no more use; what is in `out` then tells the server why.
+    pub fn receive(&mut self, bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), TlsError> {
+        let taken = self.take(bytes, plain);
+        self.flush(out);
+        taken
+    }
+
+    fn take(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), TlsError> {
+        if self.stage == Stage::Asked
+            && let Some((answer, rest)) = bytes.split_first()
+        {
+            match answer {
+                b'S' if rest.is_empty() => self.stage = Stage::Handshake,
+                // Bytes that nobody encrypted are not to be taken for the server's (CVE-2021-23222).
+                b'S' => return Err(TlsError::no_postgres()),
+                b'N' => return Err(TlsError::not_offered()),
+                b'E' => return Err(TlsError::refused()),
+                _ => return Err(TlsError::no_postgres()),
+            }
+            bytes = rest;
+        }
+        while !bytes.is_empty() && !self.is_closed {
+            match self.connection.read_tls(&mut bytes) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => return Err(TlsError::new(format!("TLS failed: {error}"), "")),
+            }
+            let state = self.connection.process_new_packets()?;
+            self.is_closed = state.peer_has_closed();
+            self.finish_handshake()?;
+            self.read(plain, state.plaintext_bytes_to_read());
+        }
+        Ok(())
+    }
+
+    /// Adds `length` bytes that came decrypted.
+    fn read(&mut self, plain: &mut Vec<u8>, length: usize) {
+        let start = plain.len();
+        plain.resize(start + length, 0);
+        let mut end = start;
+        while end < plain.len() {
+            match self.connection.reader().read(&mut plain[end..]) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => end += count,
+            }
+        }
+        plain.truncate(end);
+    }
+
+    /// When the handshake is over: is it the server that was meant?
+    fn finish_handshake(&mut self) -> Result<(), TlsError> {
+        if self.stage != Stage::Handshake || self.connection.is_handshaking() {
+            return Ok(());
+        }
+        if self.negotiation == TlsNegotiation::Direct && self.connection.alpn_protocol().is_none() {
+            return Err(TlsError::not_negotiated());
+        }
+        let certificates = self.connection.peer_certificates().unwrap_or_default();
+        let Some(own) = certificates.first() else {
+            return Err(TlsError::new("the server showed no certificate", ""));
+        };
+        if let Some(host) = &self.host {
+            let names = Certificate::read(own).map_or(Err(Vec::new()), |read| read.check_host(host));
+            names.map_err(|names| TlsError::wrong_name(host, &names))?;
+        }
+        self.end_point = certificate::end_point(own);
+        self.stage = Stage::Open;
+        Ok(())
+    }
+
+    /// Encrypts bytes of the protocol into `out`.
+    pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+        for piece in plain.chunks(PIECE_LENGTH) {
+            // Writing into memory without a limit cannot fail.
+            let _ = self.connection.writer().write_all(piece);
+            self.flush(out);
+        }
+    }
+
+    /// Says goodbye, so that the server does not take the end for an attack.
+    pub fn close(&mut self, out: &mut Vec<u8>) {
+        if self.stage != Stage::Asked {
+            self.connection.send_close_notify();
+            self.flush(out);
+        }
+    }
+
+    /// What rustls wants to be sent.
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        while self.stage != Stage::Asked && self.connection.wants_write() {
+            match self.connection.write_tls(out) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+    }
+}

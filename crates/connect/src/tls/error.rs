@@ -1,0 +1,172 @@
+//! Why TLS did not come about: a clause for a message, and what to do next. Made by the other modules of `tls`;
+//! `error` puts it into a sentence with the place that was tried.
+
+use std::fmt;
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, Error};
+
+/// Why TLS did not come about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsError {
+    why: String,
+    next: &'static str,
+    is_not_offered: bool,
+}
+
+/// `why. next`
+impl fmt::Display for TlsError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.next {
+            "" => formatter.write_str(&self.why),
+            next => write!(formatter, "{}. {next}", self.why),
+        }
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+/// For sockets with TLS inside, whose errors are those of any socket.
+impl From<TlsError> for io::Error {
+    fn from(error: TlsError) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, error)
+    }
+}
+
+const WRONG_SERVER: &str = "Check that this is the server that you mean";
+const NAME_THE_ROOT: &str = "sslrootcert names the file with the certificate of whoever issued it; sslrootcert=system trusts whom the system \
+     trusts";
+const NAME_A_CERTIFICATE: &str = "sslcert and sslkey name the client's certificate and its key";
+
+impl TlsError {
+    pub(super) fn new(why: impl Into<String>, next: &'static str) -> TlsError {
+        TlsError { why: why.into(), next, is_not_offered: false }
+    }
+
+    /// The clause and the advice.
+    pub(crate) fn into_parts(self) -> (String, String) {
+        (self.why, self.next.to_owned())
+    }
+
+    /// True if the server has said, unencrypted, that it has no TLS; the connection may go on without it.
+    pub fn is_not_offered(&self) -> bool {
+        self.is_not_offered
+    }
+
+    pub(super) fn not_offered() -> TlsError {
+        let error = TlsError::new(
+            "the server has no TLS, which sslmode asks for",
+            "Switch ssl on in the server's configuration; where the network can be trusted, sslmode=prefer goes without",
+        );
+        TlsError { is_not_offered: true, ..error }
+    }
+
+    /// What a server that cannot start another process answers, before it has seen what it was asked.
+    pub(super) fn refused() -> TlsError {
+        TlsError::new("the server answered the request for TLS with an error", "The server's log says why")
+    }
+
+    /// The connection ended before it was encrypted.
+    pub fn closed() -> TlsError {
+        TlsError::new(
+            "the server closed the connection while TLS was being agreed on",
+            "The server's log says why",
+        )
+    }
+
+    pub(super) fn not_negotiated() -> TlsError {
+        TlsError::new(
+            "what answers TLS there is not PostgreSQL (it does not agree on the protocol by ALPN)",
+            WRONG_SERVER,
+        )
+    }
+
+    pub(super) fn no_postgres() -> TlsError {
+        TlsError::new(
+            "what answers there does not speak PostgreSQL's protocol (its answer to the request for TLS is neither S \
+             nor N)",
+            "Check host and port: something else listens there",
+        )
+    }
+
+    pub(super) fn wrong_name(host: &str, names: &[String]) -> TlsError {
+        let names = match names {
+            [] => "it names none".to_owned(),
+            names => format!("it is for {}", names.join(", ")),
+        };
+        TlsError::new(
+            format!("the server's certificate is not for the host \"{host}\": {names}"),
+            "Connect by a name that it is for; sslmode=verify-ca does without the name",
+        )
+    }
+}
+
+impl From<Error> for TlsError {
+    fn from(error: Error) -> TlsError {
+        match &error {
+            Error::InvalidCertificate(reason) => of_certificate(reason),
+            Error::AlertReceived(alert) => of_alert(*alert),
+            Error::InvalidMessage(_) => {
+                TlsError::new(format!("what answers there does not speak TLS ({error})"), WRONG_SERVER)
+            }
+            Error::PeerIncompatible(_) => TlsError::new(
+                format!("server and client have no way of TLS in common ({error})"),
+                "TLS 1.2 or 1.3 is needed: see the server's ssl_min_protocol_version, ssl_max_protocol_version and \
+                 ssl_ciphers",
+            ),
+            _ => TlsError::new(format!("TLS failed: {error}"), "The server's log may say more"),
+        }
+    }
+}
+
+fn of_certificate(reason: &CertificateError) -> TlsError {
+    let (why, next) = match reason {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => (
+            "the server's certificate is not trusted: whoever issued it is not in sslrootcert",
+            NAME_THE_ROOT,
+        ),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            ("the server's certificate has expired", "Renew it on the server")
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            ("the server's certificate is not valid yet", "Compare the clocks of client and server")
+        }
+        CertificateError::Revoked => ("the server's certificate is revoked", WRONG_SERVER),
+        CertificateError::UnknownRevocationStatus => (
+            "it is not known whether the server's certificate is revoked: no list is of its issuer",
+            "sslcrl or sslcrldir must hold a list of each issuer",
+        ),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
+            "the server's certificate is not one for servers (its extended key usage leaves that out)",
+            WRONG_SERVER,
+        ),
+        _ => {
+            let why = format!("the server's certificate cannot be checked: {reason}");
+            return TlsError::new(why, "Issue it again on the server, as X.509 version 3");
+        }
+    };
+    TlsError::new(why, next)
+}
+
+fn of_alert(alert: AlertDescription) -> TlsError {
+    match alert {
+        AlertDescription::CertificateRequired => {
+            TlsError::new("the server wants a certificate of the client", NAME_A_CERTIFICATE)
+        }
+        AlertDescription::UnknownCA
+        | AlertDescription::BadCertificate
+        | AlertDescription::CertificateUnknown => TlsError::new(
+            "the server does not trust the client's certificate",
+            "The server's ssl_ca_file must hold the certificate of whoever issued it",
+        ),
+        AlertDescription::CertificateExpired | AlertDescription::CertificateRevoked => {
+            TlsError::new("the client's certificate has expired or is revoked", NAME_A_CERTIFICATE)
+        }
+        AlertDescription::NoApplicationProtocol => TlsError::not_negotiated(),
+        AlertDescription::ProtocolVersion => TlsError::new(
+            "server and client have no version of TLS in common",
+            "See ssl_min_protocol_version and ssl_max_protocol_version, here and on the server",
+        ),
+        _ => TlsError::new(format!("the server refused TLS ({alert:?})"), "The server's log may say more"),
+    }
+}

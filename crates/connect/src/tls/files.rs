@@ -1,0 +1,173 @@
+//! Certificates, keys and lists of revoked certificates from their files, checked as libpq checks them. Read once,
+//! when a target makes its first TLS connection.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+
+use super::error::TlsError;
+use super::settings::{TlsFile, TlsSettings, TrustedRoots};
+
+/// Far more than any bundle of certificates has.
+const LENGTH_MAX: u64 = 16 * 1024 * 1024;
+
+/// The trusted certificates; `None` if the server's is not to be checked.
+pub(super) fn roots(settings: &TlsSettings) -> Result<Option<Vec<CertificateDer<'static>>>, TlsError> {
+    let file = match &settings.roots {
+        TrustedRoots::System => return system().map(Some),
+        TrustedRoots::File(file) => file,
+    };
+    let found = match file.place() {
+        Some((path, _)) => read(path, "the file of trusted certificates")?.map(|content| (path, content)),
+        None => None,
+    };
+    match (found, file.place()) {
+        (Some((path, content)), _) => certificates(path, &content).map(Some),
+        (None, Some((path, is_named))) if is_named || settings.mode.verifies() => Err(TlsError::new(
+            format!("the file of trusted certificates {} does not exist", path.display()),
+            "sslrootcert names another; sslrootcert=system trusts whom the system trusts",
+        )),
+        (None, None) if settings.mode.verifies() => Err(TlsError::new(
+            "there is no file of trusted certificates to check the server's against",
+            "sslrootcert names one; sslrootcert=system trusts whom the system trusts",
+        )),
+        (None, _) => Ok(None),
+    }
+}
+
+fn system() -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found = rustls_native_certs::load_native_certs().certs;
+    if found.is_empty() {
+        return Err(TlsError::new(
+            "the system has no trusted certificates",
+            "Install its package ca-certificates, or name a file by sslrootcert",
+        ));
+    }
+    Ok(found)
+}
+
+/// The lists of revoked certificates; empty if there are none.
+pub(super) fn revoked(
+    settings: &TlsSettings,
+) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    let mut lists = Vec::new();
+    if let Some((path, is_named)) = settings.revoked.place() {
+        match read(path, "the list of revoked certificates")? {
+            Some(content) => lists.extend(lists_in(path, &content)?),
+            None if is_named => return Err(missing("the list of revoked certificates", path, "sslcrl")),
+            None => {}
+        }
+    }
+    let Some(directory) = &settings.revoked_directory else { return Ok(lists) };
+    let entries = fs::read_dir(directory).map_err(|error| {
+        TlsError::new(
+            format!("the directory {} of sslcrldir cannot be read ({error})", directory.display()),
+            "",
+        )
+    })?;
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    for path in paths.iter().filter(|path| path.is_file()) {
+        if let Some(content) = read(path, "the list of revoked certificates")? {
+            lists.extend(lists_in(path, &content)?);
+        }
+    }
+    Ok(lists)
+}
+
+fn lists_in(path: &Path, content: &[u8]) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(content).collect();
+    let lists = lists.ok().filter(|lists| !lists.is_empty());
+    lists.ok_or_else(|| {
+        TlsError::new(format!("{} holds no list of revoked certificates in PEM form", path.display()), "")
+    })
+}
+
+/// What the client shows of itself: its certificates, its own first, and the private key.
+pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// The client's certificate and key; `None` if there is no certificate.
+pub(super) fn identity(settings: &TlsSettings) -> Result<Option<Identity>, TlsError> {
+    let Some((path, is_named)) = settings.certificate.place() else { return Ok(None) };
+    let Some(content) = read(path, "the client's certificate")? else {
+        return if is_named { Err(missing("the client's certificate", path, "sslcert")) } else { Ok(None) };
+    };
+    let chain = certificates(path, &content)?;
+    let key = key(&settings.key)?;
+    Ok(Some((chain, key)))
+}
+
+fn key(file: &TlsFile) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let Some((path, _)) = file.place() else {
+        return Err(TlsError::new(
+            "there is a client's certificate, but no private key",
+            "sslkey names its file",
+        ));
+    };
+    let shown = path.display();
+    let what = "the private key";
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if is_absence(error.kind()) => return Err(missing(what, path, "sslkey")),
+        Err(error) => return Err(TlsError::new(format!("{what} {shown} cannot be read ({error})"), "")),
+    };
+    if !metadata.is_file() {
+        return Err(TlsError::new(format!("{what} {shown} is not a plain file"), "sslkey names another"));
+    }
+    // A key of root's may be readable for a group.
+    let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & forbidden != 0 {
+        return Err(TlsError::new(
+            format!("{what} {shown} was not used, since others may read it (mode {mode:04o})"),
+            "\"chmod 600\" puts that right",
+        ));
+    }
+    let content = read(path, what)?.ok_or_else(|| missing(what, path, "sslkey"))?;
+    if is_encrypted(&content) {
+        return Err(TlsError::new(
+            format!("{what} {shown} is encrypted, which is not supported (nor is sslpassword)"),
+            "\"openssl pkey -in … -out …\" writes it without a password",
+        ));
+    }
+    PrivateKeyDer::from_pem_slice(&content).map_err(|_| {
+        TlsError::new(format!("{shown} holds no private key in PEM form"), "sslkey names another")
+    })
+}
+
+fn is_encrypted(content: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(content);
+    text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED")
+}
+
+fn certificates(path: &Path, content: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(content).collect();
+    let found = found.ok().filter(|found| !found.is_empty());
+    found.ok_or_else(|| TlsError::new(format!("{} holds no certificates in PEM form", path.display()), ""))
+}
+
+/// The contents of a file; `None` if it does not exist.
+fn read(path: &Path, what: &str) -> Result<Option<Vec<u8>>, TlsError> {
+    let refuse = |why: String| TlsError::new(format!("{what} {} {why}", path.display()), "");
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return Err(refuse("is not a plain file".to_owned())),
+        Ok(metadata) if metadata.len() > LENGTH_MAX => {
+            return Err(refuse("is larger than 16 MiB".to_owned()));
+        }
+        Err(error) if is_absence(error.kind()) => return Ok(None),
+        _ => {}
+    }
+    fs::read(path).map(Some).map_err(|error| refuse(format!("cannot be read ({error})")))
+}
+
+fn is_absence(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn missing(what: &str, path: &Path, keyword: &str) -> TlsError {
+    TlsError::new(format!("{what} {} does not exist ({keyword} names it)", path.display()), "")
+}

@@ -1,0 +1,136 @@
+//! TLS as PostgreSQL has it, over rustls: what was asked for, the files behind it, and a channel that turns the
+//! bytes of a socket into those of the protocol and back. Knows no socket: control sessions and the engine's driver
+//! have theirs.
+
+mod certificate;
+mod channel;
+mod error;
+mod files;
+mod settings;
+mod verifier;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, version};
+
+use crate::address::Address;
+use verifier::{Trust, Verifier};
+
+pub use channel::TlsChannel;
+pub use error::TlsError;
+pub use settings::{TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots};
+
+/// PostgreSQL's name for its protocol; servers since 17 check it.
+const PROTOCOL: &[u8] = b"postgresql";
+
+/// How to make TLS connections: certificates read, keys loaded. Made once, used for every connection; a clone is
+/// another handle of the same.
+#[derive(Clone)]
+pub struct Tls {
+    config: Arc<ClientConfig>,
+    negotiation: TlsNegotiation,
+    checks_name: bool,
+}
+
+impl Tls {
+    /// Reads the files that the settings name.
+    pub fn new(settings: &TlsSettings) -> Result<Tls, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let algorithms = provider.signature_verification_algorithms;
+        let trust = match files::roots(settings)? {
+            Some(roots) => Some(Tls::trust(settings, roots, &provider)?),
+            None => None,
+        };
+        let versions = Tls::versions(settings);
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Verifier { trust, algorithms }));
+        let mut config = match files::identity(settings)? {
+            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
+                TlsError::new(
+                    format!("the client's certificate and its key cannot be used ({error})"),
+                    "sslcert and sslkey must belong together",
+                )
+            })?,
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.enable_sni = settings.sends_name;
+        // Servers of PostgreSQL resume no sessions.
+        config.resumption = Resumption::disabled();
+        Ok(Tls {
+            config: Arc::new(config),
+            negotiation: settings.negotiation,
+            checks_name: settings.mode == TlsMode::VerifyFull,
+        })
+    }
+
+    fn trust(
+        settings: &TlsSettings,
+        roots: Vec<rustls::pki_types::CertificateDer<'static>>,
+        provider: &Arc<rustls::crypto::CryptoProvider>,
+    ) -> Result<Trust, TlsError> {
+        let mut store = RootCertStore::empty();
+        // A bundle may hold some that cannot be used.
+        let (usable, _) = store.add_parsable_certificates(roots.iter().cloned());
+        if usable == 0 {
+            return Err(TlsError::new(
+                "none of the trusted certificates can be used",
+                "sslrootcert names their file",
+            ));
+        }
+        let lists = files::revoked(settings)?;
+        let has_lists = !lists.is_empty();
+        let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
+            .with_crls(lists)
+            .build()
+            .map_err(|error| {
+                TlsError::new(format!("the lists of revoked certificates cannot be used ({error})"), "")
+            })?;
+        Ok(Trust { chains, roots, has_lists })
+    }
+
+    fn versions(settings: &TlsSettings) -> Vec<&'static SupportedProtocolVersion> {
+        let range = settings.version_min..=settings.version_max;
+        let all = [(TlsVersion::V12, &version::TLS12), (TlsVersion::V13, &version::TLS13)];
+        all.into_iter().filter(|(version, _)| range.contains(version)).map(|(_, known)| known).collect()
+    }
+
+    /// Begins a connection to this address: the first bytes to send go into `out`.
+    pub fn connect(&self, address: &Address, out: &mut Vec<u8>) -> Result<TlsChannel, TlsError> {
+        let (host, name) = match address {
+            Address::Tcp { host, address } => (host.clone(), server_name(host, address.ip())),
+            // Nobody asks for TLS there; if somebody did, there would be no name to check.
+            Address::Unix(_) => ("localhost".to_owned(), ServerName::from(IpAddr::from([127, 0, 0, 1]))),
+        };
+        let connection = rustls::ClientConnection::new(Arc::clone(&self.config), name)?;
+        let host = self.checks_name.then_some(host);
+        Ok(TlsChannel::begin(connection, self.negotiation, host, out))
+    }
+}
+
+/// The name that the server is told; an address is not told.
+fn server_name(host: &str, ip: IpAddr) -> ServerName<'static> {
+    match ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned()) {
+        Ok(name) => name,
+        // What is no name in the sense of DNS cannot be told.
+        Err(_) => ServerName::from(ip),
+    }
+}
+
+/// Certificates and keys are not shown.
+impl fmt::Debug for Tls {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Tls")
+            .field("negotiation", &self.negotiation)
+            .field("checks_name", &self.checks_name)
+            .finish_non_exhaustive()
+    }
+}
