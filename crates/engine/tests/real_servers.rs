@@ -57,7 +57,12 @@ impl Bank {
         let program = script::parse("script.sql", script.as_bytes(), &mut symbols, Dialect::Extended);
         let program = program.unwrap_or_else(|error| panic!("{error}"));
         Plan {
-            targets: vec![TargetPlan { name: String::new(), address, transport: Transport::default(), startup }],
+            targets: vec![TargetPlan {
+                name: String::new(),
+                address,
+                transport: Transport::default(),
+                startup,
+            }],
             connect_timeout: Duration::from_secs(60),
             scripts: vec![ScriptPlan { program, weight: 1, target: 0 }],
             symbols,

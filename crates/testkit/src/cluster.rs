@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -75,6 +76,11 @@ impl Cluster {
         }
     }
 
+    /// Where the server has its files; the data directory is `data` within.
+    pub fn directory(&self) -> &Path {
+        self.server.directory()
+    }
+
     /// The server, to stop it in the middle of something.
     pub fn server(&mut self) -> &mut Server {
         &mut self.server
@@ -141,7 +147,6 @@ fn plain(character: char) -> char {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader};
-    use std::path::Path;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
