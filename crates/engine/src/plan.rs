@@ -66,6 +66,7 @@ pub enum Manner {
     /// Those of pgbench (reference, sections 6 and 13):
     ///
     /// - [`Limit::Duration`] counts from before the clients connect, so that slow connects shorten the run;
+    /// - a script that ends within a transaction block aborts its client, but its transaction has succeeded;
     /// - an error after that time ends its client without a transaction being counted as failed;
     /// - under a rate, what was scheduled and found no free client is not counted at all, and the measured time
     ///   ends with the last transaction, not with the limit;
@@ -101,7 +102,8 @@ pub struct Plan {
     pub warmup: Duration,
     /// Open loop: arrivals per second over all workers, a Poisson stream. `None`: closed loop.
     pub rate_per_s: Option<f64>,
-    /// Successes whose response time is above this are counted as late.
+    /// Successes whose response time is above this are counted as late. Under a rate, what is later than this
+    /// already when its turn comes is not run but skipped.
     pub latency_limit: Option<Duration>,
     /// Every random draw of the run comes from this number.
     pub seed: u64,

@@ -206,11 +206,18 @@ fn coordinate<'w>(
             Notice::Connected => unreachable!("a worker connects once"),
         }
     }
+    let outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
     if let Some(error) = failure {
+        cancel_running(load.plan, &outcomes);
         return Err(error);
     }
-    let outcomes = outcomes.into_iter().flatten().collect();
     conclude(load, timeline, timeline.start.since(Timestamp::ZERO), stop, outcomes, merging)
+}
+
+/// Cancels the commands that still run.
+fn cancel_running(plan: &Plan, outcomes: &[WorkerOutcome]) {
+    let running: Vec<_> = outcomes.iter().flat_map(|outcome| outcome.to_cancel.iter().cloned()).collect();
+    cancel_all(plan, &running);
 }
 
 /// Puts the workers' outcomes, in the order of their numbers, together.
@@ -228,8 +235,7 @@ fn conclude(
     let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
     let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
     let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
-    let to_cancel: Vec<_> = outcomes.iter().flat_map(|outcome| outcome.to_cancel.iter().cloned()).collect();
-    cancel_all(plan, &to_cancel);
+    cancel_running(plan, &outcomes);
     let reconnects = outcomes.iter().fold(Reconnects::default(), |sum, outcome| sum.and(outcome.reconnects));
     let failed_worker = outcomes.iter().position(|outcome| !outcome.aborted.is_empty());
     let mut commands = load.command_table();

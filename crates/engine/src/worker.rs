@@ -346,7 +346,11 @@ impl<'p, D: Driver> Worker<'p, D> {
 
     fn abort(&mut self, seat: usize, aborted: AbortedClient, now: Timestamp, shift: &mut Shift<'_>) {
         if self.seats[seat].client.in_transaction() {
-            self.record(seat, Ending::Unfinished, now, shift);
+            // For pgbench the transaction is over when its script is.
+            let over = aborted.cause == AbortCause::UnfinishedTransaction;
+            let succeeded = over && self.load.plan.manner == Manner::Pgbench;
+            let ending = if succeeded { Ending::Succeeded } else { Ending::Unfinished };
+            self.record(seat, ending, now, shift);
         }
         self.seats[seat].connecting_since = None;
         self.pass_on_booking(seat, shift);

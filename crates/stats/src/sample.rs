@@ -6,7 +6,7 @@ use crate::Timestamp;
 /// One transaction: three points of time, how often it was tried, and how it ended.
 ///
 /// `scheduled ≤ started ≤ finished` always; the recorder asserts it. Without a rate `scheduled`
-/// equals `started`. A skipped transaction never ran: its three times are the moment of the decision.
+/// equals `started`. A skipped transaction never ran: it was started and finished at the moment of the decision.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Which script of the plan ran, by its index.

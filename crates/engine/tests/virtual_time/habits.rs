@@ -52,6 +52,16 @@ fn an_error_after_the_end_is_not_counted_as_a_failure() {
 }
 
 #[test]
+fn a_transaction_whose_script_ends_within_a_block_is_counted_before_its_client_is_aborted() {
+    let script = "BEGIN;\nSELECT 1;\n";
+    for (manner, counted) in [(Manner::Pgbench, (1, 0)), (Manner::Pgmeter, (0, 1))] {
+        let ran = run(&Plan { manner, ..plan(script) }, FakeServer::default());
+        assert_eq!((ran.counts().succeeded, ran.counts().unfinished), counted);
+        assert_eq!(ran.outcome.end, End::AllClientsAborted);
+    }
+}
+
+#[test]
 fn what_found_no_free_client_is_not_counted_and_the_time_ends_with_the_last_transaction() {
     let plan = Plan { rate_per_s: Some(4000.0), ..of_pgbench(1) };
     let ran = run(&plan, FakeServer::default());

@@ -1,4 +1,5 @@
-//! Commands of the shell: they are run where the clients are, take their time, and give values or end a client.
+//! Commands of the shell: they are run where the clients are, take their time, and give values or end a
+//! client. What a real shell makes of them is tested beside the driver's code.
 
 use pgmeter_engine::{Limit, Plan, ShellAnswer};
 use testkit::fake::{FakeServer, Received};

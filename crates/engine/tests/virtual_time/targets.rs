@@ -1,4 +1,5 @@
 //! Several targets in one run: each script runs on its own, each client has a connection to each that is used.
+//! The fake server does not tell them apart, but hears which database each connection asks for.
 
 use pgmeter_engine::{Limit, Plan, ScriptPlan, TargetPlan};
 use testkit::fake::{FakeServer, Moment, Received, Trouble};
