@@ -23,7 +23,7 @@ pub(crate) enum Command {
     /// Start an embedded PostgreSQL, load it, run two workloads, report: nothing to set up before
     Quickstart(QuickstartArguments),
     /// Run a workload against any server
-    Bench(BenchArguments),
+    Bench(Box<BenchArguments>),
     /// Create and fill the tables of the built-in workloads
     Init(InitArguments),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
@@ -159,16 +159,61 @@ pub(crate) struct BenchArguments {
     /// Open loop: transactions scheduled per second in all, whether or not the server keeps up
     #[arg(short = 'R', long, value_name = "TPS", allow_negative_numbers = true, help_heading = "How to run it", value_parser = positive_number)]
     pub(crate) rate: Option<f64>,
+    /// Milliseconds above which a transaction is late; with -R, what would start later than that is skipped
+    #[arg(short = 'L', long, value_name = "MS", allow_negative_numbers = true, help_heading = "How to run it", value_parser = positive_number)]
+    pub(crate) latency_limit: Option<f64>,
+    /// Tries of a transaction after serialization failures and deadlocks; 0: no limit, which needs -T or -L
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How to run it")]
+    pub(crate) max_tries: u32,
+    /// An SQL error fails its transaction, and the client goes on
+    #[arg(long, help_heading = "How to run it")]
+    pub(crate) continue_on_error: bool,
+    /// The first client that cannot go on ends the run
+    #[arg(long, help_heading = "How to run it")]
+    pub(crate) exit_on_abort: bool,
+    /// A new connection for each transaction
+    #[arg(short = 'C', long, help_heading = "How to run it")]
+    pub(crate) connect: bool,
+    /// A further server, for scripts that begin with \\target NAME; may be repeated
+    #[arg(long = "target", value_name = "NAME=CONNECTION", help_heading = "How to run it")]
+    pub(crate) targets: Vec<String>,
     /// Number from which every random draw comes [default: from the system]
     #[arg(long, value_name = "SEED", help_heading = "How to run it")]
     pub(crate) random_seed: Option<u64>,
     /// Do not vacuum the tables and empty pgbench_history before the run
     #[arg(short, long, help_heading = "How to run it")]
     pub(crate) no_vacuum: bool,
+    /// Vacuum and analyze pgbench_accounts too
+    #[arg(short, long, conflicts_with = "no_vacuum", help_heading = "How to run it")]
+    pub(crate) vacuum_all: bool,
 
     /// A line every so many seconds [default: 1 on a terminal, none elsewhere]; 0 for none
     #[arg(short = 'P', long, value_name = "SECONDS", help_heading = "What to show")]
     pub(crate) progress: Option<u32>,
+    /// Latency, failures and retries of each command of the scripts
+    #[arg(short, long, help_heading = "What to show")]
+    pub(crate) report_per_command: bool,
+    /// Tell the errors after which transactions are tried again or have failed
+    #[arg(long, help_heading = "What to show")]
+    pub(crate) verbose_errors: bool,
+    /// Log each transaction to a file, one for each thread
+    #[arg(short, long, help_heading = "What to show")]
+    pub(crate) log: bool,
+    /// What names of log files begin with
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "pgmeter_log",
+        requires = "log",
+        help_heading = "What to show"
+    )]
+    pub(crate) log_prefix: PathBuf,
+    /// Log a line for each so many seconds instead of each transaction
+    #[arg(long, value_name = "SECONDS", requires = "log", conflicts_with = "sampling_rate", help_heading = "What to show", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) aggregate_interval: Option<u32>,
+    /// Log only this share of the transactions, such as 0.01
+    #[arg(long, value_name = "SHARE", requires = "log", help_heading = "What to show", value_parser = share)]
+    pub(crate) sampling_rate: Option<f64>,
     /// Directory for the record, a JSON file
     #[arg(long, value_name = "DIR", default_value = "pgmeter-results", help_heading = "What to show")]
     pub(crate) results: PathBuf,
@@ -191,6 +236,39 @@ pub(crate) struct InitArguments {
     /// How full, in percent, the pages of the tables are packed
     #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(10..=100))]
     pub(crate) fillfactor: u8,
+    /// Split the accounts into so many partitions; 0 does not
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(i32::MAX)))]
+    pub(crate) partitions: u32,
+    /// How the accounts are split [default: range]
+    #[arg(long, value_name = "METHOD", ignore_case = true, requires = "partitions")]
+    pub(crate) partition_method: Option<PartitionMethodName>,
+    /// Make unlogged tables
+    #[arg(long)]
+    pub(crate) unlogged_tables: bool,
+    /// Where the tables go
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tablespace: Option<String>,
+    /// Where the indexes go
+    #[arg(long, value_name = "NAME")]
+    pub(crate) index_tablespace: Option<String>,
+    /// Add foreign keys at the end, as step f
+    #[arg(long)]
+    pub(crate) foreign_keys: bool,
+    /// Leave step v out
+    #[arg(short, long)]
+    pub(crate) no_vacuum: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// How the accounts are split.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PartitionMethodName {
+    // Equal ranges of account numbers.
+    Range,
+    // By hash of the account number.
+    Hash,
 }
 
 #[derive(Debug, Args)]
@@ -259,6 +337,13 @@ fn positive_number(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err("expected a positive number".to_owned()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 1.0 => Ok(number),
+        _ => Err("expected a number above 0 and up to 1, such as 0.01".to_owned()),
     }
 }
 

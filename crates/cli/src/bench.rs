@@ -4,16 +4,19 @@
 use std::fs;
 use std::io::Read;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use connect::{Environment, Overrides, Target};
 use engine::{Limit, Manner, Protocol};
 
 use crate::arguments::{BenchArguments, ConnectionArguments, ProtocolName};
+use crate::descriptors::{self, TooFewDescriptors};
 use crate::failure::Failure;
 use crate::job::{Job, Vacuum};
 use crate::live::Live;
+use crate::logs::LogOptions;
 use crate::mix::{Mix, ScriptText};
-use crate::showing::OwnShowing;
+use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -23,10 +26,42 @@ const DEFAULT_TRANSACTIONS: u64 = 10;
 const SCRIPTS_MAX: usize = 128;
 
 pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    if arguments.max_tries == 0 && arguments.duration.is_none() && arguments.latency_limit.is_none() {
+        return Err(Failure::Usage(
+            "--max-tries 0 is without limit: set one with a duration (-T) or a latency limit (-L)".to_owned(),
+        ));
+    }
+    descriptors::provide_for(arguments.clients).map_err(|TooFewDescriptors { needed, limit }| {
+        Failure::Usage(format!(
+            "-c {} needs {needed} open files, and the system allows {limit}: raise it with ulimit -n",
+            arguments.clients
+        ))
+    })?;
+    let job = job(arguments)?;
+    let progress_s = arguments.progress.unwrap_or(u32::from(terminal.is_watched()));
+    let live = Live::new(terminal, progress_s, job.rate_per_s.is_some());
+    let watching = Watching {
+        logs: arguments.log.then(|| LogOptions {
+            prefix: arguments.log_prefix.clone().into_os_string(),
+            sampling_rate: arguments.sampling_rate,
+            aggregate_interval_s: arguments.aggregate_interval,
+            failures_detailed: true,
+            writes_last_interval: true,
+        }),
+        verbose_errors: arguments.verbose_errors,
+        commands: arguments.report_per_command,
+    };
+    let mut showing = OwnShowing::new(terminal, live, job.clients, arguments.results.clone(), watching);
+    job.run(&mut showing, signals)
+}
+
+fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
     let mix = Mix::parse(script_texts(arguments)?)?;
     let variables = definitions(&arguments.variables)?;
+    let targets = arguments.targets.iter().map(|text| named_target(text)).collect::<Result<_, _>>()?;
     let job = Job {
         target: target(&arguments.connection)?,
+        targets,
         mix,
         variables,
         scale: arguments.scale,
@@ -37,19 +72,42 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         warmup_s: arguments.warmup,
         rate_per_s: arguments.rate,
         seed: arguments.random_seed,
-        latency_limit: None,
-        reconnect: false,
-        max_tries: Some(NonZeroU32::MIN),
-        continue_on_error: false,
-        exit_on_abort: false,
+        latency_limit: arguments.latency_limit.map(milliseconds),
+        reconnect: arguments.connect,
+        max_tries: NonZeroU32::new(arguments.max_tries),
+        continue_on_error: arguments.continue_on_error,
+        exit_on_abort: arguments.exit_on_abort,
         manner: Manner::Pgmeter,
-        vacuum: if arguments.no_vacuum { Vacuum::Nothing } else { Vacuum::SmallTables },
+        vacuum: match (arguments.no_vacuum, arguments.vacuum_all) {
+            (true, _) => Vacuum::Nothing,
+            (false, false) => Vacuum::SmallTables,
+            (false, true) => Vacuum::AllTables,
+        },
         asks_settings: true,
     };
-    let progress_s = arguments.progress.unwrap_or(u32::from(terminal.is_watched()));
-    let live = Live::new(terminal, progress_s, job.rate_per_s.is_some());
-    let mut showing = OwnShowing::new(terminal, live, job.clients, arguments.results.clone());
-    job.run(&mut showing, signals)
+    job.check_targets()?;
+    Ok(job)
+}
+
+/// A time longer than any run is as good as one that never passes.
+fn milliseconds(number: f64) -> Duration {
+    Duration::try_from_secs_f64(number / MILLIS_PER_SECOND).unwrap_or(Duration::MAX)
+}
+
+const MILLIS_PER_SECOND: f64 = 1000.0;
+
+/// Splits `NAME=CONNECTION`. What the connection leaves open comes from the PG* variables.
+fn named_target(text: &str) -> Result<(String, Target), Failure> {
+    match text.split_once('=') {
+        Some((name, connection)) if !name.is_empty() && !connection.is_empty() => {
+            let target =
+                connect::resolve(Some(connection), &Overrides::default(), &Environment::of_process())?;
+            Ok((name.to_owned(), target))
+        }
+        _ => Err(Failure::Usage(format!(
+            "--target {text}: expected NAME=CONNECTION, such as --target replica=postgresql://host/db"
+        ))),
+    }
 }
 
 /// Where to connect, from options and environment.
@@ -66,7 +124,7 @@ pub(crate) fn target(arguments: &ConnectionArguments) -> Result<Target, Failure>
 
 fn limit(arguments: &BenchArguments) -> Limit {
     match arguments.duration {
-        Some(seconds) => Limit::Duration(std::time::Duration::from_secs_f64(seconds)),
+        Some(seconds) => Limit::Duration(Duration::from_secs_f64(seconds)),
         None => Limit::TransactionsPerClient(arguments.transactions.unwrap_or(DEFAULT_TRANSACTIONS)),
     }
 }

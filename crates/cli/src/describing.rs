@@ -5,27 +5,28 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
 
-use connect::Address;
+use connect::{Address, Target};
 use engine::{Limit, Protocol};
 use results::{CommandSummary, SafeText};
 use stats::CommandTable;
 
-use crate::job::Job;
+use crate::job::{Job, Way};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
 /// The plan as it is recorded. Workers and seed are set once they are known.
-pub(crate) fn plan(job: &Job, address: &Address) -> results::Plan {
+pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
     results::Plan {
         scripts: job
             .mix
             .texts
             .iter()
-            .map(|text| results::Script {
+            .zip(&job.mix.programs)
+            .map(|(text, program)| results::Script {
                 name: text.name.clone(),
                 description: text.name.clone(),
                 builtin: text.builtin,
-                target: None,
+                target: program.target().map(str::to_owned),
                 text: String::from_utf8_lossy(&text.text).into_owned(),
                 weight: text.weight,
             })
@@ -48,8 +49,16 @@ pub(crate) fn plan(job: &Job, address: &Address) -> results::Plan {
         reconnect: job.reconnect,
         continue_on_error: job.continue_on_error,
         seed: job.seed.unwrap_or_default(),
-        connection: connection(job, address),
-        targets: Vec::new(),
+        connection: connection(&job.target, &way.address),
+        targets: job
+            .targets
+            .iter()
+            .zip(ways)
+            .map(|((name, target), way)| results::Target {
+                name: name.clone(),
+                connection: connection(target, &way.address),
+            })
+            .collect(),
         variables: job.variables.iter().cloned().collect::<BTreeMap<_, _>>(),
     }
 }
@@ -81,16 +90,16 @@ pub(crate) fn connecting(reconnects: &engine::Reconnects) -> results::Connecting
     results::Connecting { connects: reconnects.count, total_s: reconnects.time.as_secs_f64() }
 }
 
-fn connection(job: &Job, address: &Address) -> results::Connection {
+fn connection(target: &Target, address: &Address) -> results::Connection {
     let host = match address {
         Address::Unix(path) => path.parent().unwrap_or(path).display().to_string(),
         Address::Tcp { host, .. } => host.clone(),
     };
     results::Connection {
         host: SafeText::from(host),
-        port: job.target.host_of(address).port,
-        user: SafeText::from(job.target.user.clone()),
-        database: SafeText::from(job.target.database.clone()),
+        port: target.host_of(address).port,
+        user: SafeText::from(target.user.clone()),
+        database: SafeText::from(target.database.clone()),
     }
 }
 

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use connect::Session;
-use workload::{InitOptions, InitProgress, InitReport, Step};
+use workload::{InitOptions, InitProgress, InitReport, PartitionMethod, Partitioning, Step};
 
-use crate::arguments::InitArguments;
+use crate::arguments::{InitArguments, PartitionMethodName};
 use crate::bench::target;
 use crate::failure::Failure;
+use crate::password::connect_asking;
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
@@ -17,27 +18,59 @@ use crate::terminal::{Bar, Terminal, Unit};
 const ROWS_PER_LOOK: u64 = 10_000;
 
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-    let options = InitOptions {
+    let options = options(arguments)?;
+    let mut target = target(&arguments.connection)?;
+    let mut session = connect_asking(&mut target)?;
+    let noise = if arguments.quiet { Noise::LastLine } else { Noise::Bars };
+    load(&mut session, &options, noise, terminal, signals)
+}
+
+fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
+    let method = match arguments.partition_method {
+        Some(PartitionMethodName::Hash) => PartitionMethod::Hash,
+        Some(PartitionMethodName::Range) | None => PartitionMethod::Range,
+    };
+    let partitions = arguments.partitions;
+    if partitions == 0 && arguments.partition_method.is_some() {
+        return Err(Failure::Usage("--partition-method needs --partitions above 0".to_owned()));
+    }
+    let mut options = InitOptions {
         scale: arguments.scale,
         steps: Step::parse_list(&arguments.init_steps)?,
         fillfactor: arguments.fillfactor,
-        ..InitOptions::default()
+        partitioning: (partitions > 0).then_some(Partitioning { method, partitions }),
+        unlogged: arguments.unlogged_tables,
+        tablespace: arguments.tablespace.clone(),
+        index_tablespace: arguments.index_tablespace.clone(),
     };
-    let target = target(&arguments.connection)?;
-    let mut session = Session::connect(&target)?;
-    load(&mut session, &options, terminal, signals)
+    if arguments.no_vacuum {
+        options.steps.retain(|step| *step != Step::Vacuum);
+    }
+    if arguments.foreign_keys {
+        options.add_foreign_keys();
+    }
+    Ok(options)
+}
+
+/// How much is shown while tables are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noise {
+    Bars,
+    LastLine,
 }
 
 /// Takes the steps, with a bar for the rows and a line at the end.
 pub(crate) fn load(
     session: &mut Session,
     options: &InitOptions,
+    noise: Noise,
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
     let mut bar: Option<Bar> = None;
     let mut show = |progress: InitProgress<'_>| {
         match progress {
+            _ if noise == Noise::LastLine => {}
             InitProgress::Started(step) => {
                 bar = None;
                 let waiting = terminal.bar(None, Unit::Nothing);

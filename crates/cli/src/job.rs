@@ -11,12 +11,14 @@ use engine::{
     WorkerIntro,
 };
 use results::{Environment, Measured, Record, SafeText, Status, UtcTime};
+use script::Program;
 use server::ServerError;
 use workload::{Tables, WorkloadError};
 
 use crate::describing;
 use crate::failure::Failure;
-use crate::mix::Mix;
+use crate::mix::{Mix, ScriptText};
+use crate::password::connect_asking;
 use crate::signals::Signals;
 
 /// How long a client may take to get in, when the user sets no `connect_timeout`.
@@ -26,6 +28,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) target: Target,
+    /// Further servers, by the names that scripts call them.
+    pub(crate) targets: Vec<(String, Target)>,
     pub(crate) mix: Mix,
     pub(crate) variables: Vec<(String, String)>,
     /// `:scale` for script files; the tables' own where a built-in script is used.
@@ -98,10 +102,23 @@ pub(crate) trait Showing {
     fn conclude(&mut self, record: &Record, outcome: &Outcome) -> Result<(), Failure>;
 }
 
+/// How a server was reached, and its clients will reach it.
+pub(crate) struct Way {
+    pub(crate) address: Address,
+    transport: Transport,
+}
+
+impl Way {
+    fn of(session: &Session) -> Self {
+        Self { address: session.address().clone(), transport: session.transport().clone() }
+    }
+}
+
 /// What was found out about the server before the run.
 struct Found {
-    address: Address,
-    transport: Transport,
+    way: Way,
+    /// Those to the further servers.
+    ways: Vec<Way>,
     scale: u32,
     tables: results::Tables,
     /// `None` if it was not asked.
@@ -111,18 +128,19 @@ struct Found {
 impl Job {
     /// Prepares, runs, makes the record and has it shown.
     pub(crate) fn run(mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<(), Failure> {
-        let Found { address, transport, scale, tables, facts } = self.prepare(showing, signals)?;
+        let Found { way, ways, scale, tables, facts } = self.prepare(showing, signals)?;
         signals.check()?;
         let workers = self.workers;
-        let mut plan_record = describing::plan(&self, &address);
-        let plan = self.into_plan(address, transport, scale);
+        let mut plan_record = describing::plan(&self, &way, &ways);
+        let manner = self.manner;
+        let plan = self.into_plan(way, ways, scale);
         plan_record.seed = plan.seed;
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
         let started_at = UtcTime::now();
         let witnesses = showing.witnesses(&plan_record)?;
         let outcome =
             engine::run(&plan, signals.stop(), &mut |progress| showing.second(progress), &*witnesses)
-                .map_err(|error| explain(error, plan.clients))?;
+                .map_err(|error| explain(error, plan.clients, manner))?;
         let environment = Environment {
             host: results::Host::detect(),
             server: facts.as_ref().and_then(|facts| facts.as_ref().ok()).map(describing::server),
@@ -148,6 +166,10 @@ impl Job {
 
     /// Asks the server, and vacuums its tables.
     fn prepare(&mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<Found, Failure> {
+        let mut ways = Vec::new();
+        for (_, target) in &mut self.targets {
+            ways.push(Way::of(&connect_asking(target)?));
+        }
         let mut session = showing.connect(&mut self.target)?;
         signals.guard(&mut session, |session| -> Result<_, Failure> {
             let tables = self.find_tables(session, showing)?;
@@ -158,8 +180,7 @@ impl Job {
                 Some(tables) => describing::tables(&tables),
                 None => results::Tables { scale: Some(scale), ..results::Tables::default() },
             };
-            let (address, transport) = (session.address().clone(), session.transport().clone());
-            Ok(Found { address, transport, scale, tables, facts })
+            Ok(Found { way: Way::of(session), ways, scale, tables, facts })
         })
     }
 
@@ -201,19 +222,50 @@ impl Job {
         }
     }
 
-    /// All that the engine needs; clients go to the address that the control session found.
-    fn into_plan(self, address: Address, transport: Transport, scale: u32) -> Plan {
-        let startup = self.target.startup_parameters(self.target.host_of(&address));
-        let weights = self.mix.texts.iter().map(|text| text.weight);
+    /// Whether every script runs on a server that is known, and no server has two names.
+    pub(crate) fn check_targets(&self) -> Result<(), Failure> {
+        for (at, (name, _)) in self.targets.iter().enumerate() {
+            if self.targets[..at].iter().any(|(other, _)| other == name) {
+                return Err(Failure::Usage(format!("--target {name} is given twice")));
+            }
+        }
+        for program in &self.mix.programs {
+            if let Some(name) = program.target()
+                && self.target_of(program).is_none()
+            {
+                return Err(Failure::Usage(format!(
+                    "script {} runs on the target \"{name}\", which no --target {name}=CONNECTION names",
+                    program.name()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The server of a script: 0 is the default, the named ones follow.
+    fn target_of(&self, program: &Program) -> Option<usize> {
+        let Some(name) = program.target() else { return Some(0) };
+        self.targets.iter().position(|(known, _)| known == name).map(|at| at + 1)
+    }
+
+    /// All that the engine needs; clients go to the addresses that the control sessions found.
+    fn into_plan(self, way: Way, ways: Vec<Way>, scale: u32) -> Plan {
+        let of_script =
+            |(program, text): (&Program, &ScriptText)| (self.target_of(program).unwrap_or(0), text.weight);
+        let placed: Vec<_> = self.mix.programs.iter().zip(&self.mix.texts).map(of_script).collect();
+        let place = |name: &str, target: &Target, Way { address, transport }: Way| {
+            let startup = target.startup_parameters(target.host_of(&address));
+            TargetPlan { name: name.to_owned(), address, transport, startup }
+        };
+        let mut targets = vec![place("", &self.target, way)];
+        let named = self.targets.iter().zip(ways);
+        targets.extend(named.map(|((name, target), way)| place(name, target, way)));
+        let scripts = self.mix.programs.into_iter().zip(placed);
         Plan {
-            targets: vec![TargetPlan { name: String::new(), address, transport, startup }],
+            targets,
             connect_timeout: self.target.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
-            scripts: self
-                .mix
-                .programs
-                .into_iter()
-                .zip(weights)
-                .map(|(program, weight)| ScriptPlan { program, weight, target: 0 })
+            scripts: scripts
+                .map(|(program, (target, weight))| ScriptPlan { program, weight, target })
                 .collect(),
             symbols: self.mix.symbols,
             variables: self.variables,
@@ -259,8 +311,8 @@ fn status(outcome: &Outcome, clients: usize) -> Status {
 }
 
 /// Adds what to do next to the engine's sentence.
-fn explain(error: EngineError, clients: usize) -> Failure {
-    if error.is_too_many_connections() {
+fn explain(error: EngineError, clients: usize, manner: Manner) -> Failure {
+    if manner == Manner::Pgmeter && error.is_too_many_connections() {
         return Failure::Usage(format!(
             "{error}. The server's max_connections is too low for {clients} clients: raise it, or ask for fewer with -c"
         ));

@@ -19,6 +19,7 @@ mod showing;
 mod signals;
 mod system_words;
 mod terminal;
+mod watcher;
 
 use std::process::ExitCode;
 

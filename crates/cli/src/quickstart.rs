@@ -11,11 +11,11 @@ use workload::InitOptions;
 
 use crate::arguments::QuickstartArguments;
 use crate::failure::Failure;
-use crate::init;
+use crate::init::{self, Noise};
 use crate::job::{Job, Vacuum};
 use crate::live::Live;
 use crate::mix::{Mix, ScriptText};
-use crate::showing::OwnShowing;
+use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
@@ -66,7 +66,7 @@ fn measure(
     terminal.say(format_args!("PostgreSQL is running: psql \"{}\"", server.conninfo()));
     let mut session = Session::connect(&target)?;
     let options = InitOptions { scale: arguments.scale, ..InitOptions::default() };
-    let loaded = init::load(&mut session, &options, terminal, signals);
+    let loaded = init::load(&mut session, &options, Noise::Bars, terminal, signals);
     // An interrupted load of a server that goes away needs no advice on how to load it again.
     signals.check()?;
     loaded?;
@@ -75,7 +75,13 @@ fn measure(
         signals.check()?;
         terminal.say(format_args!("\n{}", heading(name, arguments)));
         let live = Live::new(terminal, PROGRESS_S, false);
-        let mut showing = OwnShowing::new(terminal, live, arguments.clients, arguments.results.clone());
+        let mut showing = OwnShowing::new(
+            terminal,
+            live,
+            arguments.clients,
+            arguments.results.clone(),
+            Watching::default(),
+        );
         job(arguments, &target, name)?.run(&mut showing, signals)?;
     }
     Ok(())
@@ -89,6 +95,7 @@ fn heading(name: &str, arguments: &QuickstartArguments) -> String {
 fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<Job, Failure> {
     Ok(Job {
         target: target.clone(),
+        targets: Vec::new(),
         mix: Mix::parse(vec![ScriptText::builtin(name, 1)?])?,
         variables: Vec::new(),
         scale: None,

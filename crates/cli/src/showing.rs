@@ -1,20 +1,32 @@
 //! How `pgmeter bench` and `quickstart` show a run: lines while it goes on, the report, and the record as a file.
 //! The drop-in for pgbench has its own way, in `pgbench::benchmark`.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use connect::{Session, Target};
-use engine::{End, Outcome, Progress, no_witness};
+use engine::{End, Outcome, Progress};
 use results::Record;
 
 use crate::failure::Failure;
 use crate::job::{Showing, Vacuuming, Witnesses};
 use crate::live::Live;
+use crate::logs::{LogOptions, Logs};
 use crate::password::connect_asking;
 use crate::terminal::Terminal;
+use crate::watcher::Watcher;
 
 /// Reasons of aborted clients that are shown one by one.
 const REASONS_SHOWN_MAX: usize = 3;
+
+/// What is looked at beyond the run as a whole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watching {
+    pub(crate) logs: Option<LogOptions>,
+    pub(crate) verbose_errors: bool,
+    /// Whether the report has a table of the single commands.
+    pub(crate) commands: bool,
+}
 
 /// pgmeter's own way of showing a run.
 pub(crate) struct OwnShowing<'a> {
@@ -23,11 +35,18 @@ pub(crate) struct OwnShowing<'a> {
     clients: u32,
     /// Directory of the records.
     results: PathBuf,
+    watching: Watching,
 }
 
 impl<'a> OwnShowing<'a> {
-    pub(crate) fn new(terminal: &'a Terminal, live: Live<'a>, clients: u32, results: PathBuf) -> Self {
-        Self { terminal, live, clients, results }
+    pub(crate) fn new(
+        terminal: &'a Terminal,
+        live: Live<'a>,
+        clients: u32,
+        results: PathBuf,
+        watching: Watching,
+    ) -> Self {
+        Self { terminal, live, clients, results, watching }
     }
 }
 
@@ -50,8 +69,14 @@ impl Showing for OwnShowing<'_> {
         }
     }
 
-    fn witnesses(&mut self, _plan: &results::Plan) -> Result<Witnesses, Failure> {
-        Ok(Box::new(no_witness))
+    fn witnesses(&mut self, plan: &results::Plan) -> Result<Witnesses, Failure> {
+        let logs = self.watching.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
+        let logs = RefCell::new(logs);
+        let verbose_errors = self.watching.verbose_errors;
+        Ok(Box::new(move |intro| {
+            let log = logs.borrow_mut().as_mut().and_then(|logs| logs.of_worker(&intro));
+            Box::new(Watcher { log, verbose_errors })
+        }))
     }
 
     fn second(&mut self, progress: &Progress<'_>) {
@@ -67,6 +92,9 @@ impl Showing for OwnShowing<'_> {
         let terminal = self.terminal;
         terminal.say("");
         terminal.print(&report::text(record, terminal.style()));
+        if self.watching.commands {
+            terminal.print(&format!("\n{}", report::command_table(record, terminal.style())));
+        }
         let path = record.write_into(&self.results)?;
         terminal.print(&format!("\n  record          {}\n", path.display()));
         if record.summary.counts.scheduled == 0 {

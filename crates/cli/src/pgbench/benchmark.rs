@@ -59,6 +59,7 @@ fn wishes(options: &Options) -> Wishes {
 fn job(options: Options, target: Target) -> Job {
     Job {
         target,
+        targets: Vec::new(),
         variables: options.variables,
         scale: options.scale,
         clients: options.clients,

@@ -1,0 +1,60 @@
+//! What `pgmeter bench` tells of single clients while a run goes on, and its log files. One for each worker, called
+//! on its thread; clients that cannot go on are told at the end, by `showing`.
+
+use std::io::Write;
+
+use engine::{Ended, Happening, Witness};
+use stats::Timestamp;
+
+use crate::logs::WorkerLog;
+
+/// See the module.
+pub(crate) struct Watcher {
+    pub(crate) log: Option<WorkerLog>,
+    pub(crate) verbose_errors: bool,
+}
+
+impl Witness for Watcher {
+    fn wants_transactions(&self) -> bool {
+        self.log.is_some()
+    }
+
+    fn transaction(&mut self, ended: &Ended<'_>) {
+        if let Some(log) = &mut self.log {
+            log.transaction(ended);
+        }
+    }
+
+    fn happened(&mut self, happening: &Happening<'_>) {
+        match happening {
+            Happening::Debugged { client, script, command, value } => {
+                say(&format!("debug: client {client}, script {script}, command {command}: {value}"));
+            }
+            Happening::Notice { notice, .. } => say(&notice.report_notice(None)),
+            Happening::Failed { client, script, command, error, statement } if self.verbose_errors => {
+                let words = error.report(*statement);
+                say(&format!(
+                    "client {client} got an error in command {command} of script {script}: {words}"
+                ));
+            }
+            Happening::Retried { client, tries, .. } if self.verbose_errors => {
+                say(&format!("client {client} tries the transaction again after {tries} tries"));
+            }
+            Happening::GaveUp { client, tries, .. } if self.verbose_errors => {
+                say(&format!("client {client} gives the transaction up after {tries} tries"));
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, now: Timestamp) {
+        if let Some(log) = &mut self.log {
+            log.close(now);
+        }
+    }
+}
+
+/// A line on stderr; whole, whichever worker says it.
+fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(format!("pgmeter: {text}\n").as_bytes());
+}
