@@ -5,10 +5,11 @@
 use crate::array::SetArray;
 use crate::batch::Batch;
 use crate::condition::{Condition, Else};
+use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError, ParseErrorKind, shown};
 use crate::expression::{self, ARRAY, Expression};
 use crate::number::is_c_space;
-use crate::program::{CommandKind, Dialect, Set};
+use crate::program::{CommandKind, Set};
 use crate::shell::{SetShell, Shell};
 use crate::sleep::{Sleep, Unit};
 use crate::sql::{Capture, CaptureKind};

@@ -4,6 +4,7 @@
 use crate::array::SetArray;
 use crate::batch::Batch;
 use crate::condition::{self, Condition, Else};
+use crate::dialect::Dialect;
 use crate::error::{EvaluationError, ParseError, ParseErrorKind, shown};
 use crate::expression::{Expression, Scope};
 use crate::meta::{Meta, MetaText};
@@ -15,15 +16,6 @@ use crate::symbols::{Slot, Symbols};
 
 /// Longest display text of an SQL command, in bytes.
 const DISPLAY_MAX: usize = 127;
-
-/// Which language a script is written in.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// pgbench's, and nothing else.
-    Pgbench,
-    /// pgbench's with arrays, `\batch` and `\target`; see the crate's documentation.
-    Extended,
-}
 
 /// Parses the text of a script, which need not be UTF-8. `file` is the name that messages show. Time grows linearly
 /// with the text.

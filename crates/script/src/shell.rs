@@ -1,9 +1,9 @@
 //! `\shell` and `\setshell`: the command line, once the variables are known, and what its output means. No process is
 //! started here; the engine's rim does that. Made by `meta`, which splits the words.
 
+use crate::dialect::Dialect;
 use crate::error::{EvaluationError, shown};
 use crate::number::{is_c_space, trim_start};
-use crate::program::Dialect;
 use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 use crate::variables::Variables;

@@ -1,4 +1,5 @@
-//! What pgbench does not have: arrays, `\batch` and `\target`, in the extended dialect alone.
+//! What pgbench does not have: arrays, `\batch` and `\target`, in the extended dialect alone. What they do to a run
+//! is tested in `engine`.
 
 use insta::assert_snapshot;
 use pgmeter_script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Variables, parse};
