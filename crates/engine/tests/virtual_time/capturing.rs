@@ -1,4 +1,5 @@
 //! `\gset` and `\aset`: which rows go into which variables, in every protocol (reference, section 9).
+//! What their values then mean in expressions is tested with `script`.
 
 use pgmeter_engine::{AbortCause, Limit, Plan, Protocol};
 use script::CaptureKind;

@@ -1,4 +1,5 @@
 //! Pipelines: what is sent without waiting, what is waited for, and where errors belong (reference, section 12).
+//! Everything else on the wire is in `protocols`.
 
 use pgmeter_engine::{AbortCause, Limit, Manner, Plan, Protocol};
 use script::CaptureKind;

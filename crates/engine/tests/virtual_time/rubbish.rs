@@ -7,7 +7,18 @@ use testkit::fake::{FakeServer, Moment, Pieces, Trouble};
 
 use super::support::{at_ms, fault, ms, plan, run_until, seconds, troubled, try_run, us};
 
-const SCRIPT: &str = "BEGIN;\nSELECT :client_id;\nEND;\n";
+/// A block, a captured row, a pipeline, which only works where there is a Sync.
+const SCRIPTS: [&str; 3] = [
+    "BEGIN;\nSELECT :client_id;\nEND;\n",
+    "BEGIN;\nSELECT 1 AS a \\gset\n\\set b :a + 1\nEND;\n",
+    "\\startpipeline\nBEGIN;\nSELECT 1;\n\\syncpipeline\nEND;\n\\endpipeline\nSELECT 2;\n",
+];
+
+fn scripts() -> impl Strategy<Value = (Protocol, &'static str)> {
+    let fits = |(protocol, script): &(Protocol, usize)| *protocol != Protocol::Simple || *script != 2;
+    let numbered = (protocols(), 0..SCRIPTS.len()).prop_filter("a pipeline needs a Sync", fits);
+    numbered.prop_map(|(protocol, script)| (protocol, SCRIPTS[script]))
+}
 
 fn protocols() -> impl Strategy<Value = Protocol> {
     prop_oneof![Just(Protocol::Simple), Just(Protocol::Extended), Just(Protocol::Prepared)]
@@ -51,14 +62,17 @@ proptest! {
 
     #[test]
     fn whatever_a_server_sends_the_run_ends_and_the_others_go_on(
-        protocol in protocols(),
+        (protocol, script) in scripts(),
+        forgiving in any::<bool>(),
         moment in moments(),
         trouble in troubles(),
         longest in 1_u64..100,
         seed in any::<u64>(),
     ) {
         let limit = Limit::Duration(ms(100));
-        let plan = Plan { clients: 2, protocol, limit, connect_timeout: seconds(1), ..plan(SCRIPT) };
+        let plan = Plan { clients: 2, protocol, limit, connect_timeout: seconds(1), ..plan(script) };
+        let max_tries = if forgiving { None } else { plan.max_tries };
+        let plan = Plan { max_tries, continue_on_error: forgiving, ..plan };
         let pieces = Pieces::Random { longest, gap: us(2) };
         let faults = vec![fault(1, moment.clone(), trouble)];
         let server = FakeServer { seed, pieces, faults, ..FakeServer::default() };

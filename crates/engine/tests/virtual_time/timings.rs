@@ -1,4 +1,5 @@
 //! What single commands take, and what transactions stand for: statistics beside the samples.
+//! Their course over a run, its warm-up included, is in `command_statistics`.
 
 use pgmeter_engine::{Limit, Plan, Protocol};
 use testkit::fake::FakeServer;
