@@ -65,6 +65,8 @@ pub enum Happening<'a> {
         client: usize,
         /// What the server said.
         error: &'a ServerError,
+        /// The text that it was sent.
+        statement: &'a [u8],
     },
     /// After such an error the transaction is tried again.
     Retried {

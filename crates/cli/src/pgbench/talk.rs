@@ -91,7 +91,9 @@ impl Witness for Talk {
                     .say(Level::Info, format_args!("client {client} ends the failed transaction {tries}"));
             }
             Happening::Failed { .. } | Happening::Retried { .. } | Happening::GaveUp { .. } => {}
-            Happening::Unprepared { error, .. } => self.diagnostics.error(error.report(None)),
+            Happening::Unprepared { error, statement, .. } => {
+                self.diagnostics.error(error.report(Some(statement)))
+            }
             Happening::Debugged { script, command, value, .. } => {
                 self.diagnostics.write(&format!("debug(script={script},command={}): {value}\n", command + 1));
             }

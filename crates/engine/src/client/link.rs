@@ -51,6 +51,8 @@ pub(super) struct Reply {
     pub(super) completed: u32,
     /// Statements whose Parse is on its way, each with the number of its series.
     parsing: VecDeque<(u32, usize)>,
+    /// Statements that the server refused to parse.
+    unparsed: Vec<(usize, Box<ServerError>)>,
 }
 
 impl Link {
@@ -142,6 +144,11 @@ impl Link {
         self.prepared[statement]
     }
 
+    /// The statements that the server has refused to parse since this was last asked, and why.
+    pub(super) fn take_unparsed(&mut self) -> Vec<(usize, Box<ServerError>)> {
+        std::mem::take(&mut self.reply.unparsed)
+    }
+
     /// From now on it counts as parsed.
     pub(super) fn assume_prepared(&mut self, statement: usize) {
         self.prepared[statement] = true;
@@ -218,6 +225,7 @@ impl Reply {
             copy: false,
             completed: 0,
             parsing: VecDeque::new(),
+            unparsed: Vec::new(),
         }
     }
 
@@ -241,7 +249,13 @@ impl Reply {
             Message::ErrorResponse(fields) => {
                 // The first error is the cause; what follows in an aborted pipeline may repeat it.
                 let place = if self.ready < self.owed { &mut self.error } else { &mut self.farewell };
-                place.get_or_insert_with(|| Box::new(ServerError::from(*fields)));
+                let error = Box::new(ServerError::from(*fields));
+                if let Some((_, statement)) =
+                    self.parsing.pop_front_if(|(series, _)| *series <= self.ready + 1)
+                {
+                    self.unparsed.push((statement, error.clone()));
+                }
+                place.get_or_insert(error);
             }
             Message::CopyInResponse(_) | Message::CopyOutResponse(_) | Message::CopyBothResponse(_) => {
                 self.copy = true;

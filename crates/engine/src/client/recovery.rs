@@ -12,7 +12,11 @@ use crate::witness::Happening;
 impl Client {
     /// The current command has got an error, in a pipeline or not; everything that was due has come.
     pub(super) fn judge(&mut self, error: Box<ServerError>, pipeline: bool, turn: &mut Turn<'_>) -> Step {
-        if !pipeline && let Some(step) = self.execute_unprepared(&error, turn) {
+        let unparsed = self.links[self.link].take_unparsed().pop();
+        if !pipeline
+            && let Some((statement, error)) = unparsed
+            && let Some(step) = self.execute_unprepared(statement, &error, turn)
+        {
             return step;
         }
         let statement = if pipeline { None } else { self.statement_sent(turn) };

@@ -112,16 +112,16 @@ impl Client {
 
     /// The statements of the pipeline have been parsed, or one has not.
     pub(super) fn prepared(&mut self, error: Option<Box<ServerError>>, turn: &mut Turn<'_>) -> Step {
-        match (error, turn.load.plan.manner) {
-            (None, _) => {}
-            (Some(error), Manner::Pgmeter) => {
+        let unparsed = self.links[self.link].take_unparsed();
+        if let Some(error) = error {
+            if turn.load.plan.manner == Manner::Pgmeter {
                 self.phase = Phase::Waiting;
                 return self.judge(error, true, turn);
             }
-            (Some(error), Manner::Pgbench) => {
-                self.tell_unprepared(&error, turn);
-                for (statement, _) in pipeline_statements(self.script, self.command, turn) {
-                    self.links[self.link].assume_prepared(statement);
+            for (refused, error) in unparsed {
+                let of_pipeline = &mut pipeline_statements(self.script, self.command, turn);
+                if let Some((_, sql)) = of_pipeline.find(|(statement, _)| *statement == refused) {
+                    self.assume_prepared(refused, sql, &error, turn);
                 }
             }
         }
@@ -131,26 +131,26 @@ impl Client {
     }
 
     /// As pgbench does it (reference, section 23, quirk 10): a statement that could not be parsed counts as parsed,
-    /// and its execution, which must fail, is tried. `None` if it was not the Parse of the current command that
-    /// failed.
-    pub(super) fn execute_unprepared(&mut self, error: &ServerError, turn: &mut Turn<'_>) -> Option<Step> {
-        let plan = turn.load.plan;
-        if plan.manner != Manner::Pgbench || plan.protocol != Protocol::Prepared {
+    /// and its execution, which must fail, is tried. `None` where that is not wanted.
+    pub(super) fn execute_unprepared(
+        &mut self,
+        refused: usize,
+        error: &ServerError,
+        turn: &mut Turn<'_>,
+    ) -> Option<Step> {
+        if turn.load.plan.manner != Manner::Pgbench {
             return None;
         }
         let sql = sql_at(self.script, self.command, turn.load)?;
-        let statement = turn.load.statements.number(self.script, self.command);
-        if self.links[self.link].is_prepared(statement) {
-            return None;
-        }
-        self.tell_unprepared(error, turn);
-        self.links[self.link].assume_prepared(statement);
+        self.assume_prepared(refused, sql, error, turn);
         self.send(sql, turn);
         Some(Step::Reply)
     }
 
-    fn tell_unprepared(&self, error: &ServerError, turn: &mut Turn<'_>) {
-        turn.witness.happened(&Happening::Unprepared { client: self.number, error });
+    fn assume_prepared(&mut self, refused: usize, sql: &Sql, error: &ServerError, turn: &mut Turn<'_>) {
+        let (client, statement) = (self.number, sql.numbered_text());
+        turn.witness.happened(&Happening::Unprepared { client, error, statement });
+        self.links[self.link].assume_prepared(refused);
     }
 }
 

@@ -198,6 +198,18 @@ fn a_statement_that_cannot_be_prepared_ends_its_client_with_the_reason() {
 }
 
 #[test]
+fn as_pgbench_does_it_every_statement_that_cannot_be_prepared_is_told_with_its_text() {
+    let faults = [0, 2].map(|parse| fault(0, Moment::Parse(parse), Trouble::error("42601", "wrong")));
+    let plan = Plan { manner: Manner::Pgbench, ..pipelined(PIPELINE, Protocol::Prepared) };
+    let ran = run(&plan, troubled(faults.into()));
+    let told: Vec<_> = ran.testimony.happened.iter().filter(|told| told.starts_with("Unprepared")).collect();
+    assert_eq!(told.len(), 2);
+    for (told, text) in told.iter().zip([&b"SELECT $1;"[..], b"SELECT 3;"]) {
+        assert!(told.ends_with(&format!("statement: {text:?} }}")), "{told}");
+    }
+}
+
+#[test]
 fn as_pgbench_does_it_a_statement_that_cannot_be_prepared_is_executed_nonetheless() {
     let error = || Trouble::error("42P01", "relation \"t\" does not exist");
     for (script, parse, statement, command) in
