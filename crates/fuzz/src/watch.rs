@@ -20,13 +20,15 @@ const SHOWN_MAX: usize = 2 * 1024;
 
 /// Runs a round for each target of the plan; the error is what all of them found.
 pub fn fuzz(plan: &Plan) -> Result<(), String> {
-    let directory = tempfile::tempdir().map_err(|error| format!("no folder for the notebook: {error}"))?;
+    let directory = tempfile::tempdir_in(fast_folder());
+    let directory = directory.map_err(|error| format!("no folder for the notebook: {error}"))?;
     let mut failures = Vec::new();
     for &target in &plan.targets {
         let start = Instant::now();
         let notebook = directory.path().join(target.name);
         let round = Round { target, plan, notebook: &notebook };
-        let mut command = round.command().map_err(|error| format!("this program is gone: {error}"))?;
+        let mut command = round.command().map_err(|error| format!("no round can begin: {error}"))?;
+        command.current_dir(directory.path());
         match watch(&mut command, &notebook, PATIENCE) {
             Ok(said) => {
                 println!("{:<12}ok {:>7.1} s  {}", target.name, start.elapsed().as_secs_f64(), said.trim());
@@ -38,6 +40,12 @@ pub fn fuzz(plan: &Plan) -> Result<(), String> {
         }
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n\n")) }
+}
+
+/// Where files are kept in memory, if there is such a place: notes and attempts write one with each input.
+fn fast_folder() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { std::env::temp_dir() }
 }
 
 /// One target's part of a plan.
@@ -52,7 +60,7 @@ impl Round<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--inputs", &self.plan.inputs.to_string(), "--seed", &self.plan.seed.to_string()]);
         for file in &self.plan.files {
-            command.arg("--file").arg(file);
+            command.arg("--file").arg(file.canonicalize()?);
         }
         command.arg("--notebook").arg(self.notebook).arg(self.target.name);
         Ok(command)

@@ -2,6 +2,7 @@
 //! each further line `NAME=value` a variable of the environment. No name is looked up, no server is spoken to.
 
 use std::io;
+use std::path::PathBuf;
 
 use connect::{Environment, Overrides, resolve};
 use wire::Startup;
@@ -39,6 +40,8 @@ pub const TARGET: Target = Target {
         b"require_auth=",
         b"requiressl=",
         b"replication=",
+        b"password=hunter2 ",
+        b"postgresql://alice:hunter2@",
         b"postgres://",
         b"postgresql://",
         b"@",
@@ -89,18 +92,28 @@ pub const TARGET: Target = Target {
         b"\xc3\xa9",
     ],
     generate: None,
-    memory: |input| allowance(256, 256, input),
+    memory: |input| allowance(256, 32, input),
     prepare,
 };
 
 fn prepare() -> io::Result<Attempt> {
-    // A relative name of a file leads into an empty folder.
-    let folder = tempfile::tempdir()?;
-    std::env::set_current_dir(folder.path())?;
-    Ok(Box::new(move |input| attempt(folder.path().to_path_buf(), input)))
+    // The round's own folder, in which no file has a name that a string could hit upon.
+    let home = std::env::current_dir()?;
+    Ok(Box::new(move |input| attempt(home.clone(), input)))
 }
 
-fn attempt(home: std::path::PathBuf, input: &[u8]) -> Result<u64, String> {
+/// A password, and beginnings after which it is the password whatever follows.
+const PASSWORD: &str = "hunter2";
+const WITH_PASSWORD: [&str; 2] = ["password=hunter2 ", "postgresql://alice:hunter2@"];
+
+/// Whether `string` gives the password as such, and says the word nowhere else.
+fn has_password(string: &str, variables: &[u8]) -> bool {
+    let rest = WITH_PASSWORD.iter().find_map(|beginning| string.strip_prefix(beginning));
+    let elsewhere = |text: &str| text.contains(PASSWORD);
+    rest.is_some_and(|rest| !elsewhere(rest) && !elsewhere(&String::from_utf8_lossy(variables)))
+}
+
+fn attempt(home: PathBuf, input: &[u8]) -> Result<u64, String> {
     let (string, variables) = first_line(input);
     let string = String::from_utf8_lossy(string);
     let mut environment =
@@ -110,10 +123,15 @@ fn attempt(home: std::path::PathBuf, input: &[u8]) -> Result<u64, String> {
             environment.variables.insert(name.to_owned(), value.into());
         }
     }
+    let is_secret = has_password(&string, variables);
+    let tell = |text: String| match text.contains(PASSWORD) {
+        true if is_secret => Err(format!("the password is told: {text}")),
+        _ => Ok(()),
+    };
     let mut outcome = Digest::new();
     match resolve(Some(&string), &Overrides::default(), &environment) {
         Ok(target) => {
-            Digest::new().debug(&target);
+            tell(format!("{target:?}"))?;
             let mut out = Vec::new();
             for host in &target.hosts {
                 out.clear();
@@ -129,6 +147,7 @@ fn attempt(home: std::path::PathBuf, input: &[u8]) -> Result<u64, String> {
         Err(error) => {
             // The sentence without what was quoted from the input.
             let sentence = error.to_string();
+            tell(format!("{sentence} {error:?}"))?;
             outcome.show(&sentence.split('"').step_by(2).collect::<String>().replace(char::is_numeric, ""));
         }
     }

@@ -94,7 +94,7 @@ const DEPTH_MAX: usize = 5;
 /// there are two of them.
 fn memory(input: &[u8]) -> u64 {
     let arrays = if input.windows(5).any(|word| word.eq_ignore_ascii_case(b"array")) { 192 * KIB } else { 0 };
-    allowance(256 + arrays, 1024, input)
+    allowance(256 + arrays, 256, input)
 }
 
 /// A name, and a value of each kind.

@@ -5,6 +5,7 @@ mod connections;
 mod digest;
 mod expressions;
 mod files;
+mod frames;
 mod scripts;
 mod server;
 mod startup;
@@ -27,7 +28,7 @@ pub struct Target {
     pub generate: Option<fn(&mut Random, &mut Vec<u8>)>,
     /// The most memory that an input may take, the attempt's own included.
     pub memory: fn(&[u8]) -> u64,
-    /// Makes ready once for a whole round.
+    /// Makes ready once for a whole round, whose folder is the current one.
     pub prepare: fn() -> io::Result<Attempt>,
 }
 

@@ -69,7 +69,7 @@ pub const TARGET: Target = Target {
         b"1",
     ],
     generate: None,
-    memory: |input| allowance(1024, 2048, input),
+    memory: |input| allowance(1024, 512, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };
 

@@ -5,7 +5,7 @@ use script::Random;
 use wire::{Decoder, Message, ProtocolError, ServerError};
 
 use super::digest::{Digest, kind};
-use super::{Attempt, Target, allowance};
+use super::{Attempt, Target, allowance, frames};
 use crate::corpus::below;
 
 pub const TARGET: Target = Target {
@@ -53,10 +53,31 @@ pub const TARGET: Target = Target {
         b"E could not fork",
         b"\0",
     ],
-    generate: None,
-    memory: |input| allowance(64, 8, input),
+    generate: Some(|random, out| frames::write(random, out, TAGS, PARTS)),
+    memory: |input| allowance(64, 4, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };
+
+/// Of every message; the ones with more inside come more often.
+const TAGS: &[u8] = b"RSKZCCDDDTTTEEENNtGHWAvVdc123nsI";
+
+const PARTS: &[&[u8]] = &[
+    b"\0",
+    b"id\0",
+    b"UPDATE 1\0",
+    b"INSERT 0 18446744073709551615\0",
+    b"SELECT 99999999999999999999\0",
+    b"SERROR\0",
+    b"C40001\0",
+    b"C4000\0",
+    b"Mmessage\0",
+    b"P2147483648\0",
+    b"I",
+    b"T",
+    b"value",
+    b"\xff\xfe",
+    b"\xc3\xa9\0",
+];
 
 fn attempt(input: &[u8]) -> Result<u64, String> {
     let mut kinds = Digest::new();

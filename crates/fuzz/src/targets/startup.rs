@@ -6,7 +6,7 @@ use script::Random;
 use wire::{Decoder, Message, Password, Progress, Startup, StartupParameters};
 
 use super::digest::{Digest, kind};
-use super::{Attempt, Target, allowance};
+use super::{Attempt, Target, allowance, frames};
 use crate::corpus::below;
 
 pub const TARGET: Target = Target {
@@ -39,8 +39,8 @@ pub const TARGET: Target = Target {
         b"\0\0\0\x09",
         b"\0",
     ],
-    generate: None,
-    memory: |input| allowance(128, 16, input),
+    generate: Some(generate),
+    memory: |input| allowance(128, 4, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };
 
@@ -48,6 +48,52 @@ pub const TARGET: Target = Target {
 const ANSWER_MAX: usize = 2048;
 
 const NONCE: &[u8] = b"{nonce}";
+
+/// Demands and their parts; the first four are those of SCRAM.
+const PARTS: &[&[u8]] = &[
+    b"r={nonce}abc",
+    b",s=c2FsdA==",
+    b",i=",
+    b"2",
+    b"SCRAM-SHA-256\0",
+    b"SCRAM-SHA-256-PLUS\0",
+    b"4096",
+    b"4294967295",
+    b"r=",
+    b",m=ext",
+    b"v=c2FsdA==",
+    b"e=other-error",
+    b"a\0b\0",
+    b"SFATAL\0C28P01\0Mno\0",
+    b"=",
+    b"I",
+];
+
+/// A start-up that begins as it should and goes on anyhow.
+fn generate(random: &mut Random, out: &mut Vec<u8>) {
+    let mut demand = |code: u32, parts: &[&[u8]]| {
+        let start = out.len();
+        out.extend_from_slice(b"R\0\0\0\0");
+        out.extend_from_slice(&code.to_be_bytes());
+        parts.iter().for_each(|part| out.extend_from_slice(part));
+        frames::end(out, start);
+    };
+    match random.range(3) {
+        0 => demand(0, &[]),
+        1 => demand([3, 5, 7, 2, 9][below(random, 5)], &[b"salt"]),
+        _ => {
+            demand(10, &[PARTS[4], b"\0"]);
+            // The answer is right but for one part in five.
+            let mut parts = [PARTS[0], PARTS[1], PARTS[2], PARTS[3]];
+            if random.range(4) == 0 {
+                parts[below(random, 4)] = PARTS[below(random, PARTS.len())];
+            }
+            demand(11, &parts);
+        }
+    }
+    out.insert(0, if random.range(3) == 0 { 0 } else { 3 });
+    frames::write(random, out, b"RRRSKZENv", PARTS);
+}
 
 fn attempt(input: &[u8]) -> Result<u64, String> {
     let (&choice, said) = input.split_first().unwrap_or((&0, &[]));
