@@ -27,7 +27,7 @@ pub struct Place {
     pub script_name: Box<str>,
     /// The command, from 0.
     pub command: usize,
-    /// As messages call the command: `SQL`, `set`, `sleep`, ….
+    /// As messages call the command: `SQL`, `set`, `sleep`, …; `gset` or `aset` where that is to blame.
     pub name: &'static str,
     /// Which statement of the command, from 0; several travel in one where `\;` joins them. Within a pipeline
     /// always 0.
@@ -154,7 +154,7 @@ impl fmt::Display for AbortedClient {
 }
 
 /// The meta command.
-fn capture_name(kind: CaptureKind) -> &'static str {
+pub(crate) fn capture_name(kind: CaptureKind) -> &'static str {
     match kind {
         CaptureKind::Gset => "gset",
         CaptureKind::Aset => "aset",

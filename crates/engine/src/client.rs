@@ -9,7 +9,7 @@ use script::{Random, Sql, Variables};
 use stats::{CommandTable, Ending, Failure, Sample, Timestamp};
 use wire::{ServerError, StartupError, TransactionStatus};
 
-use crate::abort::{AbortCause, AbortedClient, Place};
+use crate::abort::{AbortCause, AbortedClient, Place, capture_name};
 use crate::load::Load;
 use crate::witness::Witness;
 
@@ -79,6 +79,8 @@ pub(crate) struct Client {
     link: usize,
     /// Between `\startpipeline` and `\endpipeline`.
     pipeline: bool,
+    /// The commands whose text was sent in the pipeline, in order: an error does not say whose it is.
+    piped: Vec<usize>,
     variables: Variables,
     random: Random,
     /// As it was when the transaction began: a retry draws the same again.
@@ -103,6 +105,7 @@ impl Client {
             links: load.links.iter().map(|_| Link::new(load.statements.len())).collect(),
             link: 0,
             pipeline: false,
+            piped: Vec::new(),
             variables,
             random_at_start: random.clone(),
             random,
@@ -293,7 +296,10 @@ impl Client {
             return None;
         }
         let program = &load.plan.scripts[self.script].program;
-        let name = program.commands().get(self.command)?.kind.name();
+        let name = match cause {
+            AbortCause::CaptureInPipeline(kind) => capture_name(*kind),
+            _ => program.commands().get(self.command)?.kind.name(),
+        };
         let query = if name == "SQL" { self.links[self.link].query_index(cause) } else { 0 };
         let script_name = program.name().into();
         Some(Place { script: self.script, script_name, command: self.command, name, query })

@@ -47,8 +47,10 @@ pub(super) struct Reply {
     /// An error that came when nothing was due: why the server is about to close the connection.
     farewell: Option<Box<ServerError>>,
     pub(super) copy: bool,
-    /// Statements of the command that have ended well.
+    /// Statements of the command or pipeline that have ended well.
     pub(super) completed: u32,
+    /// Those that had when the error came.
+    pub(super) completed_before_error: u32,
     /// Statements whose Parse is on its way, each with the number of its series.
     parsing: VecDeque<(u32, usize)>,
     /// Statements that the server refused to parse.
@@ -179,6 +181,7 @@ impl Link {
             (AbortCause::RowCount { .. } | AbortCause::VariableName { .. }, Some(capturing)) => {
                 capturing.last_result()
             }
+            (AbortCause::Sql { .. }, _) => self.reply.completed_before_error,
             _ => self.reply.completed,
         }
     }
@@ -224,6 +227,7 @@ impl Reply {
             farewell: None,
             copy: false,
             completed: 0,
+            completed_before_error: 0,
             parsing: VecDeque::new(),
             unparsed: Vec::new(),
         }
@@ -255,7 +259,10 @@ impl Reply {
                 {
                     self.unparsed.push((statement, error.clone()));
                 }
-                place.get_or_insert(error);
+                if place.is_none() {
+                    self.completed_before_error = self.completed;
+                    *place = Some(error);
+                }
             }
             Message::CopyInResponse(_) | Message::CopyOutResponse(_) | Message::CopyBothResponse(_) => {
                 self.copy = true;

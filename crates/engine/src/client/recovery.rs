@@ -19,7 +19,7 @@ impl Client {
         {
             return step;
         }
-        let statement = if pipeline { None } else { self.statement_sent(turn) };
+        let statement = if pipeline { self.statement_piped(turn) } else { self.statement_sent(turn) };
         let Some(failure) = failure(&error, turn.load.plan) else {
             let statement = statement.map(Into::into);
             return self.abort(AbortCause::Sql { error, statement }, turn.load);
@@ -38,6 +38,13 @@ impl Client {
         frontend::query(turn.out, b"ROLLBACK");
         self.phase = Phase::RollingBack(failure);
         Step::Reply
+    }
+
+    /// The text of the command of the pipeline that has failed, unless it was prepared and only executed.
+    fn statement_piped(&self, turn: &Turn<'_>) -> Option<Vec<u8>> {
+        let index = self.links[self.link].reply.completed_before_error as usize;
+        let sql = sql_at(self.script, *self.piped.get(index)?, turn.load)?;
+        Some(sql.numbered_text().to_vec())
     }
 
     /// The text with which the current command was sent, for the error's position in it. An execution of a prepared

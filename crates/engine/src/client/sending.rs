@@ -58,6 +58,9 @@ impl Client {
         if let Some(capture) = sql.capture() {
             return Err(AbortCause::CaptureInPipeline(capture.kind));
         }
+        if turn.load.plan.protocol == Protocol::Extended {
+            self.piped.push(self.command);
+        }
         self.send_extended(sql, turn);
         Ok(())
     }
@@ -73,8 +76,14 @@ impl Client {
         if turn.load.plan.protocol == Protocol::Prepared && self.parse_ahead(turn) {
             return Ok(false);
         }
-        self.pipeline = true;
+        self.open_pipeline();
         Ok(true)
+    }
+
+    fn open_pipeline(&mut self) {
+        self.pipeline = true;
+        self.piped.clear();
+        self.links[self.link].reply.completed = 0;
     }
 
     /// `\syncpipeline`
@@ -125,7 +134,7 @@ impl Client {
                 }
             }
         }
-        self.pipeline = true;
+        self.open_pipeline();
         self.complete(turn);
         self.proceed(turn)
     }

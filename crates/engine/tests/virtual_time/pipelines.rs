@@ -1,7 +1,7 @@
 //! Pipelines: what is sent without waiting, what is waited for, and where errors belong (reference, section 12).
 //! Everything else on the wire is in `protocols`.
 
-use pgmeter_engine::{AbortCause, Limit, Manner, Plan, Protocol};
+use pgmeter_engine::{AbortCause, AbortedClient, Limit, Manner, Plan, Protocol};
 use script::CaptureKind;
 use testkit::fake::{FakeServer, Moment, Received, Trouble};
 
@@ -122,7 +122,15 @@ fn what_a_pipeline_does_not_allow_ends_the_client() {
         let ran = run(&pipelined(script, protocol), FakeServer::default());
         let aborted = &ran.outcome.aborted[0];
         assert_eq!(aborted.cause, cause, "{script}");
-        assert_eq!(aborted.place.as_ref().map(|place| place.command), Some(command), "{script}");
+        let place = aborted.place.as_ref().map(|place| (place.command, place.name));
+        let name = match cause {
+            AbortCause::PipelineInSimpleProtocol | AbortCause::PipelineInPipeline => "startpipeline",
+            AbortCause::CaptureInPipeline(CaptureKind::Gset) => "gset",
+            AbortCause::CaptureInPipeline(CaptureKind::Aset) => "aset",
+            _ if script.starts_with("SELECT") => "endpipeline",
+            _ => "syncpipeline",
+        };
+        assert_eq!(place, Some((command, name)), "{script}");
     }
 }
 
@@ -146,7 +154,11 @@ fn an_error_in_a_pipeline_belongs_to_its_end() {
                 "client 0 aborted in command 6 (endpipeline) of script script-0.sql: ERROR:  division by zero"
             )]
         );
-        assert_eq!(ran.outcome.aborted[0].place.as_ref().map(|place| place.query), Some(0));
+        let AbortedClient { place, cause, .. } = &ran.outcome.aborted[0];
+        assert_eq!(place.as_ref().map(|place| place.query), Some(0));
+        let AbortCause::Sql { statement, .. } = cause else { panic!("{cause:?}") };
+        let sent = (protocol == Protocol::Extended).then_some(&b"UPDATE t SET c = $1;"[..]);
+        assert_eq!(statement.as_deref(), sent);
     }
 }
 
