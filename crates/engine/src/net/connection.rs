@@ -95,9 +95,14 @@ impl Connection {
     /// As [`Connection::receive`], through TLS: goes on until something is decrypted or nothing is left.
     fn receive_encrypted<'b>(&mut self, buffers: &'b mut Buffers, registry: &Registry) -> Receive<'b> {
         loop {
-            let is_over = self.tls.as_ref().is_none_or(|channel| channel.is_closed() || !channel.is_open());
-            if is_over {
+            let (is_open, is_closed) =
+                self.tls.as_ref().map_or((true, true), |channel| (channel.is_open(), channel.is_closed()));
+            if is_closed {
                 return Receive::Closed(self.broken.take());
+            }
+            if !is_open {
+                // What comes now is the handshake's, which goes on with the kernel's notices.
+                return self.broken.take().map_or(Receive::Empty, |error| Receive::Closed(Some(error)));
             }
             match self.read(&mut buffers.input) {
                 Ok(Some(0)) => return Receive::Closed(self.broken.take()),

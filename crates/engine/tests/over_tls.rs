@@ -1,0 +1,118 @@
+//! The engine through TLS, against PostgreSQL itself: many clients on one worker and on two, passwords bound to the
+//! connection, answers and statements larger than a record, connections made anew for each transaction.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use connect::{Environment, Overrides, Session, resolve};
+use pgmeter_engine::{Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run};
+use script::{Dialect, Symbols};
+use testkit::certificates::{Authority, SecuredCluster, Wanted};
+
+const CLIENTS: usize = 8;
+
+/// Each client runs the script ten times, in the way that a control session has found to work.
+fn plan(conninfo: &str, script: &str) -> Plan {
+    let target = resolve(Some(conninfo), &Overrides::default(), &Environment::default()).expect("a target");
+    let session = Session::connect(&target).unwrap_or_else(|error| panic!("{error}"));
+    let mut symbols = Symbols::new();
+    let program = script::parse("script.sql", script.as_bytes(), &mut symbols, Dialect::Extended);
+    let program = program.unwrap_or_else(|error| panic!("{error}"));
+    Plan {
+        targets: vec![TargetPlan {
+            name: String::new(),
+            address: session.address().clone(),
+            transport: session.transport().clone(),
+            startup: target.startup_parameters(target.host_of(session.address())),
+        }],
+        connect_timeout: Duration::from_secs(60),
+        scripts: vec![ScriptPlan { program, weight: 1, target: 0 }],
+        symbols,
+        variables: Vec::new(),
+        scale: 1,
+        clients: CLIENTS,
+        workers: 1,
+        protocol: Protocol::Simple,
+        limit: Limit::TransactionsPerClient(10),
+        warmup: Duration::ZERO,
+        rate_per_s: None,
+        latency_limit: None,
+        seed: 42,
+        reconnect: false,
+        max_tries: Some(NonZeroU32::MIN),
+        continue_on_error: false,
+        exit_on_abort: false,
+        manner: Manner::Pgmeter,
+    }
+}
+
+fn complete(plan: &Plan) -> Outcome {
+    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &no_witness);
+    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(outcome.aborted, []);
+    let Limit::TransactionsPerClient(count) = plan.limit else { panic!("a number was asked for") };
+    assert_eq!(outcome.summary.total.counts.succeeded, count * CLIENTS as u64);
+    outcome
+}
+
+/// Fails unless the connection is encrypted.
+const ENCRYPTED: &str = "SELECT 1 / ssl::int FROM pg_stat_ssl WHERE pid = pg_backend_pid();\n";
+
+#[test]
+fn clients_run_through_tls_with_passwords_bound_to_it_in_every_protocol() {
+    let authority = Authority::new("authority");
+    let shown = authority.issue(&Wanted { names: &["localhost"], ..Wanted::default() });
+    for major in ["18", "9.6"] {
+        let server = SecuredCluster::start(major, &shown, &authority);
+        let root = server.write("root.crt", &authority.certificate());
+        server.cluster.execute("create role guest login password 'secret'");
+        let method = if major == "18" { "scram-sha-256" } else { "md5" };
+        server.cluster.admit(&format!("hostssl all all 127.0.0.1/32 {method}"));
+        let binding = if major == "18" { "require" } else { "prefer" };
+        let conninfo = format!(
+            "{} password=secret sslmode=verify-full sslrootcert={} channel_binding={binding}",
+            server
+                .cluster
+                .conninfo_tcp()
+                .replace("host=127.0.0.1", "host=localhost hostaddr=127.0.0.1")
+                .replace("user=postgres", "user=guest"),
+            root.display()
+        );
+        for (protocol, workers) in [(Protocol::Simple, 1), (Protocol::Extended, 2), (Protocol::Prepared, 1)] {
+            complete(&Plan { protocol, workers, ..plan(&conninfo, ENCRYPTED) });
+        }
+        complete(&Plan { reconnect: true, ..plan(&conninfo, ENCRYPTED) });
+        let large = format!(
+            "{ENCRYPTED}SELECT repeat('x', 100000) FROM generate_series(1, 20);\n\
+             SELECT length('{}');\n",
+            "y".repeat(1_000_000)
+        );
+        for protocol in [Protocol::Simple, Protocol::Extended] {
+            complete(&Plan { protocol, limit: Limit::TransactionsPerClient(2), ..plan(&conninfo, &large) });
+        }
+    }
+}
+
+#[test]
+fn a_server_that_no_longer_can_be_believed_is_told_by_name() {
+    let authority = Authority::new("authority");
+    let shown = authority.issue(&Wanted { names: &["localhost"], ..Wanted::default() });
+    let server = SecuredCluster::start("18", &shown, &authority);
+    let conninfo = format!("{} sslmode=require", server.cluster.conninfo_tcp());
+    let mut plan = plan(&conninfo, ENCRYPTED);
+    let root = server.write("root.crt", &Authority::new("other").certificate());
+    let doubting = format!("{conninfo} sslrootcert={}", root.display());
+    let target = resolve(Some(&doubting), &Overrides::default(), &Environment::default()).expect("a target");
+    plan.targets[0].transport.tls = Some(connect::Tls::new(&target.tls).expect("files"));
+    let error =
+        run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("nobody is believed");
+    assert!(error.to_string().contains("the server's certificate is not trusted"), "{error}");
+    // Without TLS at the other end.
+    server.cluster.execute("alter system set ssl = off");
+    server.cluster.execute("select pg_reload_conf()");
+    let target = resolve(Some(&conninfo), &Overrides::default(), &Environment::default()).expect("a target");
+    while Session::connect(&target).is_ok() {}
+    let error = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("there is no TLS");
+    assert!(error.to_string().contains("the server has no TLS"), "{error}");
+}
