@@ -400,4 +400,18 @@ proptest! {
             let _ = resolve(Some(&text), &Overrides::default(), &around);
         }
     }
+
+    #[test]
+    fn any_value_of_any_keyword_is_taken_or_refused(
+        keyword in proptest::sample::select(keywords::KEYWORDS),
+        value in ".{0,30}",
+    ) {
+        let around = environment(&[]);
+        let _ = resolve(Some(&format!("{}={}", keyword.name, quoted(&value))), &Overrides::default(), &around);
+        let uri = format!("postgresql://?{}={}", keyword.name, percent_encoded(&value));
+        let _ = resolve(Some(&uri), &Overrides::default(), &around);
+        if let Some(variable) = keyword.variable {
+            let _ = resolve(Some("d"), &Overrides::default(), &environment(&[(variable, value.as_str())]));
+        }
+    }
 }
