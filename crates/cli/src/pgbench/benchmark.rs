@@ -72,7 +72,8 @@ fn job(options: Options, target: Target) -> Job {
             }
         },
         warmup_s: 0.0,
-        rate_per_s: options.rate,
+        // Without an end to the rate there is no waiting, as there.
+        rate_per_s: options.rate.filter(|rate| rate.is_finite()),
         seed: Some(options.seed),
         latency_limit: options.latency_limit.and_then(whole_microseconds),
         reconnect: options.reconnect,
@@ -102,7 +103,7 @@ const MICROS_PER_MILLI: f64 = 1000.0;
 /// Why the run came to nothing, or was not whole, in pgbench's words.
 fn stop(failure: Failure, database: &str) -> Stop {
     match failure {
-        Failure::Connect(error) => sessions::could_not_connect(&error),
+        Failure::Connect(error) => sessions::could_not_connect(&error, sessions::SETUP),
         Failure::Engine(EngineError::Connect { client, reason, .. }) => Stop::error(reason)
             .and(Level::Error, format_args!("could not create connection for client {client}")),
         Failure::Workload(WorkloadError::TablesMissing { source: Some(error), .. }) => {

@@ -321,7 +321,8 @@ impl Options {
         if rate <= 0.0 || rate > 1.0 {
             return Err(invalid("sampling rate", argument));
         }
-        self.sampling_rate = Some(rate);
+        // What is no number passes, and then counts as not given.
+        self.sampling_rate = (rate > 0.0).then_some(rate);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 use connect::{ConnectError, Environment, Overrides, Session, Target};
 
-use super::diagnostics::{PROGRAM, Stop};
+use super::diagnostics::{Level, PROGRAM, Stop};
 use super::options::Options;
 use crate::password::connect_asking;
 
@@ -17,7 +17,8 @@ pub(super) fn target(options: &Options) -> Result<Target, Stop> {
         dbname: Some(database(options, &environment)),
         fallback_application_name: Some(PROGRAM.to_owned()),
     };
-    connect::resolve(None, &overrides, &environment).map_err(|error| could_not_connect(&error))
+    let purpose = if options.initialize { INITIALIZATION } else { SETUP };
+    connect::resolve(None, &overrides, &environment).map_err(|error| could_not_connect(&error, purpose))
 }
 
 /// The database: as named, else `PGDATABASE`, else `PGUSER`, else the system's user. `-U` has no say.
@@ -30,13 +31,17 @@ fn database(options: &Options, environment: &Environment) -> String {
     named.or_else(|| environment.os_user.clone()).unwrap_or_default()
 }
 
-/// The session that initializes, or prepares a run.
+/// What a session is for, in the sentence about one that did not come about.
+pub(super) const INITIALIZATION: &str = "initialization";
+pub(super) const SETUP: &str = "setup";
+
+/// The session that initializes.
 pub(super) fn open(target: &mut Target) -> Result<Session, Stop> {
-    connect_asking(target).map_err(|error| could_not_connect(&error))
+    connect_asking(target).map_err(|error| could_not_connect(&error, INITIALIZATION))
 }
 
-pub(super) fn could_not_connect(error: &ConnectError) -> Stop {
-    Stop::error(error).and(super::diagnostics::Level::Error, "could not create connection for setup")
+pub(super) fn could_not_connect(error: &ConnectError, purpose: &str) -> Stop {
+    Stop::error(error).and(Level::Error, format_args!("could not create connection for {purpose}"))
 }
 
 /// What the server said, as libpq words it.

@@ -44,7 +44,16 @@ impl Bench {
 
     /// The binary, ready to be started: no PG* variables, servers' data below the directory.
     pub(crate) fn command<I: IntoIterator<Item: AsRef<std::ffi::OsStr>>>(&self, arguments: I) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pgmeter"));
+        self.program(Path::new(env!("CARGO_BIN_EXE_pgmeter")), arguments)
+    }
+
+    /// Any program, as [`Bench::command`].
+    pub(crate) fn program<I: IntoIterator<Item: AsRef<std::ffi::OsStr>>>(
+        &self,
+        program: &Path,
+        arguments: I,
+    ) -> Command {
+        let mut command = Command::new(program);
         command.args(arguments).current_dir(self.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("PG") {
@@ -56,6 +65,23 @@ impl Bench {
         }
         command.env("PGMETER_STATE_DIR", self.path().join("state"));
         command
+    }
+
+    /// The binary called as pgbench, through a link; the environment as for [`Bench::command`].
+    pub(crate) fn pgbench<I: IntoIterator<Item: AsRef<std::ffi::OsStr>>>(&self, arguments: I) -> Command {
+        let link = self.path().join("pgbench");
+        if !link.exists() {
+            std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pgmeter"), &link).expect("a link can be made");
+        }
+        self.program(&link, arguments)
+    }
+
+    /// Runs the binary as pgbench to its end.
+    pub(crate) fn run_pgbench<I: IntoIterator<Item: AsRef<std::ffi::OsStr>>>(
+        &self,
+        arguments: I,
+    ) -> Finished {
+        finish(&mut self.pgbench(arguments))
     }
 
     /// Runs the binary to its end.

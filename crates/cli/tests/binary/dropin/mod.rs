@@ -1,0 +1,23 @@
+//! The binary called as pgbench: its options and their messages, what it prints and writes, its exit statuses; and
+//! side by side with the installed pgbench, where there is one.
+
+mod differential;
+mod initialization;
+mod logs;
+mod options;
+mod runs;
+
+/// The text with each number replaced by `#`, so that lines can be compared whatever was measured.
+fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if !character.is_ascii_digit() {
+            shape.push(character);
+            continue;
+        }
+        shape.push('#');
+        while characters.next_if(|next| next.is_ascii_digit() || *next == '.').is_some() {}
+    }
+    shape
+}

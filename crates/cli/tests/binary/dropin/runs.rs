@@ -1,0 +1,145 @@
+//! Runs of the drop-in on an embedded server: the report's lines in combinations of options, what stderr says, exit
+//! statuses. The report's lines themselves are pinned where they are made.
+
+use testkit::cluster::Cluster;
+
+use super::shape;
+use crate::harness::Bench;
+
+/// A fresh database with the tables of the built-in scripts.
+fn loaded(bench: &Bench, name: &str) -> String {
+    let conninfo = Cluster::shared("18").database(name);
+    bench.run_pgbench(["-i", "-q", &conninfo]).exits(0);
+    conninfo
+}
+
+#[test]
+fn the_report_has_its_lines_in_every_combination_of_options() {
+    let bench = Bench::new();
+    let conninfo = loaded(&bench, "dropin_report");
+    let head = "pgbench (# (pgmeter #), server #)\ntransaction type: <builtin: select only>\nscaling factor: #\n\
+                query mode: simple\nnumber of clients: #\nnumber of threads: #\n";
+    let (tries, t) = (
+        "maximum number of tries: #\n",
+        "number of transactions per client: #\nnumber of transactions actually processed: #/#\n",
+    );
+    let failed = "number of failed transactions: # (#%)\n";
+    let detailed = "number of serialization failures: # (#%)\nnumber of deadlock failures: # (#%)\nnumber of other failures: # (#%)\n";
+    let retried = "number of transactions retried: # (#%)\ntotal number of retries: #\n";
+    let skipped = "number of transactions skipped: # (#%)\n";
+    let late = "number of transactions above the # ms latency limit: #/# (#%)\n";
+    let (average, stddev) = ("latency average = # ms\n", "latency stddev = # ms\n");
+    let lag = "rate limit schedule lag: avg # (max #) ms\n";
+    let speed = "initial connection time = # ms\ntps = # (without initial connection time)\n";
+    let again = "average connection time = # ms\ntps = # (including reconnection times)\n";
+    for (options, expected) in [
+        (&[][..], format!("{head}{tries}{t}{failed}{average}{speed}")),
+        (&["-C"], format!("{head}{tries}{t}{failed}{average}{again}")),
+        (&["--failures-detailed"], format!("{head}{tries}{t}{failed}{detailed}{average}{speed}")),
+        (&["--max-tries=3"], format!("{head}{tries}{t}{failed}{retried}{average}{speed}")),
+        (&["-L", "1000"], format!("{head}{tries}{t}{failed}{late}{average}{stddev}{speed}")),
+        (
+            &["-L", "1000", "--max-tries=0"],
+            format!("{head}{t}{failed}{retried}{late}{average}{stddev}{speed}"),
+        ),
+        (&["-R", "900"], format!("{head}{tries}{t}{failed}{average}{stddev}{lag}{speed}")),
+        (
+            &["-R", "900", "-L", "1000"],
+            format!("{head}{tries}{t}{failed}{skipped}{late}{average}{stddev}{lag}{speed}"),
+        ),
+        (&["-P", "100"], format!("{head}{tries}{t}{failed}{average}{stddev}{speed}")),
+        (
+            &["-r"],
+            format!(
+                "{head}{tries}{t}{failed}{average}{speed}statement latencies in milliseconds and failures:\n         \
+                 #           # \\set aid random(#, # * :scale)\n         #           # SELECT abalance FROM \
+                 pgbench_accounts WHERE aid = :aid;\n"
+            ),
+        ),
+    ] {
+        let common = ["-n", "-S", "-c", "2", "-t", "5", &conninfo];
+        let out = bench.run_pgbench(common.iter().chain(options)).exits(0);
+        assert_eq!(shape(&out.stdout), expected, "{options:?}");
+        assert_eq!(out.stderr, "", "{options:?}");
+    }
+}
+
+#[test]
+fn vacuuming_the_scale_and_the_seed_are_told_on_stderr() {
+    let bench = Bench::new();
+    let conninfo = loaded(&bench, "dropin_stderr");
+    let out = bench.run_pgbench(["-v", "-s", "7", "-t", "1", "--random-seed=5", &conninfo]).exits(0);
+    assert_eq!(
+        out.stderr,
+        "pgbench: setting random seed to 5\n\
+         pgbench: warning: scale option ignored, using count from pgbench_branches table (1)\n\
+         starting vacuum...end.\nstarting vacuum pgbench_accounts...end.\n"
+    );
+    let progress = bench.run_pgbench(["-n", "-S", "-T", "2", "-P", "1", &conninfo]).exits(0).stderr;
+    let first = shape(progress.lines().next().unwrap_or_default());
+    assert_eq!(first, "progress: # s, # tps, lat # ms stddev #, # failed");
+}
+
+#[test]
+fn a_database_without_the_tables_gets_the_hint() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_empty");
+    let out = bench.run_pgbench(["-t", "1", &conninfo]).exits(1);
+    assert!(out.stdout.starts_with("pgbench ("), "the banner comes first: {}", out.stdout);
+    let database = conninfo.split_once("dbname=").expect("it names its database").1;
+    let database = database.split_whitespace().next().unwrap_or_default();
+    let expected = format!(
+        "pgbench: error: could not count number of branches: ERROR:  relation \"pgbench_branches\" does not exist\n\
+         LINE 1: select count(*) from pgbench_branches\n                             ^\n\
+         pgbench: hint: Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\".\n"
+    );
+    assert_eq!(out.stderr, expected);
+    let script = bench.file("one.sql", "SELECT 1;");
+    let out = bench.run_pgbench(["-t", "1", "-f", script, &conninfo]).exits(0);
+    assert!(out.stderr.contains("(ignoring this error and continuing anyway)"), "{}", out.stderr);
+}
+
+#[test]
+fn an_aborted_client_is_told_and_the_status_is_2() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_abort");
+    let incomplete = "pgbench: error: Run was aborted; the above results are incomplete.\n";
+    for (text, words) in [
+        ("SELECT 1/0;", "client 0 script 0 aborted in command 0 query 0: ERROR:  division by zero\n"),
+        (
+            "\\set x 1/0\nSELECT 1;",
+            "division by zero\npgbench: error: client 0 aborted in command 0 (set) of script 0; \
+             evaluation of meta-command failed\n",
+        ),
+        ("BEGIN;", "client 0 aborted: end of script reached without completing the last transaction\n"),
+        ("SELECT 1 WHERE false \\gset", "client 0 script 0 command 0 query 0: expected one row, got 0\n"),
+        ("COPY (SELECT 1) TO STDOUT;", "COPY is not supported in pgbench, aborting\n"),
+    ] {
+        let script = bench.file("abort.sql", text);
+        let out = bench.run_pgbench(["-n", "-t", "1", "-f", script, &conninfo]).exits(2);
+        assert_eq!(out.stderr, format!("pgbench: error: {words}{incomplete}"), "{text}");
+        assert!(out.stdout.contains("\nnumber of transactions actually processed: "), "{}", out.stdout);
+    }
+    let script = bench.file("abort.sql", "SELECT 1/0;");
+    let out = bench.run_pgbench(["-n", "-t", "1", "--exit-on-abort", "-f", script, &conninfo]).exits(2);
+    assert!(
+        out.stderr.contains("pgbench: error: Run was aborted due to an error in thread 0\n"),
+        "{}",
+        out.stderr
+    );
+    assert!(!out.stdout.contains("tps"), "there is no report: {}", out.stdout);
+    let out = bench.run_pgbench(["-n", "-t", "3", "--continue-on-error", "-f", script, &conninfo]).exits(0);
+    assert!(out.stdout.contains("number of failed transactions: 3 (100.000%)\n"), "{}", out.stdout);
+}
+
+#[test]
+fn a_seed_draws_what_pgbench_draws() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_seed");
+    // The vectors of the reference, section 21, which pgbench 15 to 20devel give.
+    let script = bench.file("draw.sql", "\\set a debug(random_gaussian(1,1000,2.5))\nSELECT 1;");
+    let out = bench.run_pgbench(["-n", "-t", "4", "--random-seed=42", "-f", script, &conninfo]).exits(0);
+    let draws: Vec<&str> =
+        out.stderr.lines().filter_map(|line| line.strip_prefix("debug(script=0,command=1): int ")).collect();
+    assert_eq!(draws, ["761", "398", "641", "343"], "{}", out.stderr);
+}
