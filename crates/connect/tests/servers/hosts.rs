@@ -1,4 +1,5 @@
 //! Several hosts: dead ones are passed over, servers that will not do are left again, the load is spread.
+//! What a list of hosts may say is tested where it is read, in `src/resolve/tests.rs`.
 
 use pgmeter_connect::{HostOrder, Session};
 use testkit::cluster::Cluster;

@@ -1,4 +1,5 @@
 //! TLS: every mode against servers with it and without, whom to believe, clients' certificates, how it begins.
+//! The load through TLS is tested with the engine.
 
 use testkit::certificates::{Authority, Issued, SecuredCluster, Wanted};
 use testkit::cluster::Cluster;
