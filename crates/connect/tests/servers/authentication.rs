@@ -1,4 +1,5 @@
 //! Passwords: asked for once and added, bound to TLS, and only in the ways that the user accepts.
+//! Exchanges byte by byte are tested in `wire`; the prompt is the command line's.
 
 use pgmeter_connect::{Password, Session};
 use testkit::certificates::{Authority, SecuredCluster, Wanted};
