@@ -1,4 +1,5 @@
 //! A witness that keeps all that it sees, for every run of these tests.
+//! It judges nothing; `support` and the tests do.
 
 use std::sync::{Arc, Mutex};
 
