@@ -68,6 +68,7 @@ pub enum Manner {
     /// - [`Limit::Duration`] counts from before the clients connect, so that slow connects shorten the run;
     /// - a script that ends within a transaction block aborts its client, but its transaction has succeeded;
     /// - an error after that time ends its client without a transaction being counted as failed;
+    /// - a statement that cannot be prepared counts as prepared: its execution is tried, now and later, and fails;
     /// - under a rate, what was scheduled and found no free client is not counted at all, and the measured time
     ///   ends with the last transaction, not with the limit;
     /// - a worker that cannot wait for its sockets aborts its own clients, the others go on.
