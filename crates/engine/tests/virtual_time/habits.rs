@@ -1,4 +1,5 @@
 //! Where pgbench's habits are not ours: what its manner of running counts, and when it ends.
+//! What both manners have in common is tested elsewhere.
 
 use pgmeter_engine::{End, EngineError, Limit, Manner, Plan};
 use stats::Ending;
