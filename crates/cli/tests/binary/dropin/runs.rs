@@ -143,3 +143,22 @@ fn a_seed_draws_what_pgbench_draws() {
         out.stderr.lines().filter_map(|line| line.strip_prefix("debug(script=0,command=1): int ")).collect();
     assert_eq!(draws, ["761", "398", "641", "343"], "{}", out.stderr);
 }
+
+#[test]
+fn a_database_that_is_not_there_is_told_as_libpq_tells_it() {
+    let bench = Bench::new();
+    let conninfo = format!("{} dbname=nosuch", Cluster::shared("18").conninfo());
+    for (options, purpose) in [(&["-t", "1"][..], "setup"), (&["-i"], "initialization")] {
+        let out = bench.run_pgbench(options.iter().chain(&[conninfo.as_str()])).exits(1);
+        assert!(
+            out.stderr.starts_with("pgbench: error: connection to server on socket \""),
+            "{}",
+            out.stderr
+        );
+        let end = format!(
+            "failed: FATAL:  database \"nosuch\" does not exist\n\
+             pgbench: error: could not create connection for {purpose}\n"
+        );
+        assert!(out.stderr.ends_with(&end), "{}", out.stderr);
+    }
+}
