@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use connect::Session;
-use workload::{InitOptions, InitProgress, InitReport, PartitionMethod, Partitioning, Step};
+use workload::{InitOptions, InitProgress, InitReport, Logging, PartitionMethod, Partitioning, Step};
 
 use crate::arguments::{InitArguments, PartitionMethodName};
 use crate::bench::target;
@@ -39,7 +39,7 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         steps: Step::parse_list(&arguments.init_steps)?,
         fillfactor: arguments.fillfactor,
         partitioning: (partitions > 0).then_some(Partitioning { method, partitions }),
-        unlogged: arguments.unlogged_tables,
+        logging: if arguments.unlogged_tables { Logging::None } else { Logging::All },
         tablespace: arguments.tablespace.clone(),
         index_tablespace: arguments.index_tablespace.clone(),
     };

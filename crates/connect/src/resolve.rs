@@ -66,7 +66,7 @@ pub fn resolve(
     settings.refuse_what_is_missing()?;
     let user = match settings.given("user") {
         Some(user) => user.to_owned(),
-        None => environment.os_user.clone().ok_or_else(|| no_name("user", "-U"))?,
+        None => environment.os_user.clone().ok_or_else(no_user)?,
     };
     let database = settings.given("dbname").unwrap_or(&user).to_owned();
     let password = settings.given("password").map(Password::new);
@@ -145,7 +145,6 @@ impl Settings {
                 environment.get_given("PGDATABASE")?.map(|text| (text, Origin::Variable("PGDATABASE")))
             }
         };
-        let is_named = named.is_some();
         if let Some((text, origin)) = named {
             settings.add_text(text, origin)?;
         }
@@ -153,9 +152,6 @@ impl Settings {
             settings.add_database_flag(flag)?;
         }
         settings.add_service(environment)?;
-        if !is_named && settings.given("dbname").is_none() {
-            settings.add_text(default_database(environment)?, Origin::ConnectionString)?;
-        }
         settings.add_variables(environment)?;
         settings.refuse_zero_bytes()?;
         Ok(settings)
@@ -408,16 +404,9 @@ fn looks_like_a_string(text: &str) -> bool {
     uri::strip_scheme(text).is_some() || text.contains('=')
 }
 
-/// pgbench's rule, when nothing names a database: PGUSER, then the operating system's name; not `-U`.
-fn default_database(environment: &Environment) -> Result<&str, ConnectError> {
-    let name = environment.get_given("PGUSER")?.or(environment.os_user.as_deref());
-    name.ok_or_else(|| no_name("database", "-d"))
-}
-
-fn no_name(what: &str, flag: &str) -> ConnectError {
-    ConnectError::Settings(format!(
-        "no {what} is named, and the operating system has no name for this user: name one with {flag}"
-    ))
+fn no_user() -> ConnectError {
+    let text = "no user is named, and the operating system has no name for this user: name one with -U";
+    ConnectError::Settings(text.to_owned())
 }
 
 /// Looks each host up in the password file.

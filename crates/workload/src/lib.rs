@@ -15,7 +15,7 @@ mod step;
 pub use builtin::{BUILTINS, Builtin, builtin, builtin_list};
 pub use error::WorkloadError;
 pub use init::{InitProgress, InitReport, ROWS_PER_PROGRESS, StepTime, init};
-pub use options::InitOptions;
+pub use options::{InitOptions, Logging};
 pub use prepare::{Tables, detect_scale, detect_tables, prepare_run, vacuum_accounts};
 pub use schema::{PartitionMethod, Partitioning, Table};
 pub use step::{STEPS, Step, StepFacts};

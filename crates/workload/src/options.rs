@@ -6,6 +6,17 @@ use connect::Session;
 use crate::schema::Partitioning;
 use crate::{Step, WorkloadError};
 
+/// Which tables' changes go into the write-ahead log.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Logging {
+    /// Those of all.
+    All,
+    /// Those of none.
+    None,
+    /// Those of none; but with partitions those of branches, tellers and history, as `pgbench` does since 18.
+    NoneAsPgbench,
+}
+
 /// What to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitOptions {
@@ -17,9 +28,8 @@ pub struct InitOptions {
     pub fillfactor: u8,
     /// Partitions of pgbench_accounts, if any.
     pub partitioning: Option<Partitioning>,
-    /// Whether tables are unlogged. As with `pgbench` since 18, of partitioned tables only the partitions of
-    /// pgbench_accounts are then unlogged, and branches, tellers and history are not.
-    pub unlogged: bool,
+    /// Whether changes of the tables are logged.
+    pub logging: Logging,
     /// Where the tables lie; the database's default if none is named. Any text, quoted here.
     pub tablespace: Option<String>,
     /// Where the primary keys' indexes lie; the database's default if none is named. Any text, quoted here.
@@ -34,7 +44,7 @@ impl Default for InitOptions {
             steps: Step::DEFAULT.to_vec(),
             fillfactor: 100,
             partitioning: None,
-            unlogged: false,
+            logging: Logging::All,
             tablespace: None,
             index_tablespace: None,
         }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::InitOptions;
+use crate::{InitOptions, Logging};
 
 /// One of the four tables, its columns, and how many rows it has for each unit of scale.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -135,9 +135,13 @@ fn quoted(name: &str) -> String {
 /// Creates the four tables; pgbench_accounts without its partitions.
 pub(crate) fn create_tables(options: &InitOptions) -> [String; 4] {
     let aid = if options.scale >= BIGINT_ACCOUNTS_FROM_SCALE { "bigint" } else { "int" };
-    // With partitions, unlogged is the partitions' affair alone: a partitioned table cannot be, and `pgbench`
-    // since 18 leaves out the word for the other three as well.
-    let unlogged = if options.unlogged && options.partitioning.is_none() { "unlogged " } else { "" };
+    let is_partitioned = options.partitioning.is_some();
+    let is_unlogged = |table: Table| match options.logging {
+        Logging::All => false,
+        // The word is for the partitions: a partitioned table has nothing to log.
+        Logging::None => !(is_partitioned && table == ACCOUNTS),
+        Logging::NoneAsPgbench => !is_partitioned,
+    };
     let tablespace = options.tablespace.as_deref().map(quoted);
     let tablespace = tablespace.map_or(String::new(), |name| format!(" tablespace {name}"));
     CREATED.map(|table| {
@@ -147,8 +151,13 @@ pub(crate) fn create_tables(options: &InitOptions) -> [String; 4] {
             _ if table.fills => format!(" with (fillfactor={})", options.fillfactor),
             _ => String::new(),
         };
+        let unlogged = unlogged_word(is_unlogged(table));
         format!("create {unlogged}table {}({columns}){storage}{tablespace}", table.name)
     })
+}
+
+fn unlogged_word(is_unlogged: bool) -> &'static str {
+    if is_unlogged { "unlogged " } else { "" }
 }
 
 /// Creates the partitions of pgbench_accounts, one after the other. They lie where the partitioned table lies.
@@ -157,7 +166,7 @@ pub(crate) fn create_partitions(
     Partitioning { method, partitions }: Partitioning,
 ) -> impl Iterator<Item = String> {
     let rows = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
-    let unlogged = if options.unlogged { "unlogged " } else { "" };
+    let unlogged = unlogged_word(options.logging != Logging::All);
     let (accounts, fillfactor) = (ACCOUNTS.name, options.fillfactor);
     (1..=partitions).map(move |partition| {
         let bounds = partition_bounds(method, rows, partition, partitions);
@@ -289,11 +298,16 @@ mod tests {
 
     #[test]
     fn unlogged_is_a_word_of_all_tables_or_of_the_partitions_alone() {
-        let options = InitOptions { unlogged: true, ..InitOptions::default() };
-        assert!(create_tables(&options).iter().all(|sql| sql.starts_with("create unlogged table ")));
-        let options = InitOptions { partitioning: partitioned(PartitionMethod::Hash, 2), ..options };
-        assert!(create_tables(&options).iter().all(|sql| sql.starts_with("create table ")));
-        assert!(partitions(&options).iter().all(|sql| sql.starts_with("create unlogged table ")));
+        let unlogged = |statements: &[String]| {
+            statements.iter().filter(|sql| sql.starts_with("create unlogged table ")).count()
+        };
+        for (logging, of_partitioned) in [(Logging::None, 3), (Logging::NoneAsPgbench, 0)] {
+            let options = InitOptions { logging, ..InitOptions::default() };
+            assert_eq!(unlogged(&create_tables(&options)), 4);
+            let options = InitOptions { partitioning: partitioned(PartitionMethod::Hash, 2), ..options };
+            assert_eq!(unlogged(&create_tables(&options)), of_partitioned);
+            assert_eq!(unlogged(&partitions(&options)), 2);
+        }
     }
 
     #[test]

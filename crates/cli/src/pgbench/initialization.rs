@@ -7,11 +7,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use workload::{InitOptions, InitProgress, InitReport, WorkloadError};
+use workload::{InitOptions, InitProgress, InitReport, Logging, WorkloadError};
 
 use super::diagnostics::{Diagnostics, Level, Stop};
 use super::options::Options;
-use super::sessions;
+use super::sessions::{self, Purpose};
 use crate::signals::Signals;
 
 /// Rows between two lines of progress.
@@ -22,9 +22,9 @@ const ROWS_PER_LOOK: u64 = 100;
 const QUIET_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Stop> {
-    let mut target = sessions::target(&options)?;
+    let mut target = sessions::target(&options, Purpose::Initialization)?;
     let signals = Signals::catch_to_cancel().map_err(Stop::error)?;
-    let mut session = sessions::open(&mut target)?;
+    let mut session = sessions::open(&mut target, Purpose::Initialization)?;
     let init_options = init_options(&options);
     let mut lines = Lines::new(diagnostics, &options);
     let result = signals.guard(&mut session, |session| {
@@ -47,7 +47,7 @@ fn init_options(options: &Options) -> InitOptions {
         steps: options.steps.clone().unwrap_or_default(),
         fillfactor: u8::try_from(options.fillfactor).unwrap_or(100),
         partitioning: options.partitioning(),
-        unlogged: options.unlogged,
+        logging: if options.unlogged { Logging::NoneAsPgbench } else { Logging::All },
         tablespace: options.tablespace.clone(),
         index_tablespace: options.index_tablespace.clone(),
     }

@@ -67,7 +67,7 @@ fn the_string_wins_over_flags_and_flags_over_variables() {
 }
 
 #[test]
-fn the_default_database_is_pgbenchs() {
+fn the_default_database_is_named_like_the_role() {
     let check = |connection: Option<&str>, user: &str, variables: &[(&str, &str)], expected: &str| {
         let target = resolve(connection, &flags("-", "-", user, "-"), &environment(variables)).unwrap();
         assert_eq!(target.database, expected, "{connection:?} {user} {variables:?}");
@@ -75,10 +75,8 @@ fn the_default_database_is_pgbenchs() {
     check(None, "-", &[("PGDATABASE", "d"), ("PGUSER", "u")], "d");
     check(None, "-", &[("PGDATABASE", ""), ("PGUSER", "u")], "u");
     check(None, "-", &[("PGUSER", "")], "alice");
-    // `-U` names the role, not the database, as long as no string is given …
-    check(None, "bob", &[], "alice");
-    check(None, "bob", &[("PGUSER", "u")], "u");
-    // … and within a string it is libpq that chooses, which takes the role.
+    check(None, "bob", &[], "bob");
+    check(None, "bob", &[("PGUSER", "u")], "bob");
     check(Some("host=h"), "bob", &[], "bob");
     check(Some("host=h user=carol"), "bob", &[], "carol");
     check(Some("host=h"), "-", &[("PGDATABASE", "d")], "d");
@@ -162,7 +160,7 @@ fn values_that_make_no_sense_are_refused_and_so_is_the_place_that_said_them() {
     let refused = resolve(None, &Overrides::default(), &broken).unwrap_err().to_string();
     assert!(refused.contains("PGHOST is not valid UTF-8"), "{refused}");
     let nameless = resolve(None, &Overrides::default(), &Environment::default()).unwrap_err().to_string();
-    assert!(nameless.contains("-d"), "{nameless}");
+    assert!(nameless.contains("-U"), "{nameless}");
 }
 
 #[test]

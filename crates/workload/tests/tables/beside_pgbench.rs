@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use pgmeter_workload::{InitOptions, PartitionMethod, Partitioning, Step};
+use pgmeter_workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step};
 use testkit::cluster::Cluster;
 
 use crate::harness::{NEWEST, OLDEST, ROWS, definitions, lines, make};
@@ -37,7 +37,7 @@ fn arguments(options: &InitOptions) -> Vec<String> {
         arguments.push(format!("--partitions={partitions}"));
         arguments.push(format!("--partition-method={method}"));
     }
-    if options.unlogged {
+    if options.logging != Logging::All {
         arguments.push("--unlogged-tables".into());
     }
     arguments.extend(options.tablespace.iter().map(|name| format!("--tablespace={name}")));
@@ -77,13 +77,13 @@ fn everything(conninfo: &str, options: &InitOptions) -> Vec<String> {
 
 /// Whether `pgbench` before 18 cannot do this on a server from 18 on: there a partitioned table cannot be unlogged.
 fn only_since_18(options: &InitOptions) -> bool {
-    options.unlogged && options.partitioning.is_some()
+    options.logging != Logging::All && options.partitioning.is_some()
 }
 
 fn compare(pgbench: &Path, cluster: &Cluster, options: &InitOptions) {
     let ours = ours(cluster, options);
     let theirs = if only_since_18(options) {
-        let logged = theirs(pgbench, cluster, &InitOptions { unlogged: false, ..options.clone() });
+        let logged = theirs(pgbench, cluster, &InitOptions { logging: Logging::All, ..options.clone() });
         logged.into_iter().map(|line| as_unlogged_partition(&line)).collect()
     } else {
         theirs(pgbench, cluster, options)
@@ -106,13 +106,15 @@ fn all_options(letters: &str, methods: &[PartitionMethod], with_tablespaces: &[b
     let mut all = Vec::new();
     let methods = methods.iter().map(|&method| Some(Partitioning { method, partitions: 3 }));
     for partitioning in [None].into_iter().chain(methods) {
-        for (fillfactor, unlogged) in [(100, false), (100, true), (42, false), (42, true)] {
+        for (fillfactor, logging) in
+            [100, 42].into_iter().flat_map(|fill| [(fill, Logging::All), (fill, Logging::NoneAsPgbench)])
+        {
             for &with_tablespace in with_tablespaces {
                 let tablespace = with_tablespace.then(|| TABLESPACE.to_owned());
                 all.push(InitOptions {
                     steps: Step::parse_list(letters).expect("letters of steps"),
                     fillfactor,
-                    unlogged,
+                    logging,
                     partitioning,
                     index_tablespace: tablespace.clone(),
                     tablespace,
@@ -157,8 +159,11 @@ fn compare_definitions(major: &str, methods: &[PartitionMethod]) {
 
 fn compare_rows(major: &str, methods: &[PartitionMethod]) {
     let loads = ["dtgvp", "dtGvp"].map(|letters| all_options(letters, methods, &[false]));
-    let cases: Vec<_> =
-        loads.into_iter().flatten().filter(|case| (case.fillfactor == 42) == case.unlogged).collect();
+    let cases: Vec<_> = loads
+        .into_iter()
+        .flatten()
+        .filter(|case| (case.fillfactor == 42) == (case.logging != Logging::All))
+        .collect();
     compare_all(major, &cases);
 }
 

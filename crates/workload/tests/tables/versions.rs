@@ -1,7 +1,7 @@
 //! The same tables and rows on every version of the server that counts: loaded by either side, with each kind of
 //! partitions that the version has, packed or not, logged or not.
 
-use pgmeter_workload::{InitOptions, PartitionMethod, Partitioning, Step, detect_tables};
+use pgmeter_workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step, detect_tables};
 
 use crate::harness::{RELATIONS, ROWS, lines, make, session};
 
@@ -18,16 +18,18 @@ const ROWS_OF_PGBENCH: [&str; 4] = [
 fn relations(options: &InitOptions) -> Vec<String> {
     let fill = format!(" fillfactor={}", options.fillfactor);
     let partitions = options.partitioning.map_or(0, |partitioning| partitioning.partitions);
-    let (parts, others) = match (options.unlogged, partitions) {
-        (true, 0) => ('u', 'u'),
-        (true, _) => ('u', 'p'),
-        (false, _) => ('p', 'p'),
+    // Of partitions, of pgbench_accounts, of the others.
+    let (parts, accounts, others) = match (options.logging, partitions) {
+        (Logging::All, _) => ('p', 'p', 'p'),
+        (Logging::None | Logging::NoneAsPgbench, 0) => ('u', 'u', 'u'),
+        (Logging::None, _) => ('u', 'p', 'u'),
+        (Logging::NoneAsPgbench, _) => ('u', 'p', 'p'),
     };
     let (kind, index, accounts_fill) = if partitions == 0 { ('r', 'i', &*fill) } else { ('p', 'I', "") };
     let mut expected = vec![
         format!("pgbench_history r {others}"),
         format!("pgbench_tellers r {others}{fill}"),
-        format!("pgbench_accounts {kind} {others}{accounts_fill}"),
+        format!("pgbench_accounts {kind} {accounts}{accounts_fill}"),
         format!("pgbench_branches r {others}{fill}"),
     ];
     let parted = |suffix: &'static str, kind: char, fill: &str| {
@@ -40,7 +42,7 @@ fn relations(options: &InitOptions) -> Vec<String> {
     }
     expected.push(format!("pgbench_branches_pkey i {others}"));
     expected.push(format!("pgbench_tellers_pkey i {others}"));
-    expected.push(format!("pgbench_accounts_pkey {index} {others}"));
+    expected.push(format!("pgbench_accounts_pkey {index} {accounts}"));
     expected.extend(parted("_pkey", 'i', ""));
     expected
 }
@@ -49,10 +51,11 @@ fn check(major: &str, methods: &[PartitionMethod], steps: &str) {
     let partitionings = methods.iter().map(|&method| Some(Partitioning { method, partitions: 3 }));
     for partitioning in [None].into_iter().chain(partitionings) {
         for letters in [steps.to_owned(), steps.replace('g', "G")] {
-            for (fillfactor, unlogged) in [(100, false), (75, true)] {
+            let none = if letters == steps { Logging::NoneAsPgbench } else { Logging::None };
+            for (fillfactor, logging) in [(100, Logging::All), (75, none)] {
                 let steps = Step::parse_list(&letters).expect("letters of steps");
                 let options =
-                    InitOptions { steps, fillfactor, unlogged, partitioning, ..InitOptions::default() };
+                    InitOptions { steps, fillfactor, logging, partitioning, ..InitOptions::default() };
                 let mut session = session(major, "versions");
                 make(&mut session, &options).unwrap_or_else(|error| panic!("{major}: {options:?}: {error}"));
                 assert_eq!(lines(&mut session, RELATIONS), relations(&options), "{major}: {options:?}");
