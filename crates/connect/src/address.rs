@@ -19,6 +19,20 @@ pub enum Address {
     },
 }
 
+impl Address {
+    /// The server there, as libpq's messages name it.
+    pub fn as_libpq(&self) -> String {
+        match self {
+            Address::Unix(path) => format!("server on socket \"{}\"", path.display()),
+            Address::Tcp { host, address } => {
+                let (ip, port) = (address.ip().to_string(), address.port());
+                let ip = if *host == ip { String::new() } else { format!(" ({ip})") };
+                format!("server at \"{host}\"{ip}, port {port}")
+            }
+        }
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,8 @@
 //! What can go wrong on the way into a server and in a control session. Each message says what was tried, why
 //! it failed and what to do next; none holds a password.
 
+mod libpq;
+
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -44,6 +46,8 @@ pub enum ConnectError {
         server: Option<Box<ServerError>>,
         /// True if the server asks for a password and none is known.
         needs_password: bool,
+        /// The same as libpq says it, one paragraph for each place that was tried.
+        libpq: String,
     },
     /// The server answered a statement with an error.
     #[error("{0}")]
@@ -74,15 +78,25 @@ impl ConnectError {
                 format!("cannot connect {who}: {}", reasons.join("; "))
             }
         };
+        let libpq = attempts.iter().map(|attempt| attempt.libpq.as_str()).collect::<Vec<_>>().join("\n");
         // The last attempt is the one that ended the search, and the server's word there is the newest.
         let Some(last) = attempts.into_iter().last() else {
-            return ConnectError::Failed { sentence, server: None, needs_password: false };
+            let libpq = sentence.clone();
+            return ConnectError::Failed { sentence, server: None, needs_password: false, libpq };
         };
         if !last.next.is_empty() {
             // Writing to a String cannot fail.
             let _ = write!(sentence, ". {}", last.next);
         }
-        ConnectError::Failed { sentence, server: last.server, needs_password: last.needs_password }
+        ConnectError::Failed { sentence, server: last.server, needs_password: last.needs_password, libpq }
+    }
+
+    /// As libpq says it, for programs that stand in for one of its users: no advice, several lines perhaps.
+    pub fn as_libpq(&self) -> String {
+        match self {
+            ConnectError::Failed { libpq, .. } => libpq.clone(),
+            other => other.to_string(),
+        }
     }
 
     /// The server's own error, if there is one.
@@ -113,6 +127,7 @@ pub(crate) struct Attempt {
     next: String,
     server: Option<Box<ServerError>>,
     needs_password: bool,
+    libpq: String,
 }
 
 const IS_A_SERVER_THERE: &str = "Is a server running there? \"pgmeter quickstart\" starts one of its own";
@@ -122,6 +137,7 @@ const GIVE_A_PASSWORD: &str = "Set PGPASSWORD, or add a line to ~/.pgpass";
 impl Attempt {
     pub(crate) fn new(target: &Target, address: &Address, cause: Cause) -> Attempt {
         let mut attempt = Attempt::plain(address.to_string(), String::new(), String::new());
+        attempt.libpq = libpq::failed(address, &cause);
         (attempt.why, attempt.next) = match cause {
             Cause::Io(error) => why_of_system(&error),
             Cause::Closed => (
@@ -157,7 +173,8 @@ impl Attempt {
     /// A server that lets the client in and is not what it looks for.
     pub(crate) fn unsuitable(address: &Address, why: String) -> Attempt {
         let next = "target_session_attrs says which servers will do".to_owned();
-        Attempt::plain(address.to_string(), why, next)
+        let libpq = libpq::place(address, &why);
+        Attempt { libpq, ..Attempt::plain(address.to_string(), why, next) }
     }
 
     /// The same place was tried in two ways, the other one first; what it said matters if it is something else.
@@ -170,7 +187,8 @@ impl Attempt {
 
     pub(crate) fn name_not_found(name: &str, error: &io::Error) -> Attempt {
         let why = format!("its address could not be found ({})", in_words(error));
-        Attempt::plain(format!("host \"{name}\""), why, "Check the name".to_owned())
+        let libpq = format!("could not translate host name \"{name}\" to address: {}", in_words(error));
+        Attempt { libpq, ..Attempt::plain(format!("host \"{name}\""), why, "Check the name".to_owned()) }
     }
 
     pub(crate) fn socket_path_too_long(path: &Path) -> Attempt {
@@ -180,7 +198,8 @@ impl Attempt {
     }
 
     fn plain(place: String, why: String, next: String) -> Attempt {
-        Attempt { place, why, next, server: None, needs_password: false }
+        let libpq = format!("connection to {place} failed: {why}");
+        Attempt { place, why, next, server: None, needs_password: false, libpq }
     }
 
     /// libpq's rule: once a server has answered, its refusal is final, unless it is only not up yet.

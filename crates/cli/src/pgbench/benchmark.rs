@@ -25,11 +25,13 @@ const LOG_PREFIX: &str = "pgbench_log";
 
 pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Stop> {
     let target = sessions::target(&options)?;
-    let asked = target.clone();
+    let database = target.database.clone();
     let wishes = wishes(&options);
     let mut appearance = Appearance::new(diagnostics, wishes);
     // Ctrl-C ends pgbench at once.
-    job(options, target).run(&mut appearance, &Signals::uncaught()).map_err(|failure| stop(failure, &asked))
+    job(options, target)
+        .run(&mut appearance, &Signals::uncaught())
+        .map_err(|failure| stop(failure, &database))
 }
 
 /// What is to be shown beyond the run itself.
@@ -99,12 +101,11 @@ fn whole_microseconds(milliseconds: f64) -> Option<Duration> {
 const MICROS_PER_MILLI: f64 = 1000.0;
 
 /// Why the run came to nothing, or was not whole, in pgbench's words.
-fn stop(failure: Failure, target: &Target) -> Stop {
-    let database = &target.database;
+fn stop(failure: Failure, database: &str) -> Stop {
     match failure {
-        Failure::Connect(error) => sessions::not_connected(target, &error, sessions::SETUP),
+        Failure::Connect(error) => sessions::could_not_connect(&error, sessions::SETUP),
         Failure::Engine(EngineError::Connect { client, address, reason }) => {
-            Stop::error(format_args!("connection to {} failed: {reason}", sessions::place(&address)))
+            Stop::error(format_args!("connection to {} failed: {reason}", address.as_libpq()))
                 .and(Level::Error, format_args!("could not create connection for client {client}"))
         }
         Failure::Workload(WorkloadError::TablesMissing { source: Some(error), .. }) => {

@@ -11,7 +11,7 @@ use workload::{InitOptions, InitProgress, InitReport, Logging, WorkloadError};
 
 use super::diagnostics::{Diagnostics, Level, Stop};
 use super::options::Options;
-use super::sessions::{self, Purpose};
+use super::sessions;
 use crate::signals::Signals;
 
 /// Rows between two lines of progress.
@@ -22,9 +22,9 @@ const ROWS_PER_LOOK: u64 = 100;
 const QUIET_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Stop> {
-    let mut target = sessions::target(&options, Purpose::Initialization)?;
+    let mut target = sessions::target(&options)?;
     let signals = Signals::catch_to_cancel().map_err(Stop::error)?;
-    let mut session = sessions::open(&mut target, Purpose::Initialization)?;
+    let mut session = sessions::open(&mut target)?;
     let init_options = init_options(&options);
     let mut lines = Lines::new(diagnostics, &options);
     let result = signals.guard(&mut session, |session| {

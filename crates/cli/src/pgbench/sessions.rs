@@ -1,7 +1,7 @@
 //! Where the drop-in connects to, and the sentences when that fails. Finding the server is `connect`'s work; here are
 //! pgbench's rules for the database's name.
 
-use connect::{Address, ConnectError, Environment, Overrides, Session, Target};
+use connect::{ConnectError, Environment, Overrides, Session, Target};
 
 use super::diagnostics::{Level, PROGRAM, Stop};
 use super::options::Options;
@@ -37,42 +37,18 @@ pub(super) const SETUP: &str = "setup";
 
 /// The session that initializes.
 pub(super) fn open(target: &mut Target) -> Result<Session, Stop> {
-    connect_asking(target).map_err(|error| not_connected(target, &error, INITIALIZATION))
+    connect_asking(target).map_err(|error| could_not_connect(&error, INITIALIZATION))
 }
 
-/// A connection to this target that did not come about: a server's refusal as libpq words it, else our own sentence.
-pub(super) fn not_connected(target: &Target, error: &ConnectError, purpose: &str) -> Stop {
-    // With several places to try, only the sentence says which of them refused.
-    match (error.server_error(), target.addresses().as_deref()) {
-        (Some(refusal), Ok([address])) => {
-            let sentence = format!("connection to {} failed: {}", place(address), refusal.report(None));
-            Stop::error(sentence).and(Level::Error, format_args!("could not create connection for {purpose}"))
-        }
-        _ => could_not_connect(error, purpose),
-    }
-}
-
-/// An address as libpq's messages name it.
-pub(super) fn place(address: &Address) -> String {
-    match address {
-        Address::Unix(path) => format!("server on socket \"{}\"", path.display()),
-        Address::Tcp { host, address } if *host == address.ip().to_string() => {
-            format!("server at \"{host}\", port {}", address.port())
-        }
-        Address::Tcp { host, address } => {
-            format!("server at \"{host}\" ({}), port {}", address.ip(), address.port())
-        }
-    }
-}
-
-fn could_not_connect(error: &ConnectError, purpose: &str) -> Stop {
-    Stop::error(error).and(Level::Error, format_args!("could not create connection for {purpose}"))
+/// A connection that did not come about.
+pub(super) fn could_not_connect(error: &ConnectError, purpose: &str) -> Stop {
+    Stop::error(error.as_libpq()).and(Level::Error, format_args!("could not create connection for {purpose}"))
 }
 
 /// What the server said, as libpq words it.
 pub(super) fn words(error: &ConnectError, query: Option<&str>) -> String {
     match error {
         ConnectError::Server(error) => error.report(query.map(str::as_bytes)),
-        other => other.to_string(),
+        other => other.as_libpq(),
     }
 }

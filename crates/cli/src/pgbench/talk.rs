@@ -156,7 +156,11 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
         AbortCause::PipelineInPipeline => vec![of_meta("already in pipeline mode")],
         AbortCause::NoPipeline => vec![of_meta("not in pipeline mode")],
         AbortCause::CaptureInPipeline(kind) => {
-            vec![of_meta(&format!("\\{} is not allowed in pipeline mode", capture(*kind)))]
+            let name = capture(*kind);
+            vec![format!(
+                "client {client} aborted in command {command} ({name}) of script {script}; \
+                 \\{name} is not allowed in pipeline mode"
+            )]
         }
         AbortCause::Connecting(_) | AbortCause::System(_) => {
             vec![of_meta(&cause.to_string())]

@@ -11,7 +11,8 @@ use crate::driver::ShellAnswer;
 /// The longest line that is read from a command; an integer is shorter.
 const LINE_BYTES_MAX: u64 = 4096;
 
-/// Runs `command`; its output goes to our own standard output, unless its first line is to be captured.
+/// Runs `command`; its output goes to our own standard output, unless its first line is to be captured, with the
+/// newline at its end: messages repeat it.
 pub(super) fn run(command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(OsStr::from_bytes(command));
@@ -26,9 +27,6 @@ pub(super) fn run(command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
     });
     let status = child.wait()?.code();
     read?;
-    if output.last() == Some(&b'\n') {
-        output.pop();
-    }
     Ok(ShellAnswer { status, output })
 }
 
@@ -39,12 +37,12 @@ mod tests {
     #[test]
     fn the_first_line_of_the_output_is_captured() {
         let answer = run(b"printf '17\\nmore\\n'; exit 3", true).expect("there is a shell");
-        assert_eq!(answer, ShellAnswer { status: Some(3), output: b"17".to_vec() });
+        assert_eq!(answer, ShellAnswer { status: Some(3), output: b"17\n".to_vec() });
     }
 
     #[test]
     fn a_command_that_writes_for_ever_is_not_heard_to_the_end() {
-        assert_eq!(run(b"yes", true).expect("there is a shell").output, b"y");
+        assert_eq!(run(b"yes", true).expect("there is a shell").output, b"y\n");
     }
 
     #[test]
