@@ -1,0 +1,88 @@
+//! What may differ, each with its reason: what older versions of pgbench print in another way than newer ones, and what
+//! the drop-in does in another way on purpose, as docs/pgbench.md says. Nothing else may.
+
+mod deliberate;
+mod reports;
+
+use crate::programs::Program;
+use crate::running::Ended;
+
+/// Something that versions before `until` print in another way. `change` makes it new in what the older program left,
+/// or takes it out of both where the older one does not say it, and tells whether it was there.
+struct Change {
+    until: u32,
+    reason: &'static str,
+    change: fn(older: &mut Ended, newer: &mut Ended) -> bool,
+}
+
+/// Oldest last: each brings the text to what the one before expects.
+const CHANGES: &[Change] = &[
+    Change { until: 17, reason: "17 says which table it fills", change: of_which_table },
+    Change { until: 18, reason: "18 spells --client right", change: client_spelled },
+    Change { until: 18, reason: "18 quotes the name of a setting", change: quoted_setting },
+    Change { until: 18, reason: "18 has one blank in the columns of statements", change: reports::one_blank },
+    Change { until: 18, reason: "18 counts all transactions of a script", change: reports::per_script },
+    Change { until: 18, reason: "18 goes on when none succeeded", change: reports::none_succeeded },
+    Change { until: 19, reason: "19 tells other failures apart", change: reports::other_failures },
+    Change { until: 19, reason: "19 has a 16th field in aggregated logs", change: sixteenth_field },
+];
+
+/// Takes out what may differ between the two; says what there was.
+pub(crate) fn reconcile(programs: [&Program; 2], ended: &mut [Ended; 2]) -> Vec<&'static str> {
+    let [one, other] = ended;
+    let mut reasons = Vec::new();
+    for change in CHANGES {
+        let is_older = programs.map(|program| program.version < change.until);
+        let there = match is_older {
+            [true, false] => (change.change)(one, other),
+            [false, true] => (change.change)(other, one),
+            _ => false,
+        };
+        if there {
+            reasons.push(change.reason);
+        }
+    }
+    if programs[1].is_ours {
+        reasons.extend(deliberate::take_out(one, other));
+    }
+    // Which version it is, is no difference.
+    for ended in [one, other] {
+        if let Some(rest) = ended.stdout.strip_prefix("pgbench (")
+            && !rest.starts_with("PostgreSQL)")
+        {
+            let end = rest.find('\n').unwrap_or(rest.len());
+            if rest[..end].ends_with(')') {
+                ended.stdout = format!("pgbench (VERSION){}", &rest[end..]);
+            }
+        }
+    }
+    reasons
+}
+
+fn sixteenth_field(older: &mut Ended, _: &mut Ended) -> bool {
+    let is_aggregated = |line: &str| line.split(' ').count() == 15;
+    let logs = older.logs.iter_mut().filter(|(_, contents)| contents.lines().any(is_aggregated));
+    let changed =
+        logs.map(|(_, contents)| *contents = contents.lines().map(|line| format!("{line} 0\n")).collect());
+    changed.count() > 0
+}
+
+fn of_which_table(older: &mut Ended, _: &mut Ended) -> bool {
+    let old = "%) done (elapsed";
+    let changed = older.stderr.contains(old);
+    older.stderr = older.stderr.replace(old, "%) of pgbench_accounts done (elapsed");
+    changed
+}
+
+fn client_spelled(older: &mut Ended, _: &mut Ended) -> bool {
+    let changed = older.stderr.contains("-c/--clients");
+    older.stderr = older.stderr.replace("-c/--clients", "-c/--client");
+    changed
+}
+
+fn quoted_setting(older: &mut Ended, _: &mut Ended) -> bool {
+    let old = "table found in search_path";
+    let changed = older.stderr.contains(old);
+    older.stderr = older.stderr.replace(old, "table found in \"search_path\"");
+    changed
+}
