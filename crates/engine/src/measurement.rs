@@ -29,8 +29,9 @@ pub(crate) struct Measurement {
 impl Measurement {
     pub(crate) fn new(plan: &Plan, timeline: Timeline) -> Self {
         let scripts = plan.scripts.len();
+        let begin = timeline.first_interval();
         let recorder = Recorder::new(scripts, plan.latency_limit);
-        Self { recorder, scripts, timeline, begin: timeline.start, spare: None, warmup_transactions: 0 }
+        Self { recorder, scripts, timeline, begin, spare: None, warmup_transactions: 0 }
     }
 
     /// When the current interval ends.
@@ -71,7 +72,7 @@ impl Measurement {
     }
 
     fn is_measuring(&self) -> bool {
-        self.begin >= self.timeline.measure
+        self.timeline.is_measured(self.begin)
     }
 
     fn hand_over(&mut self, end: Timestamp, sink: &mut dyn IntervalSink) {

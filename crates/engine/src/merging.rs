@@ -8,12 +8,13 @@ use stats::{Interval, Summary, Timestamp};
 use std::time::Duration;
 
 use crate::outcome::Progress;
+use crate::timeline::Timeline;
 
 /// See the module.
 pub(crate) struct Merging<'a> {
     observer: &'a mut dyn FnMut(&Progress<'_>),
-    /// When the first transaction started.
-    start: Timestamp,
+    /// What the time that has elapsed counts from.
+    origin: Timestamp,
     /// Intervals that some worker has not reached yet, by their begin; true: warm-up.
     open: BTreeMap<Timestamp, (Interval, bool)>,
     /// For each worker, everything that begins earlier has been handed over.
@@ -25,11 +26,12 @@ impl<'a> Merging<'a> {
     pub(crate) fn new(
         workers: usize,
         scripts: usize,
-        start: Timestamp,
+        timeline: Timeline,
         observer: &'a mut dyn FnMut(&Progress<'_>),
     ) -> Self {
         let measured = Interval::new(scripts);
-        Self { observer, start, open: BTreeMap::new(), reached: vec![start; workers], measured }
+        let reached = vec![timeline.first_interval(); workers];
+        Self { observer, origin: timeline.origin, open: BTreeMap::new(), reached, measured }
     }
 
     /// Takes a worker's interval in and gives it back, empty, for further use.
@@ -78,7 +80,7 @@ impl<'a> Merging<'a> {
             if !warmup {
                 self.measured.merge(&interval);
             }
-            let elapsed = interval.end.since(self.start);
+            let elapsed = interval.end.since(self.origin);
             (self.observer)(&Progress { interval: &interval, warmup, elapsed });
         }
     }
@@ -122,7 +124,8 @@ mod tests {
                 progress.interval.total().counts.succeeded,
             ));
         };
-        let mut merging = Merging::new(2, 1, at(0), &mut observer);
+        let timeline = Timeline { origin: at(0), start: at(0), measure: at(1000), end: None };
+        let mut merging = Merging::new(2, 1, timeline, &mut observer);
         merging.take(0, interval(0, 1000, 5), true);
         merging.take(0, interval(1000, 2000, 6), false);
         merging.take(1, interval(0, 1000, 7), true);

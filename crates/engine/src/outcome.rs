@@ -75,6 +75,7 @@ pub struct Progress<'a> {
     pub interval: &'a Interval,
     /// It belongs to the warm-up and is not measured.
     pub warmup: bool,
-    /// From the start of the first transaction to the end of the interval.
+    /// From the start of the first transaction to the end of the interval; in pgbench's manner, from before
+    /// connecting.
     pub elapsed: Duration,
 }

@@ -111,7 +111,7 @@ pub fn run_on<'w, D: Driver>(
     let begun = worker.now();
     worker.connect(stop)?;
     let timeline = Timeline::new(plan, begun, worker.now());
-    let mut merging = Merging::new(1, plan.scripts.len(), timeline.start, observer);
+    let mut merging = Merging::new(1, plan.scripts.len(), timeline, observer);
     let witness = witnesses(load.introduce(0, timeline.start));
     let outcome = worker.run(timeline, witness, stop, &mut merging)?;
     merging.close(0);
@@ -185,7 +185,7 @@ fn coordinate<'w>(
         // A worker that is gone has said why, and is heard below.
         let _ = line.start.send(Start { timeline, witness });
     }
-    let mut merging = Merging::new(lines.len(), load.plan.scripts.len(), timeline.start, observer);
+    let mut merging = Merging::new(lines.len(), load.plan.scripts.len(), timeline, observer);
     let mut outcomes: Vec<_> = lines.iter().map(|_| None).collect();
     let mut failure = None;
     while let Ok((worker, notice)) = inbox.recv() {

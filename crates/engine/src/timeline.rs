@@ -13,6 +13,8 @@ pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 /// When the phases of a run begin; the same for all workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeline {
+    /// What the time shown during the run counts from, and the grid of seconds.
+    pub(crate) origin: Timestamp,
     /// First transactions start.
     pub(crate) start: Timestamp,
     /// Transactions scheduled from here on are measured.
@@ -32,7 +34,17 @@ impl Timeline {
             Limit::Duration(duration) => Some(counts_from + plan.warmup + duration),
             Limit::TransactionsPerClient(_) => None,
         };
-        Self { start, measure: start + plan.warmup, end }
+        Self { origin: counts_from, start, measure: start + plan.warmup, end }
+    }
+
+    /// The begin of the interval in which the first transactions start.
+    pub(crate) fn first_interval(&self) -> Timestamp {
+        self.origin + Duration::from_secs(self.start.since(self.origin).as_secs())
+    }
+
+    /// True when an interval with this begin is measured.
+    pub(crate) fn is_measured(&self, begin: Timestamp) -> bool {
+        begin >= self.measure || self.measure == self.start
     }
 
     /// True when nothing may start at `at` any more.
@@ -44,7 +56,7 @@ impl Timeline {
     /// the warm-up.
     pub(crate) fn interval_end(&self, begin: Timestamp) -> Timestamp {
         let end = begin + INTERVAL;
-        if begin < self.measure && end > self.measure { self.measure } else { end }
+        if !self.is_measured(begin) && end > self.measure { self.measure } else { end }
     }
 }
 
@@ -55,11 +67,21 @@ mod tests {
     #[test]
     fn intervals_are_a_second_long_and_stop_at_the_end_of_the_warm_up() {
         let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
-        let timeline = Timeline { start: at(0), measure: at(1500), end: Some(at(4000)) };
+        let timeline = Timeline { origin: at(0), start: at(0), measure: at(1500), end: Some(at(4000)) };
         assert_eq!(timeline.interval_end(at(0)), at(1000));
         assert_eq!(timeline.interval_end(at(1000)), at(1500));
         assert_eq!(timeline.interval_end(at(1500)), at(2500));
         assert!(!timeline.is_over(at(3999)));
         assert!(timeline.is_over(at(4000)));
+    }
+
+    #[test]
+    fn a_grid_from_before_the_start_is_kept_and_nothing_of_it_is_warm_up() {
+        let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
+        let timeline = Timeline { origin: at(100), start: at(2400), measure: at(2400), end: Some(at(5100)) };
+        let begin = timeline.first_interval();
+        assert_eq!(begin, at(2100));
+        assert!(timeline.is_measured(begin));
+        assert_eq!(timeline.interval_end(begin), at(3100));
     }
 }

@@ -28,6 +28,21 @@ fn the_time_counts_from_before_the_clients_connect() {
 }
 
 #[test]
+fn the_seconds_count_from_before_the_clients_connect_and_the_last_is_shown() {
+    let ran = run(&of_pgbench(100), slow_to_enter());
+    let connecting = ran.outcome.connect_time;
+    assert!(connecting > seconds(1) && connecting < seconds(3), "{connecting:?}");
+    let first = connecting.as_secs() + 1;
+    let shown: Vec<_> = ran.seconds.iter().map(|second| second.elapsed).collect();
+    let expected: Vec<_> = (first..=5).map(seconds).collect();
+    assert_eq!(shown[..expected.len()], expected);
+    assert!(ran.seconds.iter().all(|second| !second.warmup));
+    let ours = run(&Plan { manner: Manner::Pgmeter, ..of_pgbench(100) }, slow_to_enter());
+    let shown: Vec<_> = ours.seconds.iter().take(5).map(|second| second.elapsed).collect();
+    assert_eq!(shown, (1..=5).map(seconds).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_run_whose_time_is_over_before_all_are_in_does_nothing() {
     let plan = Plan { limit: Limit::Duration(ms(500)), ..of_pgbench(100) };
     let ran = run(&plan, slow_to_enter());
