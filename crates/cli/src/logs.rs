@@ -30,6 +30,10 @@ pub(crate) struct LogOptions {
     pub(crate) writes_last_interval: bool,
 }
 
+/// What is kept before it is written; as little as with pgbench, so that a run that is ended by a signal loses no
+/// more of its log.
+const BUFFER_BYTES: usize = 4096;
+
 /// The files of a run.
 #[derive(Debug)]
 pub(crate) struct Logs {
@@ -60,7 +64,7 @@ impl Logs {
         };
         let sampling = self.options.sampling_rate.map(|rate| (rate, intro.sampler.clone()));
         let writes_last_interval = self.options.writes_last_interval;
-        let file = BufWriter::new(file);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
         Some(WorkerLog { file, kind: Some(kind), sampling, writes_last_interval, lines: String::new() })
     }
 }

@@ -49,10 +49,10 @@ fn read_hidden(terminal: &impl AsFd, input: &mut dyn BufRead, output: &mut dyn W
     let read = input.read_until(b'\n', &mut line);
     if let Some(before) = &before {
         tcsetattr(terminal, OptionalActions::Flush, before)?;
-        // The line end that was typed was not shown either.
-        output.write_all(b"\n")?;
-        output.flush()?;
     }
+    // The line end that was typed was not shown either.
+    output.write_all(b"\n")?;
+    output.flush()?;
     read?;
     let text = String::from_utf8_lossy(&line);
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
@@ -68,6 +68,6 @@ mod tests {
         let mut output = Vec::new();
         let line = read_hidden(&nothing, &mut &b"s e cret\r\nmore"[..], &mut output);
         assert_eq!(line.expect("it can be read"), "s e cret");
-        assert_eq!(output, QUESTION);
+        assert_eq!(output, [QUESTION, b"\n"].concat());
     }
 }

@@ -5,6 +5,10 @@ use std::io;
 
 /// `No such file or directory`
 pub(crate) fn system_words(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words).to_owned()
+    without_number(&error.to_string()).to_owned()
+}
+
+/// The same for a text that such an error has become.
+pub(crate) fn without_number(text: &str) -> &str {
+    text.split_once(" (os error").map_or(text, |(words, _)| words)
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use connect::Address;
 use script::{CaptureKind, EvaluationError};
 use thiserror::Error;
 use wire::{ProtocolError, ServerError};
@@ -105,9 +106,14 @@ pub enum AbortCause {
     /// The script is over, its pipeline is not.
     #[error("end of script reached with pipeline open")]
     UnfinishedPipeline,
-    /// It did not get in for its next transaction: where to, and why not.
-    #[error("it could not connect to {0}")]
-    Connecting(Box<str>),
+    /// It did not get in for its next transaction.
+    #[error("it could not connect to {address}: {reason}")]
+    Connecting {
+        /// Where to.
+        address: Address,
+        /// Why not.
+        reason: Box<str>,
+    },
     /// The system refused its worker something that it cannot do without.
     #[error("the load generator cannot wait for its sockets: {0}")]
     System(Box<str>),
@@ -134,7 +140,7 @@ impl AbortCause {
             Self::ConnectionLost { .. }
             | Self::Protocol(_)
             | Self::Unasked
-            | Self::Connecting(_)
+            | Self::Connecting { .. }
             | Self::System(_)
             | Self::UnfinishedPipeline
             | Self::UnfinishedTransaction => false,

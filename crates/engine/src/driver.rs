@@ -35,7 +35,7 @@ pub enum Receive<'a> {
 pub struct ShellAnswer {
     /// Its exit status; `None` when a signal ended it.
     pub status: Option<i32>,
-    /// The first line of its output, without the line feed, if that was to be captured.
+    /// The first line of its output, with its line feed, if that was to be captured.
     pub output: Vec<u8>,
 }
 

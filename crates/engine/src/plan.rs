@@ -31,9 +31,6 @@ pub enum Limit {
     Duration(Duration),
 }
 
-/// Arrivals are drawn in whole microseconds; more of them would fall on the same one for ever.
-const RATE_PER_WORKER_MAX: f64 = 1e6;
-
 /// One script of the mix.
 #[derive(Debug)]
 pub struct ScriptPlan {
@@ -121,6 +118,9 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Arrivals are drawn in whole microseconds; more of them would fall on the same one for ever.
+    pub const RATE_PER_WORKER_MAX: f64 = 1e6;
+
     /// Checks what cannot be said in the types, before any thread or socket exists.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let refuse = |reason: &str| Err(EngineError::Plan(reason.to_owned()));
@@ -139,7 +139,7 @@ impl Plan {
             return refuse("the rate must be a positive number of transactions per second");
         }
         let workers = self.workers.min(self.clients) as f64;
-        if self.rate_per_s.is_some_and(|rate| rate > RATE_PER_WORKER_MAX * workers) {
+        if self.rate_per_s.is_some_and(|rate| rate > Self::RATE_PER_WORKER_MAX * workers) {
             return refuse("the rate must be at most 1,000,000 transactions per second for each worker (-j)");
         }
         Ok(())

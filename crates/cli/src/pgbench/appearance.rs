@@ -102,7 +102,7 @@ impl Showing for Appearance<'_> {
             ProgressMeter::new(every_s, clock, columns)
         });
         if let Some(line) = meter.take(progress.elapsed, progress.interval) {
-            self.diagnostics.write(&format!("{line}\n"));
+            self.diagnostics.watched(&format!("{line}\n"));
         }
     }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::Target;
-use engine::{EngineError, Limit, Manner};
+use engine::{EngineError, Limit, Manner, Plan};
 use report::pgbench::Presentation;
 use workload::WorkloadError;
 
@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::job::{Job, Vacuum};
 use crate::logs::LogOptions;
 use crate::signals::Signals;
+use crate::system_words::without_number;
 
 /// Transactions of each client when nothing was asked for.
 const DEFAULT_TRANSACTIONS: u64 = 10;
@@ -72,8 +73,7 @@ fn job(options: Options, target: Target) -> Job {
             }
         },
         warmup_s: 0.0,
-        // Without an end to the rate there is no waiting, as there.
-        rate_per_s: options.rate.filter(|rate| rate.is_finite()),
+        rate_per_s: options.rate.and_then(|rate| attainable(rate, options.jobs.min(options.clients))),
         seed: Some(options.seed),
         latency_limit: options.latency_limit.and_then(whole_microseconds),
         reconnect: options.reconnect,
@@ -91,6 +91,12 @@ fn job(options: Options, target: Target) -> Job {
     }
 }
 
+/// The rate as the engine takes it. Without an end to the rate there is no waiting, as there; a rate that nobody
+/// reaches is the greatest there is.
+fn attainable(rate: f64, workers: u32) -> Option<f64> {
+    rate.is_finite().then(|| rate.min(Plan::RATE_PER_WORKER_MAX * f64::from(workers)))
+}
+
 /// A limit in whole microseconds; what is below one is none.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "too long for ever is for ever")]
 fn whole_microseconds(milliseconds: f64) -> Option<Duration> {
@@ -105,6 +111,8 @@ fn stop(failure: Failure, database: &str) -> Stop {
     match failure {
         Failure::Connect(error) => sessions::could_not_connect(&error, sessions::SETUP),
         Failure::Engine(EngineError::Connect { client, address, reason }) => {
+            let reason = reason.to_string();
+            let reason = without_number(&reason);
             Stop::error(format_args!("connection to {} failed: {reason}", address.as_libpq()))
                 .and(Level::Error, format_args!("could not create connection for client {client}"))
         }

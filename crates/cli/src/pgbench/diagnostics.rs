@@ -8,6 +8,9 @@ use std::io::{self, IsTerminal, Write};
 /// The name in front of each message.
 pub(super) const PROGRAM: &str = "pgbench";
 
+/// 128 and the number of SIGPIPE.
+const BROKEN_PIPE: i32 = 141;
+
 /// What kind of message it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
@@ -136,9 +139,23 @@ impl Diagnostics {
 
     /// Text without anything in front or behind.
     pub(super) fn write(&self, text: &str) {
+        // As above.
+        let _ = Self::try_to_write(text);
+    }
+
+    /// What somebody watches while the run goes on. When the watcher is gone, the load must not go on unseen: the
+    /// program ends as programs in C do, by the status that shells give to a broken pipe.
+    #[allow(clippy::exit)] // nothing is left to be told to anybody
+    pub(super) fn watched(&self, text: &str) {
+        if Self::try_to_write(text).is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            std::process::exit(BROKEN_PIPE);
+        }
+    }
+
+    fn try_to_write(text: &str) -> io::Result<()> {
         let _ = io::stdout().flush();
         let mut stderr = io::stderr().lock();
-        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+        stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush())
     }
 
     pub(super) fn error(&self, text: impl Display) {

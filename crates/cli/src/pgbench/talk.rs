@@ -11,6 +11,7 @@ use stats::Timestamp;
 
 use super::diagnostics::{Diagnostics, Level};
 use crate::logs::WorkerLog;
+use crate::system_words::without_number;
 
 /// See the module.
 pub(super) struct Talk {
@@ -113,8 +114,11 @@ impl Witness for Talk {
 /// Why a client could not go on, in pgbench's words: one sentence, or two where a function spoke first.
 fn sentences(aborted: &AbortedClient) -> Vec<String> {
     let AbortedClient { client, place, cause } = aborted;
-    if let AbortCause::Connecting(reason) = cause {
-        return vec![reason.to_string(), format!("client {client} aborted while establishing connection")];
+    if let AbortCause::Connecting { address, reason } = cause {
+        return vec![
+            format!("connection to {} failed: {}", address.as_libpq(), without_number(reason)),
+            format!("client {client} aborted while establishing connection"),
+        ];
     }
     let Some(place) = place else { return vec![without_place(*client, cause)] };
     let Place { script, command, name, query, .. } = place;
@@ -162,7 +166,7 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
                  \\{name} is not allowed in pipeline mode"
             )]
         }
-        AbortCause::Connecting(_) | AbortCause::System(_) => {
+        AbortCause::Connecting { .. } | AbortCause::System(_) => {
             vec![of_meta(&cause.to_string())]
         }
         AbortCause::UnfinishedPipeline | AbortCause::UnfinishedTransaction => {
@@ -218,6 +222,16 @@ mod tests {
             "SQL",
             AbortCause::ConnectionLost { last_word: None, error: None },
             &["client 3 aborted in command 2 (SQL) of script 1; perhaps the backend died while processing"],
+        );
+        let address = connect::Address::Unix("/run/.s.PGSQL.1".into());
+        let reason = std::io::Error::from_raw_os_error(111).to_string().into();
+        check(
+            "SQL",
+            AbortCause::Connecting { address, reason },
+            &[
+                "connection to server on socket \"/run/.s.PGSQL.1\" failed: Connection refused",
+                "client 3 aborted while establishing connection",
+            ],
         );
         let aborted = AbortedClient { client: 3, place: None, cause: AbortCause::UnfinishedPipeline };
         let expected = ["client 3 aborted: end of script reached with pipeline open"];

@@ -29,18 +29,4 @@ fn quirk_11_the_last_interval_is_lost_and_each_thread_has_a_file() {
     let names: Vec<&str> = logs.iter().map(|(thread, _)| thread.as_str()).collect();
     assert_eq!(names, ["0", "1"]);
     assert!(logs.iter().all(|(_, contents)| contents.is_empty()), "{logs:?}");
-
-    let desk = Desk::new("quirk_11");
-    desk.run(
-        Who::Bench,
-        "-c 2 -j 2 -t 5 --log --log-prefix pgbench_log --aggregate-interval=3600",
-        "select 1;\n",
-    )
-    .exits(0);
-    // The second field counts transactions.
-    let count = |contents: &str| -> u64 {
-        contents.lines().filter_map(|line| line.split(' ').nth(1)?.parse::<u64>().ok()).sum()
-    };
-    let logs = desk.logs();
-    assert_eq!(logs.iter().map(|(_, contents)| count(contents)).sum::<u64>(), 10, "{logs:?}");
 }

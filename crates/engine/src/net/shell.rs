@@ -41,6 +41,12 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_line_is_another_thing_than_no_output() {
+        assert_eq!(run(b"echo", true).expect("there is a shell").output, b"\n");
+        assert_eq!(run(b"true", true).expect("there is a shell").output, b"");
+    }
+
+    #[test]
     fn a_command_that_writes_for_ever_is_not_heard_to_the_end() {
         assert_eq!(run(b"yes", true).expect("there is a shell").output, b"y\n");
     }

@@ -145,8 +145,8 @@ impl<D: Driver> Worker<'_, D> {
     /// The client did not get in.
     fn turn_away(&mut self, seat: usize, reason: &ConnectReason, now: Timestamp, shift: &mut Shift<'_>) {
         let target = self.booked_link(seat).map_or(0, |link| self.load.links[link]);
-        let address = &self.load.plan.targets[target].address;
-        let cause = AbortCause::Connecting(format!("{address}: {reason}").into());
+        let address = self.load.plan.targets[target].address.clone();
+        let cause = AbortCause::Connecting { address, reason: reason.to_string().into() };
         let client = self.seats[seat].client.number();
         self.abort(seat, AbortedClient { client, place: None, cause }, now, shift);
     }

@@ -109,7 +109,7 @@ fn a_shell_command_gets_its_variables_and_its_value_may_be_kept() {
     let server = shell(|command| match command {
         b"work 5 :b" => Ok(ShellAnswer { status: Some(0), output: Vec::new() }),
         // Only the output counts.
-        b"ask" => Ok(ShellAnswer { status: Some(3), output: b"17".to_vec() }),
+        b"ask" => Ok(ShellAnswer { status: Some(3), output: b"17\n".to_vec() }),
         _ => panic!("{}", String::from_utf8_lossy(command)),
     });
     let ran = run(&Plan { limit, ..plan(script) }, server);

@@ -18,7 +18,7 @@ fn the_first_line_of_a_command_becomes_a_variable() {
         &plan,
         answering(|command| {
             assert_eq!(command, b"expr 40 + 2");
-            Ok(ShellAnswer { status: Some(0), output: b"42".to_vec() })
+            Ok(ShellAnswer { status: Some(0), output: b"42\n".to_vec() })
         }),
     );
     assert_eq!(ran.log.messages(0)[1], Received::Query("SELECT 42;".to_owned()));

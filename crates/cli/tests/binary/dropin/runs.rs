@@ -1,6 +1,9 @@
 //! Runs of the drop-in on an embedded server: the report's lines in combinations of options, what stderr says, exit
 //! statuses. The report's lines themselves are pinned where they are made.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use testkit::cluster::Cluster;
 
 use super::shape;
@@ -130,6 +133,72 @@ fn an_aborted_client_is_told_and_the_status_is_2() {
     assert!(!out.stdout.contains("tps"), "there is no report: {}", out.stdout);
     let out = bench.run_pgbench(["-n", "-t", "3", "--continue-on-error", "-f", script, &conninfo]).exits(0);
     assert!(out.stdout.contains("number of failed transactions: 3 (100.000%)\n"), "{}", out.stdout);
+}
+
+#[test]
+fn each_second_of_the_time_asked_for_has_its_progress_line() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_progress");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let out = bench.run_pgbench(["-n", "-T", "2", "-P", "1", "-f", script, &conninfo]).exits(0);
+    let times: Vec<&str> = out.stderr.lines().filter_map(|line| line.split(" s,").next()).collect();
+    assert_eq!(times, ["progress: 1.0", "progress: 2.0"], "{}", out.stderr);
+}
+
+/// As with pgbench, the load does not go on when nobody sees it any more.
+#[test]
+fn a_run_whose_progress_nobody_reads_any_more_ends() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_unwatched");
+    let script = bench.file("nap.sql", "\\sleep 10 ms\nSELECT 1;");
+    let mut command = bench.pgbench(["-n", "-T", "60", "-P", "1", "-f", script, &conninfo]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it can be started");
+    let mut line = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
+    stderr.read_line(&mut line).expect("stderr is readable");
+    assert!(line.starts_with("progress: 1.0 s, "), "{line}");
+    drop(stderr);
+    assert_eq!(child.wait().expect("the child is ours").code(), Some(141));
+}
+
+#[test]
+fn a_connection_refused_in_the_middle_is_told_as_libpq_tells_it() {
+    let bench = Bench::new();
+    let cluster = Cluster::shared("18");
+    cluster.execute("CREATE ROLE leaver SUPERUSER LOGIN");
+    let conninfo = format!("{} user=leaver", cluster.database("dropin_refused"));
+    let script = bench.file("leave.sql", "ALTER ROLE CURRENT_USER NOLOGIN;");
+    let out = bench.run_pgbench(["-n", "-t", "2", "-C", "-f", script, &conninfo]).exits(2);
+    let words = "failed: FATAL:  role \"leaver\" is not permitted to log in\n\
+                 pgbench: error: client 0 aborted while establishing connection\n";
+    assert!(out.stderr.starts_with("pgbench: error: connection to server on socket \""), "{}", out.stderr);
+    assert!(out.stderr.contains(words), "{}", out.stderr);
+}
+
+#[test]
+fn a_rate_that_nobody_reaches_is_taken() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_rate");
+    let script = bench.file("one.sql", "SELECT 1;");
+    for rate in ["1000000000", "1e300"] {
+        let out = bench.run_pgbench(["-n", "-t", "5", "-R", rate, "-f", script, &conninfo]).exits(0);
+        assert!(out.stdout.contains("\nrate limit schedule lag: avg "), "{}", out.stdout);
+    }
+}
+
+#[test]
+fn an_empty_line_of_a_command_is_a_nought_and_no_output_an_error() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_setshell");
+    let script = bench.file("empty.sql", "\\setshell v echo\n\\set w debug(:v)\n");
+    let out = bench.run_pgbench(["-n", "-t", "1", "-f", script, &conninfo]).exits(0);
+    assert_eq!(out.stderr, "debug(script=0,command=2): int 0\n");
+    let script = bench.file("silent.sql", "\\setshell v true\n");
+    let out = bench.run_pgbench(["-n", "-t", "1", "-f", script, &conninfo]).exits(2);
+    assert!(out.stderr.contains("true: could not read result of shell command\n"), "{}", out.stderr);
+    let script = bench.file("words.sql", "\\setshell v echo hi\n");
+    let out = bench.run_pgbench(["-n", "-t", "1", "-f", script, &conninfo]).exits(2);
+    assert!(out.stderr.contains("must return an integer (not \"hi\n\")\n"), "{}", out.stderr);
 }
 
 #[test]
