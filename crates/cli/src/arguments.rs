@@ -10,6 +10,10 @@ use crate::terminal::Colour;
 /// Measures PostgreSQL: throughput, true percentiles, and what the measuring itself cost
 #[derive(Debug, Parser)]
 #[command(name = "pgmeter", version, max_term_width = 110, subcommand_required = true)]
+#[command(
+    after_help = "`pgmeter pgbench …`, or pgmeter called through a link named pgbench, takes pgbench's command line:\n\
+                        see `pgmeter pgbench --help`"
+)]
 pub(crate) struct Arguments {
     /// When to use colour in reports
     #[arg(long = "color", value_name = "WHEN", default_value = "auto", global = true)]
@@ -174,7 +178,7 @@ pub(crate) struct BenchArguments {
     /// A new connection for each transaction
     #[arg(short = 'C', long, help_heading = "How to run it")]
     pub(crate) connect: bool,
-    /// A further server, for scripts that begin with \\target NAME; may be repeated
+    /// A further server, for scripts that begin with \target NAME; may be repeated
     #[arg(long = "target", value_name = "NAME=CONNECTION", help_heading = "How to run it")]
     pub(crate) targets: Vec<String>,
     /// Number from which every random draw comes [default: from the system]

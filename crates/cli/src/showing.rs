@@ -93,7 +93,7 @@ impl Showing for OwnShowing<'_> {
         terminal.say("");
         terminal.print(&report::text(record, terminal.style()));
         if self.watching.commands {
-            terminal.print(&format!("\n{}", report::command_table(record, terminal.style())));
+            terminal.print(&report::command_table(record, terminal.style()));
         }
         let path = record.write_into(&self.results)?;
         terminal.print(&format!("\n  record          {}\n", path.display()));

@@ -38,10 +38,10 @@ impl Witness for Watcher {
                 ));
             }
             Happening::Retried { client, tries, .. } if self.verbose_errors => {
-                say(&format!("client {client} tries the transaction again after {tries} tries"));
+                say(&format!("client {client} tries the transaction again after {}", counted_tries(*tries)));
             }
             Happening::GaveUp { client, tries, .. } if self.verbose_errors => {
-                say(&format!("client {client} gives the transaction up after {tries} tries"));
+                say(&format!("client {client} gives the transaction up after {}", counted_tries(*tries)));
             }
             _ => {}
         }
@@ -52,6 +52,10 @@ impl Witness for Watcher {
             log.close(now);
         }
     }
+}
+
+fn counted_tries(tries: u32) -> String {
+    if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") }
 }
 
 /// A line on stderr; whole, whichever worker says it.
