@@ -49,14 +49,14 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
         reconnect: job.reconnect,
         continue_on_error: job.continue_on_error,
         seed: job.seed.unwrap_or_default(),
-        connection: connection(&job.target, &way.address),
+        connection: connection(&job.target, way),
         targets: job
             .targets
             .iter()
             .zip(ways)
             .map(|((name, target), way)| results::Target {
                 name: name.clone(),
-                connection: connection(target, &way.address),
+                connection: connection(target, way),
             })
             .collect(),
         variables: job.variables.iter().cloned().collect::<BTreeMap<_, _>>(),
@@ -90,14 +90,17 @@ pub(crate) fn connecting(reconnects: &engine::Reconnects) -> results::Connecting
     results::Connecting { connects: reconnects.count, total_s: reconnects.time.as_secs_f64() }
 }
 
-fn connection(target: &Target, address: &Address) -> results::Connection {
-    let host = match address {
+/// Where clients go; of several places all hosts, as in a connection string, and the first one's port.
+fn connection(target: &Target, way: &Way) -> results::Connection {
+    let name = |address: &Address| match address {
         Address::Unix(path) => path.parent().unwrap_or(path).display().to_string(),
         Address::Tcp { host, .. } => host.clone(),
     };
+    let hosts: Vec<_> = way.addresses().map(name).collect();
+    let port = way.addresses().next().map_or(0, |address| target.host_of(address).port);
     results::Connection {
-        host: SafeText::from(host),
-        port: target.host_of(address).port,
+        host: SafeText::from(hosts.join(",")),
+        port,
         user: SafeText::from(target.user.clone()),
         database: SafeText::from(target.database.clone()),
     }

@@ -5,10 +5,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use connect::{Address, Session, Target, Transport};
+use connect::{Address, ConnectError, HostOrder, Session, Target, Transport};
 use engine::{
-    End, EngineError, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, Witness,
-    WorkerIntro,
+    End, EngineError, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan,
+    Witness, WorkerIntro,
 };
 use results::{Environment, Measured, Record, SafeText, Status, UtcTime};
 use script::Program;
@@ -104,13 +104,23 @@ pub(crate) trait Showing {
 
 /// How a server was reached, and its clients will reach it.
 pub(crate) struct Way {
-    pub(crate) address: Address,
-    transport: Transport,
+    /// Where the control session went, or, where the load is balanced, all places that will do.
+    places: Vec<(Address, Transport)>,
 }
 
 impl Way {
-    fn of(session: &Session) -> Self {
-        Self { address: session.address().clone(), transport: session.transport().clone() }
+    fn of(session: &Session, target: &Target) -> Result<Self, ConnectError> {
+        Ok(Self {
+            places: match target.host_order {
+                HostOrder::Given => vec![(session.address().clone(), session.transport().clone())],
+                HostOrder::Random | HostOrder::Seeded(_) => Session::survey(target)?,
+            },
+        })
+    }
+
+    /// Where clients will go, never empty.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.places.iter().map(|(address, _)| address)
     }
 }
 
@@ -168,10 +178,12 @@ impl Job {
     fn prepare(&mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<Found, Failure> {
         let mut ways = Vec::new();
         for (_, target) in &mut self.targets {
-            ways.push(Way::of(&connect_asking(target)?));
+            let session = connect_asking(target)?;
+            ways.push(Way::of(&session, target)?);
         }
         let mut session = showing.connect(&mut self.target)?;
         signals.guard(&mut session, |session| -> Result<_, Failure> {
+            let way = Way::of(session, &self.target)?;
             let tables = self.find_tables(session, showing)?;
             let scale = tables.map(|tables| tables.scale).or(self.scale).unwrap_or(1);
             self.vacuum_tables(session, showing);
@@ -180,7 +192,7 @@ impl Job {
                 Some(tables) => describing::tables(&tables),
                 None => results::Tables { scale: Some(scale), ..results::Tables::default() },
             };
-            Ok(Found { way: Way::of(session), ways, scale, tables, facts })
+            Ok(Found { way, ways, scale, tables, facts })
         })
     }
 
@@ -253,9 +265,12 @@ impl Job {
         let of_script =
             |(program, text): (&Program, &ScriptText)| (self.target_of(program).unwrap_or(0), text.weight);
         let placed: Vec<_> = self.mix.programs.iter().zip(&self.mix.texts).map(of_script).collect();
-        let place = |name: &str, target: &Target, Way { address, transport }: Way| {
-            let startup = target.startup_parameters(target.host_of(&address));
-            TargetPlan { name: name.to_owned(), address, transport, startup }
+        let place = |name: &str, target: &Target, way: Way| {
+            let host = |(address, transport)| {
+                let startup = target.startup_parameters(target.host_of(&address));
+                HostPlan { address, transport, startup }
+            };
+            TargetPlan { name: name.to_owned(), hosts: way.places.into_iter().map(host).collect() }
         };
         let mut targets = vec![place("", &self.target, way)];
         let named = self.targets.iter().zip(ways);

@@ -14,19 +14,28 @@ const CANCELLING_MAX: usize = 16;
 /// No request is begun later than this after the first.
 const CANCELLING_LIMIT: Duration = Duration::from_secs(5);
 
-/// Cancels what runs in these sessions, each given with its target.
-pub(crate) fn cancel_all(plan: &Plan, sessions: &[(usize, CancelKey)]) {
+/// A session whose command is running.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningSession {
+    pub(crate) target: usize,
+    /// Which of the target's places.
+    pub(crate) host: usize,
+    pub(crate) key: CancelKey,
+}
+
+/// Cancels what runs in these sessions.
+pub(crate) fn cancel_all(plan: &Plan, sessions: &[RunningSession]) {
     let clock = Clock::start();
     let last = clock.now() + CANCELLING_LIMIT;
     let lanes = sessions.len().min(CANCELLING_MAX);
     let work = |lane: usize| {
-        for (target, key) in sessions.iter().skip(lane).step_by(CANCELLING_MAX) {
+        for RunningSession { target, host, key } in sessions.iter().skip(lane).step_by(CANCELLING_MAX) {
             if clock.now() >= last {
                 return;
             }
             // A server that is gone has nothing left to cancel.
-            let target = &plan.targets[*target];
-            let _ = connect::cancel(&target.address, &target.transport, key);
+            let host = &plan.targets[*target].hosts[*host];
+            let _ = connect::cancel(&host.address, &host.transport, key);
         }
     };
     thread::scope(|scope| {

@@ -11,6 +11,7 @@ use wire::{ServerError, StartupError, TransactionStatus};
 
 use crate::abort::{AbortCause, AbortedClient, Place, capture_name};
 use crate::load::Load;
+use crate::plan::HostPlan;
 use crate::witness::Witness;
 
 use capturing::Scene;
@@ -85,6 +86,8 @@ pub(crate) struct Client {
     random: Random,
     /// As it was when the transaction began: a retry draws the same again.
     random_at_start: Random,
+    /// Draws places to connect to, and nothing else: the scripts' draws are the same wherever they run.
+    host_draws: Random,
     script: usize,
     command: usize,
     /// When the current command was begun.
@@ -98,7 +101,13 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(number: usize, variables: Variables, random: Random, load: &Load<'_>) -> Self {
+    pub(crate) fn new(
+        number: usize,
+        variables: Variables,
+        random: Random,
+        host_draws: Random,
+        load: &Load<'_>,
+    ) -> Self {
         Self {
             number,
             phase: Phase::Free,
@@ -109,6 +118,7 @@ impl Client {
             variables,
             random_at_start: random.clone(),
             random,
+            host_draws,
             script: 0,
             command: 0,
             command_begun: Timestamp::ZERO,
@@ -146,6 +156,11 @@ impl Client {
         (link.reply.owed > 0 && self.phase != Phase::Aborted).then(|| link.cancel_key())?
     }
 
+    /// Which of its target's places that command runs at.
+    pub(crate) fn host_index(&self) -> usize {
+        self.links[self.link].host
+    }
+
     /// The link to which [`Turn::out`] goes, except while it is being set up or terminated.
     pub(crate) fn link(&self) -> usize {
         self.link
@@ -154,8 +169,23 @@ impl Client {
     /// The transport of a link is connected: introduces the client to the server. What an earlier session on this
     /// link has left is forgotten. `binding` is what SCRAM is bound to, if the transport has something of the kind.
     pub(crate) fn greet(&mut self, link: usize, binding: Option<&[u8]>, turn: &mut Turn<'_>) {
-        let target = &turn.load.plan.targets[turn.load.links[link]];
-        self.links[link].greet(&target.startup, binding, turn.out);
+        let startup = &self.host(link, turn.load).startup;
+        self.links[link].greet(startup, binding, turn.out);
+    }
+
+    /// Chooses where the next connection of a link goes: among several places each time anew.
+    pub(crate) fn choose_host<'p>(&mut self, link: usize, load: &Load<'p>) -> &'p HostPlan {
+        let hosts = &load.plan.targets[load.links[link]].hosts;
+        if hosts.len() > 1 {
+            let drawn = self.host_draws.range(hosts.len() as u64 - 1);
+            self.links[link].host = usize::try_from(drawn).unwrap_or(0);
+        }
+        self.host(link, load)
+    }
+
+    /// Where the connection of a link goes.
+    pub(crate) fn host<'p>(&self, link: usize, load: &Load<'p>) -> &'p HostPlan {
+        &load.plan.targets[load.links[link]].hosts[self.links[link].host]
     }
 
     /// Bytes have arrived while the client is connecting. True when this link is ready.

@@ -30,6 +30,6 @@ pub use abort::{AbortCause, AbortedClient, Place};
 pub use driver::{Driver, Event, Receive, ShellAnswer};
 pub use error::{ConnectReason, EngineError};
 pub use outcome::{End, Outcome, Progress, Reconnects};
-pub use plan::{Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};
+pub use plan::{HostPlan, Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};
 pub use run::{run, run_on};
 pub use witness::{Ended, Happening, Witness, WorkerIntro, no_witness};

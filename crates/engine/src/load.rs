@@ -14,6 +14,10 @@ use crate::plan::{Plan, ScriptPlan};
 use crate::statements::Statements;
 use crate::witness::WorkerIntro;
 
+/// Tells a client's stream of places from the stream of its scripts: "hosts", as bytes. pgbench's streams stay as
+/// they are.
+const HOST_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0hosts");
+
 /// The load, ready to be put on the server.
 #[derive(Debug)]
 pub(crate) struct Load<'p> {
@@ -120,7 +124,9 @@ impl<'p> Load<'p> {
                 variables.set_text(slot, text);
             }
         }
-        Client::new(number, variables, Random::from_seed(self.client_seeds[number]), self)
+        let seed = self.client_seeds[number];
+        let host_draws = Random::from_seed(seed ^ HOST_DRAWS);
+        Client::new(number, variables, Random::from_seed(seed), host_draws, self)
     }
 }
 

@@ -47,6 +47,13 @@ pub struct ScriptPlan {
 pub struct TargetPlan {
     /// What scripts call it; empty for the default.
     pub name: String,
+    /// Where it is, at least one place. Where there are several, each connection draws one of them.
+    pub hosts: Vec<HostPlan>,
+}
+
+/// One place at which a target is.
+#[derive(Clone, Debug)]
+pub struct HostPlan {
     /// The server's address.
     pub address: Address,
     /// How connections to it are made; what the control session has found to work.
@@ -132,6 +139,9 @@ impl Plan {
         }
         if self.targets.is_empty() || self.scripts.iter().any(|script| script.target >= self.targets.len()) {
             return refuse("each script needs a target to run on");
+        }
+        if self.targets.iter().any(|target| target.hosts.is_empty()) {
+            return refuse("each target needs a place where it is");
         }
         if let Some(rate) = self.rate_per_s
             && (!rate.is_finite() || rate <= 0.0)

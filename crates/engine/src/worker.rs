@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-use connect::CancelKey;
 use script::Random;
 use stats::{CommandTable, Ending, Timestamp};
 
 use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrivals;
+use crate::cancelling::RunningSession;
 use crate::client::{Client, Step};
 use crate::driver::{Driver, Event, Receive};
 use crate::error::EngineError;
@@ -54,8 +54,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) interrupted: bool,
     pub(crate) reconnects: Reconnects,
     pub(crate) commands: CommandTable,
-    /// Sessions whose command was running when the run was stopped, each with its target.
-    pub(crate) to_cancel: Vec<(usize, CancelKey)>,
+    /// Sessions whose command was running when the run was stopped.
+    pub(crate) to_cancel: Vec<RunningSession>,
 }
 
 /// See the module. `D` owns sockets and clock.

@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, resolve};
-use pgmeter_engine::{Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run};
+use pgmeter_engine::{
+    HostPlan, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
+};
 use script::{Dialect, Symbols};
 use testkit::certificates::{Authority, SecuredCluster, Wanted};
 
@@ -22,9 +24,11 @@ fn plan(conninfo: &str, script: &str) -> Plan {
     Plan {
         targets: vec![TargetPlan {
             name: String::new(),
-            address: session.address().clone(),
-            transport: session.transport().clone(),
-            startup: target.startup_parameters(target.host_of(session.address())),
+            hosts: vec![HostPlan {
+                address: session.address().clone(),
+                transport: session.transport().clone(),
+                startup: target.startup_parameters(target.host_of(session.address())),
+            }],
         }],
         connect_timeout: Duration::from_secs(60),
         scripts: vec![ScriptPlan { program, weight: 1, target: 0 }],
@@ -104,7 +108,7 @@ fn a_server_that_no_longer_can_be_believed_is_told_by_name() {
     let root = server.write("root.crt", &Authority::new("other").certificate());
     let doubting = format!("{conninfo} sslrootcert={}", root.display());
     let target = resolve(Some(&doubting), &Overrides::default(), &Environment::default()).expect("a target");
-    plan.targets[0].transport.tls = Some(connect::Tls::new(&target.tls).expect("files"));
+    plan.targets[0].hosts[0].transport.tls = Some(connect::Tls::new(&target.tls).expect("files"));
     let error =
         run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("nobody is believed");
     assert!(error.to_string().contains("the server's certificate is not trusted"), "{error}");

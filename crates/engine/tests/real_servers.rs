@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, Transport, resolve};
 use pgmeter_engine::{
-    AbortCause, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
+    AbortCause, HostPlan, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
 };
 use script::{Dialect, Symbols};
 use testkit::cluster::Cluster;
@@ -59,9 +59,7 @@ impl Bank {
         Plan {
             targets: vec![TargetPlan {
                 name: String::new(),
-                address,
-                transport: Transport::default(),
-                startup,
+                hosts: vec![HostPlan { address, transport: Transport::default(), startup }],
             }],
             connect_timeout: Duration::from_secs(60),
             scripts: vec![ScriptPlan { program, weight: 1, target: 0 }],

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use connect::{Address, Transport};
 use pgmeter_engine::{
-    End, Ended, EngineError, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, Witness,
-    WorkerIntro, no_witness, run,
+    End, Ended, EngineError, HostPlan, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan,
+    Witness, WorkerIntro, no_witness, run,
 };
 use script::{Dialect, Symbols};
 use stats::{Sample, Timestamp};
@@ -64,9 +64,7 @@ fn target(name: &str, server: &NullServer) -> TargetPlan {
     let startup = StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() };
     TargetPlan {
         name: name.to_owned(),
-        address: server.address().clone(),
-        transport: Transport::default(),
-        startup,
+        hosts: vec![HostPlan { address: server.address().clone(), transport: Transport::default(), startup }],
     }
 }
 
@@ -367,7 +365,7 @@ fn connecting_to_nothing_says_where_and_why() {
         servers(&NullOptions::default()).zip(["No such file or directory", "Connection refused"])
     {
         let plan = Plan { clients: 5, workers: 2, ..plan(&server, &["SELECT 1;"]) };
-        let place = match &plan.targets[0].address {
+        let place = match &plan.targets[0].hosts[0].address {
             Address::Unix(path) => path.display().to_string(),
             Address::Tcp { address, .. } => format!("port {}", address.port()),
         };
@@ -545,4 +543,36 @@ fn each_worker_chooses_scripts_and_draws_arrivals_from_its_own_streams() {
             [*start].iter().chain(ends.clone()).zip(ends).map(|(from, to)| to.since(*from)).collect();
         assert_eq!(gaps[..gaps_us.len()], gaps_us.map(Duration::from_micros));
     }
+}
+
+/// A plan whose target is at both of these servers.
+fn balanced(servers: [&NullServer; 2]) -> Plan {
+    let mut plan = plan(servers[0], &["SELECT 1;"]);
+    let mut second = target("", servers[1]);
+    plan.targets[0].hosts.append(&mut second.hosts);
+    plan
+}
+
+/// How many connections a server has had.
+fn connections(server: &NullServer) -> usize {
+    server.heard().iter().filter(|(_, received)| matches!(received, Received::StartUp(_))).count()
+}
+
+#[test]
+fn the_clients_of_a_target_with_two_places_are_spread_over_them_alike_for_the_same_seed() {
+    let spread = |seed, reconnect| {
+        let options = NullOptions { log: true, ..NullOptions::default() };
+        let pair = [NullServer::on_tcp(options.clone()), NullServer::on_unix_socket(options)];
+        let [first, second] = pair.map(|server| server.expect("a null server"));
+        let plan = Plan { clients: 40, workers: 2, seed, reconnect, ..balanced([&first, &second]) };
+        assert_eq!(complete(&plan).summary.total.counts.succeeded, 400);
+        (connections(&first), connections(&second))
+    };
+    let (first, second) = spread(42, false);
+    assert_eq!(first + second, 40);
+    assert!(first >= 8 && second >= 8, "{first} and {second}");
+    assert_eq!(spread(42, false), (first, second));
+    let (first, second) = spread(42, true);
+    assert_eq!(first + second, 400);
+    assert!(first >= 120 && second >= 120, "{first} and {second}");
 }

@@ -110,9 +110,9 @@ pub enum Limit {
 /// database name (as part of a connection string) is masked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
-    /// Host name, address, or socket directory.
+    /// Host name, address, or socket directory; several, separated by commas, where connections were spread.
     pub host: SafeText,
-    /// TCP port, or the number in the socket's name.
+    /// TCP port, or the number in the socket's name; of several hosts the first one's.
     pub port: u16,
     /// Role.
     pub user: SafeText,

@@ -4,6 +4,7 @@
 mod bad_input;
 mod bad_luck;
 mod bench;
+mod connections;
 mod dropin;
 mod harness;
 mod quickstart;

@@ -12,7 +12,7 @@ use super::stream::{Patience, Stream};
 use super::{CancelKey, INPUT_LENGTH, Session};
 use crate::address::Address;
 use crate::error::{Attempt, Cause, ConnectError};
-use crate::target::{SessionAttributes, Target};
+use crate::target::{HostOrder, SessionAttributes, Target};
 use crate::tls::{Tls, TlsError, TlsMode};
 use crate::transport::Transport;
 
@@ -33,6 +33,20 @@ pub(super) fn connect(target: &Target) -> Result<Session, ConnectError> {
     entrance.enter_any(target.session_attributes)
 }
 
+/// Tries all of the target's places, in the order in which they were named; those with a server that will do. One
+/// that does not answer, or will not do, is left out as long as there is another.
+pub(super) fn survey(target: &Target) -> Result<Vec<(Address, Transport)>, ConnectError> {
+    let target = &Target { host_order: HostOrder::Given, ..target.clone() };
+    let entrance = Entrance { target, tls: OnceCell::new() };
+    match target.session_attributes {
+        SessionAttributes::PreferStandby => match entrance.visit_all(SessionAttributes::Standby)? {
+            Ok(standbys) => Ok(standbys),
+            Err(_) => entrance.visit_all(SessionAttributes::Any)?,
+        },
+        wanted => entrance.visit_all(wanted)?,
+    }
+}
+
 /// One way to talk to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -42,6 +56,9 @@ enum Way {
     /// Through TLS if the server has it, else plain on the same connection.
     TlsOrPlain,
 }
+
+/// The places that will do, or why there is none.
+type Visited = Result<Vec<(Address, Transport)>, ConnectError>;
 
 /// A target on the way in; its certificates are read once, when they are needed.
 struct Entrance<'a> {
@@ -67,6 +84,22 @@ impl Entrance<'_> {
             }
         }
         Err(attempts)
+    }
+
+    /// Each place with a server that will do, or what was wrong with all of them; a refusal is final.
+    fn visit_all(&self, wanted: SessionAttributes) -> Result<Visited, ConnectError> {
+        let (mut found, mut attempts) = (Vec::new(), Vec::new());
+        for place in self.target.places() {
+            match place.and_then(|address| self.enter(&address, wanted)) {
+                Ok(session) => found.push((session.address.clone(), session.transport.clone())),
+                Err(attempt) if attempt.ends_the_search() => {
+                    return Err(ConnectError::of_attempts(self.target, vec![attempt]));
+                }
+                Err(attempt) => attempts.push(attempt),
+            }
+        }
+        let none = found.is_empty();
+        Ok(if none { Err(ConnectError::of_attempts(self.target, attempts)) } else { Ok(found) })
     }
 
     /// One address, in the ways that `sslmode` allows. A Unix socket needs no TLS, and libpq uses none there.

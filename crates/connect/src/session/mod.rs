@@ -59,6 +59,12 @@ impl Session {
         entrance::connect(target)
     }
 
+    /// All addresses of the target whose server answers and is what `target_session_attrs` asks for, in the order in
+    /// which they were named, each with how it is reached: for whoever spreads connections over them. Never empty.
+    pub fn survey(target: &Target) -> Result<Vec<(Address, Transport)>, ConnectError> {
+        entrance::survey(target)
+    }
+
     /// Where the session went.
     pub fn address(&self) -> &Address {
         &self.address

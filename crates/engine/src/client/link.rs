@@ -16,6 +16,8 @@ use super::capturing::{Capturing, Scene};
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Link {
+    /// Which of its target's places it goes to.
+    pub(super) host: usize,
     state: State,
     decoder: Decoder,
     pub(super) reply: Reply,
@@ -61,6 +63,7 @@ impl Link {
     /// A connection to be; `statements` are those of the run.
     pub(super) fn new(statements: usize) -> Self {
         Self {
+            host: 0,
             state: State::Disconnected,
             decoder: Decoder::new(),
             reply: Reply::new(),
@@ -79,7 +82,7 @@ impl Link {
         binding: Option<&[u8]>,
         out: &mut Vec<u8>,
     ) {
-        let Self { state, decoder, reply, prepared, series_open, capturing, cancel_key } = self;
+        let Self { host: _, state, decoder, reply, prepared, series_open, capturing, cancel_key } = self;
         let mut startup = Box::new(Startup::new(parameters, out));
         if let Some(binding) = binding {
             startup.bind(binding);

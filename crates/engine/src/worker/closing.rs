@@ -1,10 +1,10 @@
 //! The end of a worker's run: what was begun or scheduled and will not be finished is accounted for, the last
 //! interval handed over, and the server told good-bye.
 
-use connect::CancelKey;
 use stats::{Ending, Sample, Timestamp};
 
 use super::{Shift, Worker};
+use crate::cancelling::RunningSession;
 use crate::driver::Driver;
 use crate::plan::{Limit, Manner};
 
@@ -62,13 +62,14 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// Says good-bye to the server. When interrupted, returns the sessions whose command still runs.
-    pub(super) fn hang_up(&mut self, interrupted: bool) -> Vec<(usize, CancelKey)> {
+    pub(super) fn hang_up(&mut self, interrupted: bool) -> Vec<RunningSession> {
         let mut running = Vec::new();
         for seat in 0..self.seats.len() {
             let client = &self.seats[seat].client;
             if interrupted {
                 let target = self.load.links[client.link()];
-                running.extend(client.running().map(|key| (target, key.clone())));
+                let host = client.host_index();
+                running.extend(client.running().map(|key| RunningSession { target, host, key: key.clone() }));
             }
             for link in 0..self.load.links.len() {
                 self.close_link(seat, link);

@@ -73,9 +73,9 @@ impl<D: Driver> Worker<'_, D> {
         entrance.pause_until = None;
         while entrance.next < entrance.connected.len() && entrance.under_way < CONNECTING_MAX {
             let connection = entrance.next;
-            let (_, link) = self.seat_of(connection);
-            let target = &self.load.plan.targets[self.load.links[link]];
-            match self.driver.connect(connection, &target.address, &target.transport) {
+            let (seat, link) = self.seat_of(connection);
+            let host = self.seats[seat].client.choose_host(link, self.load);
+            match self.driver.connect(connection, &host.address, &host.transport) {
                 Ok(()) => entrance.full_since = None,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let since = *entrance.full_since.get_or_insert(now);
@@ -163,8 +163,8 @@ impl<D: Driver> Worker<'_, D> {
 
     fn refused(&self, connection: usize, reason: ConnectReason) -> EngineError {
         let (seat, link) = self.seat_of(connection);
-        let client = self.seats[seat].client.number();
-        let target = &self.load.plan.targets[self.load.links[link]];
-        EngineError::Connect { client, address: target.address.clone(), reason }
+        let client = &self.seats[seat].client;
+        let address = client.host(link, self.load).address.clone();
+        EngineError::Connect { client: client.number(), address, reason }
     }
 }

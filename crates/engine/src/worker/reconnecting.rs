@@ -37,8 +37,8 @@ impl<D: Driver> Worker<'_, D> {
     /// Begins to connect; tries again a little later if the server's queue of new connections is full.
     pub(super) fn knock(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
         let Some(link) = self.booked_link(seat) else { return };
-        let target = &self.load.plan.targets[self.load.links[link]];
-        match self.driver.connect(self.connection(seat, link), &target.address, &target.transport) {
+        let host = self.seats[seat].client.choose_host(link, self.load);
+        match self.driver.connect(self.connection(seat, link), &host.address, &host.transport) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.set_alarm(seat, now + QUEUE_FULL_WAIT)
@@ -144,10 +144,11 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The client did not get in.
     fn turn_away(&mut self, seat: usize, reason: &ConnectReason, now: Timestamp, shift: &mut Shift<'_>) {
-        let target = self.booked_link(seat).map_or(0, |link| self.load.links[link]);
-        let address = self.load.plan.targets[target].address.clone();
+        let link = self.booked_link(seat).unwrap_or(0);
+        let client = &self.seats[seat].client;
+        let address = client.host(link, self.load).address.clone();
         let cause = AbortCause::Connecting { address, reason: reason.to_string().into() };
-        let client = self.seats[seat].client.number();
+        let client = client.number();
         self.abort(seat, AbortedClient { client, place: None, cause }, now, shift);
     }
 

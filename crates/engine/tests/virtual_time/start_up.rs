@@ -3,7 +3,7 @@
 
 use std::io::ErrorKind;
 
-use pgmeter_engine::{Limit, Plan, TargetPlan};
+use pgmeter_engine::{Limit, Plan};
 use testkit::fake::{FakeServer, Fault, Moment, Pieces, Reach, Received, Stall, Trouble, reply};
 use wire::{Password, StartupParameters};
 
@@ -124,7 +124,8 @@ fn each_client_says_who_it_is() {
         application_name: Some("pgmeter".to_owned()),
         ..StartupParameters::default()
     };
-    let targets = vec![TargetPlan { startup, ..target("") }];
+    let mut targets = vec![target("")];
+    targets[0].hosts[0].startup = startup;
     let ran = run(&Plan { targets, ..eight() }, FakeServer::default());
     let pairs = [("user", "tester"), ("database", "shop"), ("application_name", "pgmeter")];
     let hello = Received::StartUp(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec());
@@ -139,7 +140,7 @@ fn a_password_is_given_when_asked_for_and_only_then() {
     let server = FakeServer { password: Some("secret".to_owned()), ..FakeServer::default() };
     let with = |password: &str| {
         let mut target = target("");
-        target.startup.password = Some(Password::new(password));
+        target.hosts[0].startup.password = Some(Password::new(password));
         Plan { targets: vec![target], ..eight() }
     };
     let ran = run(&with("secret"), server.clone());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect::{Address, Transport};
 use pgmeter_engine::{
-    EngineError, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, run_on,
+    EngineError, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, run_on,
 };
 use script::{Dialect, Symbols};
 use stats::{Counts, Interval, Summary, Timestamp};
@@ -59,9 +59,11 @@ pub fn mix(scripts: &[(&str, u32)]) -> Plan {
 pub fn target(name: &str) -> TargetPlan {
     TargetPlan {
         name: name.to_owned(),
-        address: Address::Unix("/nowhere/.s.PGSQL.5432".into()),
-        transport: Transport::default(),
-        startup: StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() },
+        hosts: vec![HostPlan {
+            address: Address::Unix("/nowhere/.s.PGSQL.5432".into()),
+            transport: Transport::default(),
+            startup: StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() },
+        }],
     }
 }
 

@@ -11,7 +11,7 @@ fn two_of_three(clients: usize) -> Plan {
     let plan = mix(&[("INSERT 1;", 1), ("SELECT 1;", 1), ("SELECT 2;", 0)]);
     let named = |name: &str| {
         let mut target = target(name);
-        target.startup.database = Some(format!("database of {name}"));
+        target.hosts[0].startup.database = Some(format!("database of {name}"));
         target
     };
     let targets: Vec<TargetPlan> = ["primary", "unused", "replica"].map(named).into();
@@ -86,7 +86,7 @@ fn a_client_that_loses_the_target_it_does_not_use_just_now_ends_too() {
 fn a_target_that_lets_nobody_in_is_named() {
     let trouble = Trouble::fatal("57P03", "the database system is starting up");
     let mut plan = two_of_three(2);
-    plan.targets[2].address = connect::Address::Unix("/elsewhere/.s.PGSQL.5433".into());
+    plan.targets[2].hosts[0].address = connect::Address::Unix("/elsewhere/.s.PGSQL.5433".into());
     let error =
         super::support::try_run(&plan, troubled(vec![fault(3, Moment::StartUp, trouble)]), seconds(1));
     let sentence = error.err().map(|error| error.to_string()).expect("nobody got in");

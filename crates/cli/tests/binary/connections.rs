@@ -1,0 +1,49 @@
+//! Where clients go, and what the user is asked on the way: several hosts in one run, passwords at a terminal.
+//! What connection strings may say is tested in `connect`; here it is the binary's part.
+
+use testkit::cluster::Cluster;
+
+use crate::harness::Bench;
+
+/// A port where nobody listens, for the moment.
+fn dead_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("it has an address").port().to_string()
+}
+
+fn ask(conninfo: &str, sql: &str) -> String {
+    let rows = Cluster::session(conninfo).query(sql).expect("the query is right");
+    rows[0].get(0).expect("a value").to_owned()
+}
+
+#[test]
+fn the_load_is_spread_over_the_hosts_that_answer() {
+    // One name for both: a connection string has but one.
+    let databases = ["18", "9.6"].map(|version| {
+        let cluster = Cluster::shared(version);
+        cluster.execute("create database spread");
+        cluster.conninfo().replace("dbname=postgres", "dbname=spread")
+    });
+    let ports = databases.each_ref().map(|conninfo| {
+        Cluster::session(conninfo).execute("create table seen (client int)").expect("a table");
+        ask(conninfo, "show port")
+    });
+    let hosts = format!(
+        "host=127.0.0.1,127.0.0.1,127.0.0.1 port={},{},{} user=postgres dbname=spread load_balance_hosts=random",
+        ports[0],
+        dead_port(),
+        ports[1]
+    );
+    let bench = Bench::new();
+    let script = bench.file("see.sql", "INSERT INTO seen VALUES (:client_id);");
+    let seen =
+        || databases.each_ref().map(|conninfo| ask(conninfo, "select count(distinct client) from seen"));
+    let flags = ["-n", "-c", "12", "-j", "2", "-t", "3", "--random-seed", "7", "-f", script, &hosts];
+    bench.run(["bench"].iter().chain(&flags)).exits(0);
+    let spread = seen().map(|clients| clients.parse::<u32>().expect("a number"));
+    assert!(spread[0] > 0 && spread[1] > 0 && spread[0] + spread[1] == 12, "{spread:?}");
+    assert_eq!(bench.record().plan.connection.host.to_string(), "127.0.0.1,127.0.0.1");
+    // pgbench's options are the same, and so are the draws of the same seed.
+    bench.run_pgbench(flags).exits(0);
+    assert_eq!(seen().map(|clients| clients.parse::<u32>().expect("a number")), spread);
+}
