@@ -44,6 +44,8 @@ pub(crate) enum Step {
     Reply,
     /// A moment, because of `\sleep`.
     Sleep(Timestamp),
+    /// Nothing, but so much was computed that the clock must be read again; then comes [`Client::wake`].
+    Computed,
     /// The end of a command of the shell, which the worker runs; then comes [`Client::shell_done`].
     Shell { command: Vec<u8>, capture: bool },
     /// The transaction is over; the client is free.
@@ -58,6 +60,8 @@ enum Phase {
     /// Between transactions.
     Free,
     Sleeping,
+    /// An array has been made.
+    Computed,
     /// A command of the shell is running.
     Shell,
     /// The current command's reply is on its way.
@@ -215,7 +219,7 @@ impl Client {
         self.start_over(turn)
     }
 
-    /// A `\sleep` is over.
+    /// A `\sleep` is over, or the clock has been read again.
     pub(crate) fn wake(&mut self, turn: &mut Turn<'_>) -> Step {
         self.complete(turn);
         self.proceed(turn)

@@ -306,6 +306,12 @@ impl<'p, D: Driver> Worker<'p, D> {
                     self.set_alarm(seat, until);
                     return false;
                 }
+                Step::Computed => {
+                    now = self.driver.now();
+                    self.pass(now, shift);
+                    let Seat { client, warmup, .. } = &mut self.seats[seat];
+                    step = client.wake(&mut self.workbench.turn(now, *warmup));
+                }
                 Step::Shell { command, capture } => {
                     let answer = self.driver.run_shell(&command, capture);
                     now = self.driver.now();

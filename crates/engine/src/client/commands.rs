@@ -69,7 +69,9 @@ impl Client {
             CommandKind::Sql(sql) => self.sql(sql, turn),
             CommandKind::Set(set) => self.evaluate(turn, |scope| set.execute(scope)).map(|()| Flow::Next),
             CommandKind::SetArray(set) => {
-                self.evaluate(turn, |scope| set.execute(scope)).map(|()| Flow::Next)
+                self.evaluate(turn, |scope| set.execute(scope))?;
+                self.phase = Phase::Computed;
+                Ok(Flow::Wait(Step::Computed))
             }
             CommandKind::Sleep(sleep) => self.sleep(sleep, turn),
             CommandKind::If(condition) => self.branch(condition, turn),

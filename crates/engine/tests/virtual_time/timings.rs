@@ -1,6 +1,8 @@
 //! What single commands take, and what transactions stand for: statistics beside the samples.
 //! Their course over a run, its warm-up included, is in `command_statistics`.
 
+use std::time::Duration;
+
 use pgmeter_engine::{Limit, Plan, Protocol};
 use testkit::fake::FakeServer;
 
@@ -21,6 +23,19 @@ fn a_command_takes_from_its_start_to_the_end_of_its_reply() {
         }
         assert!(commands.iter().all(|command| command.completed.count == 100));
     }
+}
+
+#[test]
+fn the_time_that_an_array_takes_is_its_own_and_not_of_the_command_behind_it() {
+    let plan = Plan {
+        limit: Limit::TransactionsPerClient(10),
+        ..plan("\\set a array(3, random(1, 9))\nSELECT :a;\n")
+    };
+    // Reading the clock takes a millisecond, and it is read once after the array.
+    let ran = run(&plan, FakeServer { tick: Duration::from_millis(1), ..FakeServer::default() });
+    let commands = ran.outcome.commands.of_script(0);
+    assert_eq!(commands[0].completed.min_ns, 1_000_000);
+    assert!(commands[1].completed.min_ns < 1_000_000);
 }
 
 #[test]
