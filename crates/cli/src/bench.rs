@@ -154,7 +154,7 @@ fn script_texts(arguments: &BenchArguments) -> Result<Vec<ScriptText>, Failure> 
     }
     for file in &arguments.files {
         let (path, weight) = weighted(file)?;
-        texts.push(ScriptText { name: path.to_owned(), text: read_script(path)?, weight, builtin: false });
+        texts.push(ScriptText::of_file(path.to_owned(), read_script(path)?, weight));
     }
     if texts.is_empty() {
         texts.push(ScriptText::builtin("tpcb-like", 1)?);

@@ -24,7 +24,7 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
             .zip(&job.mix.programs)
             .map(|(text, program)| results::Script {
                 name: text.name.clone(),
-                description: text.name.clone(),
+                description: text.description.clone(),
                 builtin: text.builtin,
                 target: program.target().map(str::to_owned),
                 text: String::from_utf8_lossy(&text.text).into_owned(),

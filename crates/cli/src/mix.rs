@@ -11,6 +11,8 @@ use crate::failure::Failure;
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptText {
     pub(crate) name: String,
+    /// What pgbench's report calls it.
+    pub(crate) description: String,
     pub(crate) text: Vec<u8>,
     pub(crate) weight: u32,
     pub(crate) builtin: bool,
@@ -23,8 +25,13 @@ impl ScriptText {
     }
 
     pub(crate) fn of_builtin(builtin: &Builtin, weight: u32) -> Self {
-        let (name, text) = (builtin.description.to_owned(), builtin.text.as_bytes().to_owned());
-        Self { name, text, weight, builtin: true }
+        let (name, description) = (builtin.name.to_owned(), builtin.description.to_owned());
+        Self { name, description, text: builtin.text.as_bytes().to_owned(), weight, builtin: true }
+    }
+
+    /// A script of the user's own.
+    pub(crate) fn of_file(name: String, text: Vec<u8>, weight: u32) -> Self {
+        Self { description: name.clone(), name, text, weight, builtin: false }
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn read(path: &OsStr, weight: u32) -> Result<ScriptText, Stop> {
         let mut file = fs::File::open(Path::new(path)).map_err(|error| fault("open", &error))?;
         file.read_to_end(&mut text).map_err(|error| fault("read", &error))?;
     }
-    Ok(ScriptText { name, text, weight, builtin: false })
+    Ok(ScriptText::of_file(name, text, weight))
 }
 
 #[cfg(test)]

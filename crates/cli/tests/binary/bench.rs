@@ -102,7 +102,7 @@ fn a_mix_of_scripts_is_counted_script_by_script() {
     assert_eq!(counts.iter().sum::<u64>(), 100);
     assert_eq!(counts[2], 0);
     assert!(counts[0] > counts[1] && counts[1] > 0, "{counts:?}");
-    assert!(out.stdout.contains("select only"), "{}", out.stdout);
+    assert!(out.stdout.contains("select-only"), "{}", out.stdout);
 }
 
 #[test]
