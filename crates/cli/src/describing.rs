@@ -92,17 +92,21 @@ pub(crate) fn connecting(reconnects: &engine::Reconnects) -> results::Connecting
 
 /// Where clients go; of several places all hosts, as in a connection string, and the first one's port.
 fn connection(target: &Target, way: &Way) -> results::Connection {
-    let name = |address: &Address| match address {
-        Address::Unix(path) => path.parent().unwrap_or(path).display().to_string(),
-        Address::Tcp { host, .. } => host.clone(),
-    };
-    let hosts: Vec<_> = way.addresses().map(name).collect();
+    let hosts: Vec<_> = way.addresses().map(host).collect();
     let port = way.addresses().next().map_or(0, |address| target.host_of(address).port);
     results::Connection {
         host: SafeText::from(hosts.join(",")),
         port,
         user: SafeText::from(target.user.clone()),
         database: SafeText::from(target.database.clone()),
+    }
+}
+
+/// The host of an address as libpq names it: a name, or the socket's directory.
+pub(crate) fn host(address: &Address) -> String {
+    match address {
+        Address::Unix(path) => path.parent().unwrap_or(path).display().to_string(),
+        Address::Tcp { host, .. } => host.clone(),
     }
 }
 

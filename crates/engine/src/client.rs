@@ -12,7 +12,7 @@ use wire::{ServerError, StartupError, TransactionStatus};
 use crate::abort::{AbortCause, AbortedClient, Place, capture_name};
 use crate::load::Load;
 use crate::plan::HostPlan;
-use crate::witness::Witness;
+use crate::witness::{Happening, Move, Witness};
 
 use capturing::Scene;
 use link::Link;
@@ -31,10 +31,21 @@ pub(crate) struct Turn<'a> {
     pub(crate) now: Timestamp,
     /// Told at once of what is worth a message.
     pub(crate) witness: &'a mut dyn Witness,
+    /// The witness wants to see each step.
+    pub(crate) moves_wanted: bool,
     /// Where the statistics of single commands go.
     pub(crate) commands: &'a mut CommandTable,
     /// No transaction may be tried again later than this; `None`: the limit is a number of transactions.
     pub(crate) end: Option<Timestamp>,
+}
+
+impl Turn<'_> {
+    /// Shows the witness a step, if it wants to see steps.
+    fn show(&mut self, client: usize, what: Move<'_>) {
+        if self.moves_wanted {
+            self.witness.happened(&Happening::Moved { client, what });
+        }
+    }
 }
 
 /// What a client waits for, or has come to.
@@ -216,6 +227,7 @@ impl Client {
         self.started = turn.now;
         self.tries = 1;
         self.random_at_start = self.random.clone();
+        turn.show(self.number, Move::Begins { script: turn.load.plan.scripts[script].program.name() });
         self.start_over(turn)
     }
 
@@ -227,6 +239,7 @@ impl Client {
 
     /// Bytes have arrived; `None`: more must come before anything can be done.
     pub(crate) fn receive(&mut self, link: usize, bytes: &[u8], turn: &mut Turn<'_>) -> Option<Step> {
+        self.show_receiving(turn);
         let mut scene = Scene {
             client: self.number,
             witness: &mut *turn.witness,
@@ -266,6 +279,20 @@ impl Client {
         self.links[link].terminate(out);
     }
 
+    /// Waits for the answer to what it has sent.
+    fn await_reply(&mut self, phase: Phase, turn: &mut Turn<'_>) -> Step {
+        self.phase = phase;
+        self.show_receiving(turn);
+        Step::Reply
+    }
+
+    /// pgbench looks for answers to what it parses ahead of a pipeline in another way, which it does not tell.
+    fn show_receiving(&self, turn: &mut Turn<'_>) {
+        if turn.moves_wanted && matches!(self.phase, Phase::Waiting | Phase::RollingBack(_)) {
+            turn.show(self.number, Move::Receives);
+        }
+    }
+
     /// True while the client can do nothing before the server has answered.
     fn awaits_reply(&self) -> bool {
         matches!(self.phase, Phase::Waiting | Phase::Preparing | Phase::RollingBack(_))
@@ -273,6 +300,11 @@ impl Client {
 
     /// All that was asked for has come: judges it and goes on.
     fn conclude(&mut self, turn: &mut Turn<'_>) -> Step {
+        if self.pipeline {
+            for left in (1..=self.links[self.link].reply.owed).rev() {
+                turn.show(self.number, Move::Synchronized { left });
+            }
+        }
         let error = self.links[self.link].settle();
         match (self.phase, error) {
             (Phase::Waiting, None) => {

@@ -32,4 +32,4 @@ pub use error::{ConnectReason, EngineError};
 pub use outcome::{End, Outcome, Progress, Reconnects};
 pub use plan::{HostPlan, Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};
 pub use run::{run, run_on};
-pub use witness::{Ended, Happening, Witness, WorkerIntro, no_witness};
+pub use witness::{Ended, Happening, Move, Witness, WorkerIntro, no_witness};

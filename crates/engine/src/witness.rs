@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use script::Random;
+use script::{Command, Random};
 use stats::{Sample, Timestamp};
 use wire::ServerError;
 
@@ -16,6 +16,11 @@ pub trait Witness: Send {
     /// Whether [`Witness::transaction`] is to be called; asked once, when the run begins.
     fn wants_transactions(&self) -> bool {
         true
+    }
+
+    /// Whether each step of each client is to be told ([`Happening::Moved`]); asked once, when the run begins.
+    fn wants_moves(&self) -> bool {
+        false
     }
 
     /// A transaction is over: it succeeded, failed or was skipped, in the warm-up too. The unfinished ones are not
@@ -97,12 +102,48 @@ pub enum Happening<'a> {
         /// The value, as text.
         value: &'a str,
     },
+    /// A client takes a step; told only to who wants it.
+    Moved {
+        /// Which client.
+        client: usize,
+        /// What it does.
+        what: Move<'a>,
+    },
     /// The server said something that is no answer.
     Notice {
         /// Which client.
         client: usize,
         /// What it said.
         notice: &'a ServerError,
+    },
+}
+
+/// A single step of a client.
+#[derive(Clone, Copy, Debug)]
+pub enum Move<'a> {
+    /// It begins a transaction.
+    Begins {
+        /// The script's name.
+        script: &'a str,
+    },
+    /// It executes a meta command.
+    Executes(&'a Command),
+    /// It asks the server to parse a statement.
+    Prepares {
+        /// The statement's name.
+        name: &'a str,
+    },
+    /// It sends a statement.
+    Sends {
+        /// The statement's text, or its name if it is prepared.
+        statement: &'a [u8],
+    },
+    /// It looks for the server's answer.
+    Receives,
+    /// One Sync of its pipeline has been answered.
+    Synchronized {
+        /// Syncs that had not been answered before this one was.
+        left: u32,
     },
 }
 

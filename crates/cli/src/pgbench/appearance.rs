@@ -14,6 +14,7 @@ use super::diagnostics::{Diagnostics, Level};
 use super::help::version;
 use super::sessions;
 use super::talk::Talk;
+use crate::describing;
 use crate::failure::Failure;
 use crate::job::{Showing, Vacuuming, Witnesses};
 use crate::logs::{LogOptions, Logs, unix_now};
@@ -27,7 +28,17 @@ pub(super) struct Wishes {
     pub(super) progress_s: Option<u32>,
     pub(super) progress_timestamp: bool,
     pub(super) verbose_errors: bool,
+    /// What goes on is told step by step.
+    pub(super) debug: Option<Debug>,
     pub(super) logs: Option<LogOptions>,
+}
+
+/// What `--debug` tells of the plan.
+#[derive(Clone, Debug)]
+pub(super) struct Debug {
+    pub(super) clients: u32,
+    /// `nxacts: 10` or `duration: 60`.
+    pub(super) limit: String,
 }
 
 /// pgbench's way of showing a run.
@@ -56,6 +67,15 @@ impl Showing for Appearance<'_> {
         let session = connect_asking(target)?;
         let server = session.parameter("server_version").unwrap_or_default();
         self.print(&format!("pgbench ({}, server {server})\n", version()));
+        if let Some(Debug { clients, limit }) = &self.wishes.debug {
+            let host = describing::host(session.address());
+            let port = target.host_of(session.address()).port;
+            let sentence = format!(
+                "pghost: {host} pgport: {port} nclients: {clients} {limit} dbName: {}",
+                target.database
+            );
+            self.diagnostics.say(Level::Info, sentence);
+        }
         Ok(session)
     }
 
@@ -85,7 +105,12 @@ impl Showing for Appearance<'_> {
         self.columns = Some(Columns::of(plan, self.wishes.presentation.failures_detailed));
         let logs = self.wishes.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
         let logs = RefCell::new(logs);
-        let talk = Talk::new(self.diagnostics.clone(), plan, self.wishes.verbose_errors);
+        let talk = Talk::new(
+            self.diagnostics.clone(),
+            plan,
+            self.wishes.verbose_errors,
+            self.wishes.debug.is_some(),
+        );
         Ok(Box::new(move |intro| {
             let log = logs.borrow_mut().as_mut().and_then(|logs| logs.of_worker(&intro));
             Box::new(talk.with_log(log))

@@ -9,7 +9,7 @@ use engine::{EngineError, Limit, Manner, Plan};
 use report::pgbench::Presentation;
 use workload::WorkloadError;
 
-use super::appearance::{Appearance, Wishes};
+use super::appearance::{Appearance, Debug, Wishes};
 use super::diagnostics::{Diagnostics, Level, Stop};
 use super::options::Options;
 use super::sessions;
@@ -53,8 +53,17 @@ fn wishes(options: &Options) -> Wishes {
         progress_s: options.progress,
         progress_timestamp: options.progress_timestamp,
         verbose_errors: options.verbose_errors,
+        debug: options.debug.then(|| debug(options)),
         logs,
     }
+}
+
+fn debug(options: &Options) -> Debug {
+    let limit = match options.duration {
+        Some(seconds) => format!("duration: {seconds}"),
+        None => format!("nxacts: {}", options.transactions.map_or(DEFAULT_TRANSACTIONS, u64::from)),
+    };
+    Debug { clients: options.clients, limit }
 }
 
 fn job(options: Options, target: Target) -> Job {

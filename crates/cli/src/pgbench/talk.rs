@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use connect::ServerError;
-use engine::{AbortCause, AbortedClient, Ended, Happening, Place, Witness};
+use engine::{AbortCause, AbortedClient, Ended, Happening, Move, Place, Witness};
 use results::Plan;
-use script::CaptureKind;
+use script::{CaptureKind, Command, CommandKind};
 use stats::Timestamp;
 
 use super::diagnostics::{Diagnostics, Level};
@@ -20,15 +20,17 @@ pub(super) struct Talk {
     max_tries: Option<u32>,
     latency_limit: Option<Duration>,
     verbose_errors: bool,
+    /// Each step of each client is told.
+    debug: bool,
     log: Option<WorkerLog>,
 }
 
 impl Talk {
-    pub(super) fn new(diagnostics: Diagnostics, plan: &Plan, verbose_errors: bool) -> Self {
+    pub(super) fn new(diagnostics: Diagnostics, plan: &Plan, verbose_errors: bool, debug: bool) -> Self {
         let latency_limit =
             plan.latency_limit_us.map(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND));
         let latency_limit = latency_limit.and_then(Result::ok);
-        Self { diagnostics, max_tries: plan.max_tries, latency_limit, verbose_errors, log: None }
+        Self { diagnostics, max_tries: plan.max_tries, latency_limit, verbose_errors, debug, log: None }
     }
 
     /// The same, with a log of its own.
@@ -55,6 +57,10 @@ const MICROS_PER_SECOND: f64 = 1e6;
 impl Witness for Talk {
     fn wants_transactions(&self) -> bool {
         self.log.is_some()
+    }
+
+    fn wants_moves(&self) -> bool {
+        self.debug
     }
 
     fn transaction(&mut self, ended: &Ended<'_>) {
@@ -98,6 +104,9 @@ impl Witness for Talk {
             Happening::Debugged { script, command, value, .. } => {
                 self.diagnostics.write(&format!("debug(script={script},command={}): {value}\n", command + 1));
             }
+            Happening::Moved { client, what } => {
+                self.diagnostics.say(Level::Info, format_args!("client {client} {}", move_words(what)));
+            }
             Happening::Notice { notice, .. } => {
                 self.diagnostics.write(&format!("{}\n", notice.report_notice(None)));
             }
@@ -109,6 +118,29 @@ impl Witness for Talk {
             log.close(now);
         }
     }
+}
+
+/// A client's step, as `--debug` tells it.
+fn move_words(what: &Move<'_>) -> String {
+    match what {
+        Move::Begins { script } => format!("executing script \"{script}\""),
+        Move::Executes(command) => format!("executing {}", shown(command)),
+        Move::Prepares { name } => format!("preparing {name}"),
+        Move::Sends { statement } => format!("sending {}", String::from_utf8_lossy(statement)),
+        Move::Receives => "receiving".to_owned(),
+        Move::Synchronized { left } => format!("pipeline ending, ongoing syncs: {left}"),
+    }
+}
+
+/// A meta command without its expression.
+fn shown(command: &Command) -> String {
+    let words = command.display.split_whitespace();
+    let count = match command.kind {
+        CommandKind::Set(_) | CommandKind::SetArray(_) => 2,
+        CommandKind::If(_) | CommandKind::Elif(_) => 1,
+        _ => usize::MAX,
+    };
+    words.take(count).collect::<Vec<_>>().join(" ")
 }
 
 /// Why a client could not go on, in pgbench's words: one sentence, or two where a function spoke first.

@@ -4,14 +4,14 @@
 use std::io;
 use std::time::Duration;
 
-use script::{CommandKind, Condition, EvaluationError, Scope, SetShell, Shell, Sleep, Sql};
+use script::{Command, CommandKind, Condition, EvaluationError, Scope, SetShell, Shell, Sleep, Sql};
 use stats::Ending;
 use wire::TransactionStatus;
 
 use super::{Client, Phase, Step, Turn};
 use crate::abort::AbortCause;
 use crate::driver::ShellAnswer;
-use crate::witness::Happening;
+use crate::witness::{Happening, Move};
 
 /// Where a command leaves the client.
 enum Flow {
@@ -37,6 +37,7 @@ impl Client {
         let commands = load.plan.scripts[self.script].program.commands();
         while let Some(command) = commands.get(self.command) {
             self.command_begun = turn.now;
+            self.show_meta_command(command, turn);
             match self.execute(&command.kind, turn) {
                 Ok(Flow::Next) => self.complete(turn),
                 Ok(Flow::GoTo(index)) => {
@@ -53,6 +54,12 @@ impl Client {
             self.abort(AbortCause::UnfinishedTransaction, load)
         } else {
             self.free(Ending::Succeeded)
+        }
+    }
+
+    fn show_meta_command(&self, command: &Command, turn: &mut Turn<'_>) {
+        if turn.moves_wanted && !matches!(command.kind, CommandKind::Sql(_)) {
+            turn.show(self.number, Move::Executes(command));
         }
     }
 
@@ -85,8 +92,7 @@ impl Client {
             CommandKind::SyncPipeline => self.sync_pipeline(turn).map(|()| Flow::Next),
             CommandKind::EndPipeline => {
                 self.end_pipeline(turn)?;
-                self.phase = Phase::Waiting;
-                Ok(Flow::Wait(Step::Reply))
+                Ok(Flow::Wait(self.await_reply(Phase::Waiting, turn)))
             }
             CommandKind::Batch(batch) => {
                 self.business = self.evaluate(turn, |scope| batch.size(scope))?;
@@ -101,8 +107,7 @@ impl Client {
             return Ok(Flow::Next);
         }
         self.send(sql, turn);
-        self.phase = Phase::Waiting;
-        Ok(Flow::Wait(Step::Reply))
+        Ok(Flow::Wait(self.await_reply(Phase::Waiting, turn)))
     }
 
     /// `\startpipeline`; in the prepared protocol its statements are parsed first.
@@ -119,10 +124,11 @@ impl Client {
         let commands = turn.load.plan.scripts[self.script].program.commands();
         let mut condition = condition;
         while !self.evaluate(turn, |scope| condition.holds(scope))? {
-            match commands.get(condition.next).map(|command| &command.kind) {
-                Some(CommandKind::Elif(next)) => {
+            match commands.get(condition.next) {
+                Some(command @ Command { kind: CommandKind::Elif(next), .. }) => {
                     self.complete(turn);
                     self.command = condition.next;
+                    self.show_meta_command(command, turn);
                     condition = next;
                 }
                 _ => return Ok(Flow::GoTo(condition.next + 1)),

@@ -36,8 +36,7 @@ impl Client {
         }
         self.links[self.link].query();
         frontend::query(turn.out, b"ROLLBACK");
-        self.phase = Phase::RollingBack(failure);
-        Step::Reply
+        self.await_reply(Phase::RollingBack(failure), turn)
     }
 
     /// The text of the command of the pipeline that has failed, unless it was prepared and only executed.

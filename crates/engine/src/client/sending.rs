@@ -7,7 +7,7 @@ use wire::{ServerError, frontend};
 use super::{Client, Phase, Step, Turn, sql_at};
 use crate::abort::AbortCause;
 use crate::plan::{Manner, Protocol};
-use crate::witness::Happening;
+use crate::witness::{Happening, Move};
 
 impl Client {
     /// Sends a command that is waited for.
@@ -19,6 +19,11 @@ impl Client {
         }
         if turn.load.plan.protocol == Protocol::Simple {
             link.query();
+            if turn.moves_wanted {
+                let mut text = Vec::new();
+                sql.write_simple(&self.variables, &mut text);
+                turn.show(self.number, Move::Sends { statement: &text });
+            }
             frontend::query_with(turn.out, |out| sql.write_simple(&self.variables, out));
             return;
         }
@@ -28,7 +33,6 @@ impl Client {
 
     /// Parse, unless that was done, Bind, Describe, Execute.
     fn send_extended(&mut self, sql: &Sql, turn: &mut Turn<'_>) {
-        let out = &mut *turn.out;
         let link = &mut self.links[self.link];
         link.begin_series();
         let mut name: &[u8] = b"";
@@ -39,8 +43,14 @@ impl Client {
             parsed = link.is_prepared(statement);
             if !parsed {
                 link.expect_parse(statement);
+                turn.show(self.number, Move::Prepares { name: turn.load.statements.name(statement) });
             }
         }
+        turn.show(
+            self.number,
+            Move::Sends { statement: if name.is_empty() { sql.numbered_text() } else { name } },
+        );
+        let out = &mut *turn.out;
         if !parsed {
             frontend::parse(out, name, sql.numbered_text());
         }
@@ -112,8 +122,9 @@ impl Client {
             any = true;
             link.begin_series();
             link.expect_parse(statement);
-            let name = turn.load.statements.name(statement).as_bytes();
-            frontend::parse(turn.out, name, sql.numbered_text());
+            let name = turn.load.statements.name(statement);
+            turn.show(self.number, Move::Prepares { name });
+            frontend::parse(turn.out, name.as_bytes(), sql.numbered_text());
             link.sync(turn.out);
         }
         any
@@ -153,7 +164,7 @@ impl Client {
         let sql = sql_at(self.script, self.command, turn.load)?;
         self.assume_prepared(refused, sql, error, turn);
         self.send(sql, turn);
-        Some(Step::Reply)
+        Some(self.await_reply(Phase::Waiting, turn))
     }
 
     fn assume_prepared(&mut self, refused: usize, sql: &Sql, error: &ServerError, turn: &mut Turn<'_>) {

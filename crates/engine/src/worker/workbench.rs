@@ -15,6 +15,8 @@ pub(super) struct Workbench<'p> {
     witness: Box<dyn Witness + 'p>,
     /// The witness wants to see transactions.
     watched: bool,
+    /// It wants to see each step of the clients.
+    moves_wanted: bool,
     measured: CommandTable,
     /// Of transactions that were scheduled in the warm-up; nobody reads it.
     warmup: CommandTable,
@@ -28,6 +30,7 @@ impl<'p> Workbench<'p> {
             out: Vec::new(),
             witness: Box::new(()),
             watched: false,
+            moves_wanted: false,
             measured: load.command_table(),
             warmup: load.command_table(),
             end: None,
@@ -37,6 +40,7 @@ impl<'p> Workbench<'p> {
     /// The run begins.
     pub(super) fn begin(&mut self, timeline: Timeline, witness: Box<dyn Witness + 'p>) {
         self.watched = witness.wants_transactions();
+        self.moves_wanted = witness.wants_moves();
         self.witness = witness;
         self.end = timeline.end;
     }
@@ -49,6 +53,7 @@ impl<'p> Workbench<'p> {
             out: &mut self.out,
             now,
             witness: &mut *self.witness,
+            moves_wanted: self.moves_wanted,
             commands,
             end: self.end,
         }
@@ -69,6 +74,7 @@ impl<'p> Workbench<'p> {
     pub(super) fn end(&mut self, now: Timestamp) -> CommandTable {
         std::mem::replace(&mut self.witness, Box::new(())).end(now);
         self.watched = false;
+        self.moves_wanted = false;
         std::mem::take(&mut self.measured)
     }
 }

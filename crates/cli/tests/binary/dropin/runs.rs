@@ -231,3 +231,38 @@ fn a_database_that_is_not_there_is_told_as_libpq_tells_it() {
         assert!(out.stderr.ends_with(&end), "{}", out.stderr);
     }
 }
+
+#[test]
+fn debug_tells_the_steps_of_the_clients() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_debug");
+    let script = bench.file(
+        "steps.sql",
+        "\\set x 2\n\\if :x = 1\n\\elif :x = 2\nSELECT :x AS y \\gset\n\\else\n\\endif\n\\sleep  1   us\n\\startpipeline\n\
+         SELECT 1;\n\\endpipeline\n",
+    );
+    let steps = |options: &[&str]| {
+        let flags = ["--debug", "-n", "-t", "1", "-f", script];
+        let out = bench.run_pgbench(flags.iter().chain(options).chain(&[conninfo.as_str()]));
+        let lines = out.exits(0).stderr;
+        let mut lines: Vec<_> = lines.lines().map(str::to_owned).collect();
+        lines.dedup();
+        assert!(lines[0].starts_with("pgbench: pghost: /"), "{lines:?}");
+        assert!(lines[0].contains(" nclients: 1 nxacts: 1 dbName: dropin_debug"), "{lines:?}");
+        lines.remove(0);
+        lines
+    };
+    let expected = |select: &[&str], piped: &[&str], sent: &str| {
+        let before =
+            ["executing script \"steps.sql\"", "executing \\set x", "executing \\if", "executing \\elif"];
+        let between =
+            ["receiving", "executing \\else", "executing \\sleep 1 us", "executing \\startpipeline"];
+        let sent = format!("sending {sent}");
+        let after = [&*sent, "executing \\endpipeline", "receiving", "pipeline ending, ongoing syncs: 1"];
+        let all = before.iter().chain(select).chain(&between).chain(piped).chain(&after);
+        all.map(|line| format!("pgbench: client 0 {line}")).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(&["-M", "extended"]), expected(&["sending SELECT $1 AS y "], &[], "SELECT 1;"));
+    let prepared = expected(&["preparing P_0", "sending P_0"], &["preparing P_1"], "P_1");
+    assert_eq!(steps(&["-M", "prepared"]), prepared);
+}
