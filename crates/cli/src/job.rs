@@ -21,9 +21,6 @@ use crate::mix::{Mix, ScriptText};
 use crate::password::connect_asking;
 use crate::signals::Signals;
 
-/// How long a client may take to get in, when the user sets no `connect_timeout`.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// A run as it was asked for.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -276,13 +273,11 @@ impl Job {
         let named = self.targets.iter().zip(ways);
         targets.extend(named.map(|((name, target), way)| place(name, target, way)));
         let scripts = self.mix.programs.into_iter().zip(placed);
+        let scripts =
+            scripts.map(|(program, (target, weight))| ScriptPlan { program, weight, target }).collect();
+        let plan = Plan::new(targets, scripts, self.mix.symbols);
         Plan {
-            targets,
-            connect_timeout: self.target.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
-            scripts: scripts
-                .map(|(program, (target, weight))| ScriptPlan { program, weight, target })
-                .collect(),
-            symbols: self.mix.symbols,
+            connect_timeout: self.target.connect_timeout.unwrap_or(plan.connect_timeout),
             variables: self.variables,
             scale: i64::from(scale),
             clients: self.clients as usize,
@@ -298,6 +293,7 @@ impl Job {
             continue_on_error: self.continue_on_error,
             exit_on_abort: self.exit_on_abort,
             manner: self.manner,
+            ..plan
         }
     }
 }

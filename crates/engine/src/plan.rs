@@ -31,6 +31,9 @@ pub enum Limit {
     Duration(Duration),
 }
 
+/// How long a client may take to get in, unless a plan says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// One script of the mix.
 #[derive(Debug)]
 pub struct ScriptPlan {
@@ -127,6 +130,32 @@ pub struct Plan {
 impl Plan {
     /// Arrivals are drawn in whole microseconds; more of them would fall on the same one for ever.
     pub const RATE_PER_WORKER_MAX: f64 = 1e6;
+
+    /// What pgbench does when it is told nothing: one client runs ten transactions, by simple queries, each tried
+    /// once, as fast as it can. The rest is said in `Plan { clients: 8, ..Plan::new(…) }`.
+    pub fn new(targets: Vec<TargetPlan>, scripts: Vec<ScriptPlan>, symbols: Symbols) -> Self {
+        Self {
+            targets,
+            connect_timeout: CONNECT_TIMEOUT,
+            scripts,
+            symbols,
+            variables: Vec::new(),
+            scale: 1,
+            clients: 1,
+            workers: 1,
+            protocol: Protocol::Simple,
+            limit: Limit::TransactionsPerClient(10),
+            warmup: Duration::ZERO,
+            rate_per_s: None,
+            latency_limit: None,
+            seed: 0,
+            reconnect: false,
+            max_tries: Some(NonZeroU32::MIN),
+            continue_on_error: false,
+            exit_on_abort: false,
+            manner: Manner::Pgmeter,
+        }
+    }
 
     /// Checks what cannot be said in the types, before any thread or socket exists.
     pub(crate) fn check(&self) -> Result<(), EngineError> {

@@ -1,14 +1,10 @@
 //! The engine through TLS, against PostgreSQL itself: many clients on one worker and on two, passwords bound to the
 //! connection, answers and statements larger than a record, connections made anew for each transaction.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, resolve};
-use pgmeter_engine::{
-    HostPlan, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
-};
+use pgmeter_engine::{HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run};
 use script::{Dialect, Symbols};
 use testkit::certificates::{Authority, SecuredCluster, Wanted};
 
@@ -22,32 +18,20 @@ fn plan(conninfo: &str, script: &str) -> Plan {
     let program = script::parse("script.sql", script.as_bytes(), &mut symbols, Dialect::Extended);
     let program = program.unwrap_or_else(|error| panic!("{error}"));
     Plan {
-        targets: vec![TargetPlan {
-            name: String::new(),
-            hosts: vec![HostPlan {
-                address: session.address().clone(),
-                transport: session.transport().clone(),
-                startup: target.startup_parameters(target.host_of(session.address())),
-            }],
-        }],
-        connect_timeout: Duration::from_secs(60),
-        scripts: vec![ScriptPlan { program, weight: 1, target: 0 }],
-        symbols,
-        variables: Vec::new(),
-        scale: 1,
         clients: CLIENTS,
-        workers: 1,
-        protocol: Protocol::Simple,
-        limit: Limit::TransactionsPerClient(10),
-        warmup: Duration::ZERO,
-        rate_per_s: None,
-        latency_limit: None,
         seed: 42,
-        reconnect: false,
-        max_tries: Some(NonZeroU32::MIN),
-        continue_on_error: false,
-        exit_on_abort: false,
-        manner: Manner::Pgmeter,
+        ..Plan::new(
+            vec![TargetPlan {
+                name: String::new(),
+                hosts: vec![HostPlan {
+                    address: session.address().clone(),
+                    transport: session.transport().clone(),
+                    startup: target.startup_parameters(target.host_of(session.address())),
+                }],
+            }],
+            vec![ScriptPlan { program, weight: 1, target: 0 }],
+            symbols,
+        )
     }
 }
 

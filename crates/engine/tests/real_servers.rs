@@ -1,13 +1,11 @@
 //! The client state machine against PostgreSQL itself, the oldest version and a new one: what a server in virtual
 //! time takes on trust. What happens is judged by what the tables hold afterwards.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, Transport, resolve};
 use pgmeter_engine::{
-    AbortCause, HostPlan, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
+    AbortCause, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
 };
 use script::{Dialect, Symbols};
 use testkit::cluster::Cluster;
@@ -57,28 +55,16 @@ impl Bank {
         let program = script::parse("script.sql", script.as_bytes(), &mut symbols, Dialect::Extended);
         let program = program.unwrap_or_else(|error| panic!("{error}"));
         Plan {
-            targets: vec![TargetPlan {
-                name: String::new(),
-                hosts: vec![HostPlan { address, transport: Transport::default(), startup }],
-            }],
-            connect_timeout: Duration::from_secs(60),
-            scripts: vec![ScriptPlan { program, weight: 1, target: 0 }],
-            symbols,
-            variables: Vec::new(),
-            scale: 1,
             clients,
-            workers: 1,
-            protocol: Protocol::Simple,
-            limit: Limit::TransactionsPerClient(10),
-            warmup: Duration::ZERO,
-            rate_per_s: None,
-            latency_limit: None,
             seed: 42,
-            reconnect: false,
-            max_tries: Some(NonZeroU32::MIN),
-            continue_on_error: false,
-            exit_on_abort: false,
-            manner: Manner::Pgmeter,
+            ..Plan::new(
+                vec![TargetPlan {
+                    name: String::new(),
+                    hosts: vec![HostPlan { address, transport: Transport::default(), startup }],
+                }],
+                vec![ScriptPlan { program, weight: 1, target: 0 }],
+                symbols,
+            )
         }
     }
 }

@@ -1,15 +1,14 @@
 //! The engine over real sockets, against the null server: what a driver can get wrong that virtual time does
 //! not show. Threads, partial reads and writes, connections that end in the middle. No timing is judged.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use connect::{Address, Transport};
 use pgmeter_engine::{
-    End, Ended, EngineError, HostPlan, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan,
-    Witness, WorkerIntro, no_witness, run,
+    End, Ended, EngineError, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, Witness,
+    WorkerIntro, no_witness, run,
 };
 use script::{Dialect, Symbols};
 use stats::{Sample, Timestamp};
@@ -36,27 +35,7 @@ fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
         let program = program.unwrap_or_else(|error| panic!("{error}"));
         parsed.push(ScriptPlan { program, weight: 1, target: 0 });
     }
-    Plan {
-        targets: vec![target("", server)],
-        connect_timeout: Duration::from_secs(60),
-        scripts: parsed,
-        symbols,
-        variables: Vec::new(),
-        scale: 1,
-        clients: 1,
-        workers: 1,
-        protocol: Protocol::Simple,
-        limit: Limit::TransactionsPerClient(10),
-        warmup: Duration::ZERO,
-        rate_per_s: None,
-        latency_limit: None,
-        seed: 42,
-        reconnect: false,
-        max_tries: Some(NonZeroU32::MIN),
-        continue_on_error: false,
-        exit_on_abort: false,
-        manner: Manner::Pgmeter,
-    }
+    Plan { seed: 42, ..Plan::new(vec![target("", server)], parsed, symbols) }
 }
 
 /// A null server with a name.

@@ -1,14 +1,11 @@
 //! What the tests share: a plan to start from, and a run that checks what must hold after every run.
 //! The particular expectations stand in the tests.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use connect::{Address, Transport};
-use pgmeter_engine::{
-    EngineError, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan, run_on,
-};
+use pgmeter_engine::{EngineError, HostPlan, Limit, Outcome, Plan, Progress, ScriptPlan, TargetPlan, run_on};
 use script::{Dialect, Symbols};
 use stats::{Counts, Interval, Summary, Timestamp};
 use testkit::fake::{FakeServer, Fault, Log, Moment, Trouble};
@@ -33,25 +30,9 @@ pub fn mix(scripts: &[(&str, u32)]) -> Plan {
         parsed.push(ScriptPlan { program, weight: *weight, target: 0 });
     }
     Plan {
-        targets: vec![target("")],
-        connect_timeout: Duration::from_secs(60),
-        scripts: parsed,
-        symbols,
-        variables: Vec::new(),
-        scale: 1,
-        clients: 1,
-        workers: 1,
-        protocol: Protocol::Simple,
         limit: Limit::Duration(Duration::from_secs(10)),
-        warmup: Duration::ZERO,
-        rate_per_s: None,
-        latency_limit: None,
         seed: 42,
-        reconnect: false,
-        max_tries: Some(NonZeroU32::MIN),
-        continue_on_error: false,
-        exit_on_abort: false,
-        manner: Manner::Pgmeter,
+        ..Plan::new(vec![target("")], parsed, symbols)
     }
 }
 
