@@ -2,14 +2,11 @@
 //! area, and `running` starts them.
 
 use std::env;
-use std::fs;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-/// Where Debian keeps the programs of each major version.
-const DEBIAN: &str = "/usr/lib/postgresql";
+use testkit::pgbench;
 
 /// What both are called, so that the messages that begin with it are equal; ours knows by it what to be.
 pub(crate) const NAME: &str = "pgbench";
@@ -40,38 +37,10 @@ impl Program {
 
 /// The real pgbench and the drop-in; nothing if there is no pgbench here.
 pub(crate) fn find() -> Option<[Program; 2]> {
-    let reference = Program::new(pgbench()?, false);
+    let reference = Program::new(pgbench::find()?, false);
     let dropin = match env::var_os("PGMETER_TEST_DROPIN") {
         Some(path) => Program::new(path.into(), false),
         None => Program::new(env!("CARGO_BIN_EXE_pgmeter").into(), true),
     };
     Some([reference, dropin])
-}
-
-fn pgbench() -> Option<PathBuf> {
-    if let Some(path) = env::var_os("PGMETER_TEST_PGBENCH") {
-        return Some(path.into());
-    }
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path: Vec<PathBuf> =
-        env::split_paths(&path).map(|folder| folder.join("pgbench")).filter(|path| path.is_file()).collect();
-    // Debian's path has a script that looks for the program; we take the program, which starts sooner.
-    let program = on_path.iter().find(|path| is_program(path)).cloned();
-    program.or_else(newest_of_debian).or_else(|| on_path.first().cloned())
-}
-
-fn is_program(path: &Path) -> bool {
-    let mut head = [0; 2];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    read.is_ok() && head != *b"#!"
-}
-
-fn newest_of_debian() -> Option<PathBuf> {
-    let folders = fs::read_dir(DEBIAN).ok()?.filter_map(Result::ok);
-    let versions = folders.filter_map(|entry| {
-        let version: u32 = entry.file_name().to_str()?.parse().ok()?;
-        let path = entry.path().join("bin/pgbench");
-        path.is_file().then_some((version, path))
-    });
-    versions.max().map(|(_, path)| path)
 }

@@ -47,10 +47,7 @@ impl Tally {
 
     /// Says that there was nothing to compare with.
     pub(crate) fn skipped(&self) {
-        say(&format!(
-            "conformance: no pgbench found, nothing compared ({}); set PGMETER_TEST_PGBENCH",
-            self.area
-        ));
+        say(&format!("conformance: no pgbench found, nothing compared ({}); set PGBENCH", self.area));
     }
 
     /// Prints the account; fails if something differs that may not.

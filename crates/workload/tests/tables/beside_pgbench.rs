@@ -1,32 +1,17 @@
 //! Differential tests: what an installed `pgbench` makes of a database beside what is made here, to the last catalog
 //! row and by checksum of the data. Without a `pgbench` they say so and have nothing to compare.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
 
 use pgmeter_workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step};
 use testkit::cluster::Cluster;
+use testkit::pgbench;
 
 use crate::harness::{NEWEST, OLDEST, ROWS, definitions, lines, make};
 
 /// A name that needs its quotes.
 const TABLESPACE: &str = "some \"Space\"";
-
-/// `PGBENCH`, or the newest of Debian's, or one on the PATH.
-fn pgbench() -> Option<PathBuf> {
-    let named = env::var_os("PGBENCH").map(PathBuf::from);
-    let mut packaged: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path().join("bin/pgbench")))
-        .filter(|path| path.is_file())
-        .collect();
-    packaged.sort();
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).map(|folder| folder.join("pgbench")).find(|path| path.is_file());
-    named.or(packaged.pop()).or(on_path)
-}
 
 /// The same as arguments of `pgbench`.
 fn arguments(options: &InitOptions) -> Vec<String> {
@@ -129,7 +114,7 @@ fn all_options(letters: &str, methods: &[PartitionMethod], with_tablespaces: &[b
 /// Runs all cases on one server; prints how many there were.
 #[allow(clippy::print_stdout, reason = "for whoever wants the figure: cargo test -- --nocapture")]
 fn compare_all(major: &str, cases: &[InitOptions]) {
-    let Some(pgbench) = pgbench() else {
+    let Some(pgbench) = pgbench::find() else {
         println!("no pgbench is installed (or named by PGBENCH): nothing to compare with");
         return;
     };
