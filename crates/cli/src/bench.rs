@@ -31,13 +31,18 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
             "--max-tries 0 is without limit: set one with a duration (-T) or a latency limit (-L)".to_owned(),
         ));
     }
-    descriptors::provide_for(arguments.clients).map_err(|TooFewDescriptors { needed, limit }| {
+    let job = job(arguments)?;
+    let connections = u64::from(job.clients) * job.targets_in_use() as u64;
+    descriptors::provide_for(connections).map_err(|TooFewDescriptors { needed, limit }| {
+        let targets = match job.targets_in_use() {
+            0 | 1 => String::new(),
+            several => format!(" with {several} targets"),
+        };
         Failure::Usage(format!(
-            "-c {} needs {needed} open files, and the system allows {limit}: raise it with ulimit -n",
-            arguments.clients
+            "-c {}{targets} needs {needed} open files, and the system allows {limit}: raise it with ulimit -n",
+            job.clients
         ))
     })?;
-    let job = job(arguments)?;
     let progress_s = arguments.progress.unwrap_or(u32::from(terminal.is_watched()));
     let live = Live::new(terminal, progress_s, job.rate_per_s.is_some());
     let watching = Watching {
@@ -58,7 +63,8 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
 fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
     let mix = Mix::parse(script_texts(arguments)?)?;
     let variables = definitions(&arguments.variables)?;
-    let targets = arguments.targets.iter().map(|text| named_target(text)).collect::<Result<_, _>>()?;
+    let named = arguments.targets.iter().map(|text| named_target(text, &arguments.connection));
+    let targets = named.collect::<Result<_, _>>()?;
     let job = Job {
         target: target(&arguments.connection)?,
         targets,
@@ -96,12 +102,13 @@ fn milliseconds(number: f64) -> Duration {
 
 const MILLIS_PER_SECOND: f64 = 1000.0;
 
-/// Splits `NAME=CONNECTION`. What the connection leaves open comes from the PG* variables.
-fn named_target(text: &str) -> Result<(String, Target), Failure> {
+/// Splits `NAME=CONNECTION`. What the connection leaves open comes from `-h`, `-p` and `-U`, then from the PG*
+/// variables; the database never from `-d`, which may be a whole connection.
+fn named_target(text: &str, flags: &ConnectionArguments) -> Result<(String, Target), Failure> {
     match text.split_once('=') {
         Some((name, connection)) if !name.is_empty() && !connection.is_empty() => {
-            let target =
-                connect::resolve(Some(connection), &Overrides::default(), &Environment::of_process())?;
+            let overrides = Overrides { dbname: None, ..overrides(flags) };
+            let target = connect::resolve(Some(connection), &overrides, &Environment::of_process())?;
             Ok((name.to_owned(), target))
         }
         _ => Err(Failure::Usage(format!(
@@ -112,14 +119,18 @@ fn named_target(text: &str) -> Result<(String, Target), Failure> {
 
 /// Where to connect, from options and environment.
 pub(crate) fn target(arguments: &ConnectionArguments) -> Result<Target, Failure> {
-    let overrides = Overrides {
+    let overrides = overrides(arguments);
+    Ok(connect::resolve(arguments.connection.as_deref(), &overrides, &Environment::of_process())?)
+}
+
+fn overrides(arguments: &ConnectionArguments) -> Overrides {
+    Overrides {
         host: arguments.host.clone(),
         port: arguments.port.clone(),
         user: arguments.username.clone(),
         dbname: arguments.dbname.clone(),
         fallback_application_name: None,
-    };
-    Ok(connect::resolve(arguments.connection.as_deref(), &overrides, &Environment::of_process())?)
+    }
 }
 
 fn limit(arguments: &BenchArguments) -> Limit {

@@ -6,24 +6,25 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// What every program has open: stdin, stdout, stderr.
 const STANDARD_STREAMS: u64 = 3;
 /// What a run has open besides: polls, timers, log files, and what libraries open for a moment.
-const BESIDE_CLIENTS: u64 = 64;
+const BESIDE_CONNECTIONS: u64 = 64;
 
-/// There is no way to have so many clients.
+/// There is no way to have so many connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooFewDescriptors {
     pub(crate) needed: u64,
     pub(crate) limit: u64,
 }
 
-/// Sees to it that so many clients can have a connection each.
-pub(crate) fn provide_for(clients: u32) -> Result<(), TooFewDescriptors> {
-    let needed = u64::from(clients) + STANDARD_STREAMS;
+/// Sees to it that there can be so many connections.
+pub(crate) fn provide_for(connections: u64) -> Result<(), TooFewDescriptors> {
+    let needed = connections + STANDARD_STREAMS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     // `None` is no limit.
     if let Some(limit) = maximum.filter(|maximum| *maximum < needed) {
         return Err(TooFewDescriptors { needed, limit });
     }
-    let comfortable = maximum.map_or(needed + BESIDE_CLIENTS, |maximum| maximum.min(needed + BESIDE_CLIENTS));
+    let comfortable =
+        maximum.map_or(needed + BESIDE_CONNECTIONS, |maximum| maximum.min(needed + BESIDE_CONNECTIONS));
     match current {
         Some(current) if current < comfortable => {
             let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(comfortable), maximum });

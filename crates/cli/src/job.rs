@@ -2,6 +2,7 @@
 //! The measuring is done by `engine`; here the server is asked and the record made. What of it is shown, and how,
 //! is up to a `Showing`.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -249,6 +250,13 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    /// How many servers each client has a connection to; as the engine counts, a script without weight needs none.
+    pub(crate) fn targets_in_use(&self) -> usize {
+        let scripts = self.mix.programs.iter().zip(&self.mix.texts);
+        let weighty = scripts.filter(|(_, text)| text.weight > 0);
+        weighty.filter_map(|(program, _)| self.target_of(program)).collect::<BTreeSet<_>>().len()
     }
 
     /// The server of a script: 0 is the default, the named ones follow.

@@ -279,7 +279,7 @@ impl Options {
 
     fn set_clients(&mut self, argument: &OsStr) -> Result<(), Stop> {
         int(&mut self.clients, argument, "-c/--client", ANY_COUNT)?;
-        descriptors::provide_for(self.clients).map_err(|TooFewDescriptors { needed, limit }| {
+        descriptors::provide_for(u64::from(self.clients)).map_err(|TooFewDescriptors { needed, limit }| {
             Stop::error(format_args!("need at least {needed} open files, but system limit is {limit}"))
                 .and(Level::Hint, "Ask for fewer clients, or raise the limit with ulimit -n.")
         })

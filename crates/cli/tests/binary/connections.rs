@@ -47,3 +47,26 @@ fn the_load_is_spread_over_the_hosts_that_answer() {
     bench.run_pgbench(flags).exits(0);
     assert_eq!(seen().map(|clients| clients.parse::<u32>().expect("a number")), spread);
 }
+
+#[test]
+fn a_target_takes_from_the_flags_what_it_leaves_out_and_counts_against_the_limit_of_open_files() {
+    let bench = Bench::new();
+    let cluster = Cluster::shared("18");
+    let conninfo = cluster.database("flags");
+    let database = ask(&conninfo, "select current_database()");
+    let port = ask(&conninfo, "show port");
+    let script = bench.file("there.sql", "\\target there\nSELECT 1;");
+    let here = bench.file("here.sql", "SELECT 1;");
+    let target = format!("there=dbname={database}");
+    let flags = ["-n", "-h", "127.0.0.1", "-p", &port, "-U", "postgres", "--target", &target];
+    let run = |more: &[&str]| bench.run(["bench"].iter().chain(&flags).chain(more));
+    run(&["-t", "2", "-f", script, "-f", here, "postgres"]).exits(0);
+    // The connections to one target would fit.
+    let text = format!(
+        "ulimit -n 70; exec \"$0\" bench {} -c 40 -t 1 -f {script} -f {here} postgres",
+        flags.join(" ")
+    );
+    let shell = ["-c", &text, env!("CARGO_BIN_EXE_pgmeter")];
+    let out = crate::harness::finish(&mut bench.program(std::path::Path::new("/bin/sh"), shell));
+    out.exits(1).says(&["-c 40 with 2 targets needs 83 open files, and the system allows 70"]);
+}
