@@ -35,6 +35,9 @@ pub(crate) enum Failure {
     /// A log file cannot be made.
     #[error("cannot make log file \"{path}\": {reason}; --log-prefix names another place")]
     LogFile { path: String, reason: String },
+    /// The run was measured, but its log is not whole; why was said when it happened.
+    #[error("a log file could not be written ({0}): the log is not whole; the results above are")]
+    LogCut(String),
     /// The run was measured, but not all of its clients came through.
     #[error("{0}")]
     Aborted(String),
@@ -44,8 +47,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// 1: nothing was measured; 2: measured, but clients were aborted, as pgbench has it; 130: interrupted,
-    /// as shells have it.
+    /// 1: nothing was measured, or it could not be kept; 2: measured, but clients were aborted, as pgbench has it; 130:
+    /// interrupted, as shells have it.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Aborted(_) => 2,

@@ -11,7 +11,7 @@ use results::Record;
 use crate::failure::Failure;
 use crate::job::{Showing, Vacuuming, Witnesses};
 use crate::live::Live;
-use crate::logs::{LogOptions, Logs};
+use crate::logs::{LogFault, LogOptions, Logs};
 use crate::password::connect_asking;
 use crate::terminal::Terminal;
 use crate::watcher::Watcher;
@@ -36,6 +36,7 @@ pub(crate) struct OwnShowing<'a> {
     /// Directory of the records.
     results: PathBuf,
     watching: Watching,
+    log_fault: LogFault,
 }
 
 impl<'a> OwnShowing<'a> {
@@ -46,7 +47,7 @@ impl<'a> OwnShowing<'a> {
         results: PathBuf,
         watching: Watching,
     ) -> Self {
-        Self { terminal, live, clients, results, watching }
+        Self { terminal, live, clients, results, watching, log_fault: LogFault::default() }
     }
 }
 
@@ -71,6 +72,9 @@ impl Showing for OwnShowing<'_> {
 
     fn witnesses(&mut self, plan: &results::Plan) -> Result<Witnesses, Failure> {
         let logs = self.watching.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
+        if let Some(logs) = &logs {
+            self.log_fault = logs.fault();
+        }
         let logs = RefCell::new(logs);
         let verbose_errors = self.watching.verbose_errors;
         Ok(Box::new(move |intro| {
@@ -108,7 +112,10 @@ impl Showing for OwnShowing<'_> {
             End::Interrupted => {
                 Err(Failure::Interrupted("interrupted; the results above are of the time until then"))
             }
-            _ if outcome.aborted.is_empty() => Ok(()),
+            _ if outcome.aborted.is_empty() => match self.log_fault.get() {
+                None => Ok(()),
+                Some(reason) => Err(Failure::LogCut(reason.to_owned())),
+            },
             _ => Err(Failure::Aborted(format!(
                 "{} of {} clients were aborted; the above results are incomplete",
                 outcome.aborted.len(),

@@ -21,7 +21,7 @@ impl Witness for Watcher {
 
     fn transaction(&mut self, ended: &Ended<'_>) {
         if let Some(log) = &mut self.log {
-            log.transaction(ended);
+            tell(log.transaction(ended));
         }
     }
 
@@ -49,13 +49,19 @@ impl Witness for Watcher {
 
     fn end(&mut self, now: Timestamp) {
         if let Some(log) = &mut self.log {
-            log.close(now);
+            tell(log.close(now));
         }
     }
 }
 
 fn counted_tries(tries: u32) -> String {
     if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") }
+}
+
+fn tell(written: Result<(), String>) {
+    if let Err(reason) = written {
+        say(&format!("error: a log file cannot be written ({reason}) and ends early; the run goes on"));
+    }
 }
 
 /// A line on stderr; whole, whichever worker says it.

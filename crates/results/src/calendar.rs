@@ -2,7 +2,7 @@
 //! Durations are never measured with it, since it can jump. Called once per run by `cli`.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +21,15 @@ const MILLIS_PER_DAY: i64 = SECONDS_PER_DAY * MILLIS_PER_SECOND;
 const UNIX_MILLIS_MIN: i64 = -719_528 * MILLIS_PER_DAY;
 const UNIX_MILLIS_MAX: i64 = 2_932_897 * MILLIS_PER_DAY - 1;
 
+/// The time since 1970 began by the host's clock, as fine as that is: for the epoch times of logs.
+pub fn unix_now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 impl UtcTime {
     /// The time it is now, by the host's clock.
     pub fn now() -> UtcTime {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        UtcTime::from_unix_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+        UtcTime::from_unix_millis(i64::try_from(unix_now().as_millis()).unwrap_or(i64::MAX))
     }
 
     /// That many milliseconds after 1970 began; kept within the years 0 to 9999, which RFC 3339 can write.

@@ -35,7 +35,7 @@ mod upgrade;
 
 mod error;
 
-pub use calendar::UtcTime;
+pub use calendar::{UtcTime, unix_now};
 pub use environment::{BuildFingerprint, Environment, ServerFacts, Settings};
 pub use error::ResultsError;
 pub use host::Host;

@@ -7,7 +7,7 @@ use std::io::Write;
 use connect::{Session, Target};
 use engine::{End, Outcome, Progress};
 use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
-use results::{Plan, Record};
+use results::{Plan, Record, unix_now};
 use workload::WorkloadError;
 
 use super::diagnostics::{Diagnostics, Level};
@@ -17,7 +17,7 @@ use super::talk::Talk;
 use crate::describing;
 use crate::failure::Failure;
 use crate::job::{Showing, Vacuuming, Witnesses};
-use crate::logs::{LogOptions, Logs, unix_now};
+use crate::logs::{LogOptions, Logs};
 use crate::password::connect_asking;
 
 /// What is to be shown beyond the run itself.

@@ -38,6 +38,13 @@ impl Talk {
         Self { diagnostics: self.diagnostics.clone(), log, ..*self }
     }
 
+    /// pgbench does not look whether its log could be written.
+    fn tell(&self, written: Result<(), String>) {
+        if let Err(reason) = written {
+            self.diagnostics.error(format_args!("could not write to log file: {reason}"));
+        }
+    }
+
     /// `(try 2/3, 40.000% of the maximum time of tries was used)`
     fn tries(&self, tries: u32, elapsed: Duration) -> String {
         let mut text = format!("(try {tries}");
@@ -65,7 +72,8 @@ impl Witness for Talk {
 
     fn transaction(&mut self, ended: &Ended<'_>) {
         if let Some(log) = &mut self.log {
-            log.transaction(ended);
+            let written = log.transaction(ended);
+            self.tell(written);
         }
     }
 
@@ -115,7 +123,8 @@ impl Witness for Talk {
 
     fn end(&mut self, now: Timestamp) {
         if let Some(log) = &mut self.log {
-            log.close(now);
+            let written = log.close(now);
+            self.tell(written);
         }
     }
 }

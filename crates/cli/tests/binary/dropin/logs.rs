@@ -120,3 +120,51 @@ fn a_log_that_cannot_be_made_ends_the_run_before_it_begins() {
     );
     assert!(out.stderr.ends_with("\": No such file or directory\n"), "{}", out.stderr);
 }
+
+/// Runs the binary with a log that goes to a full disk; the process number, which is in the log's name, is known
+/// before it begins.
+fn run_on_a_full_disk(bench: &Bench, command: &str) -> Finished {
+    let conninfo = Cluster::shared("18").database("full_disk");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let text = format!(
+        "ln -s /dev/full full.$$ && exec \"$0\" {command} -n -t 300 -l --log-prefix full -f {script} \"$1\""
+    );
+    let shell = ["-c", &text, env!("CARGO_BIN_EXE_pgmeter"), &conninfo];
+    crate::harness::finish(&mut bench.program(std::path::Path::new("/bin/sh"), shell))
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_told_once_and_the_run_goes_on() {
+    let bench = Bench::new();
+    let out = run_on_a_full_disk(&bench, "bench").exits(1);
+    let told = out.stderr.matches("a log file cannot be written (No space left on device)").count();
+    assert_eq!(told, 1, "{}", out.stderr);
+    assert!(out.stderr.contains("the log is not whole"), "{}", out.stderr);
+    assert_eq!(bench.record().summary.counts.succeeded, 300);
+}
+
+#[test]
+fn the_dropin_tells_of_a_log_that_cannot_be_written_and_ends_like_pgbench() {
+    let out = run_on_a_full_disk(&Bench::new(), "pgbench").exits(0);
+    let told = out.stderr.matches("could not write to log file: No space left on device").count();
+    assert_eq!(told, 1, "{}", out.stderr);
+    assert!(out.stdout.contains("actually processed: 300/300"), "{}", out.stdout);
+}
+
+#[test]
+fn epoch_times_are_of_microseconds() {
+    let bench = Bench::new();
+    let before = std::time::SystemTime::now();
+    run(&bench, &["-t", "20", "-l"]);
+    let since_1970 = |time: std::time::SystemTime| {
+        time.duration_since(std::time::UNIX_EPOCH).expect("it is after 1970").as_micros()
+    };
+    let (before, after) = (since_1970(before), since_1970(std::time::SystemTime::now()));
+    for text in logs(&bench, "pgbench_log.").values() {
+        for line in text.lines() {
+            let number = |at: usize| line.split(' ').nth(at).and_then(|field| field.parse::<u128>().ok());
+            let written = number(4).expect("seconds") * 1_000_000 + number(5).expect("microseconds");
+            assert!((before..=after).contains(&written), "{line}");
+        }
+    }
+}
