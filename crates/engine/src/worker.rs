@@ -83,6 +83,8 @@ struct Seat {
     alarm: Option<Timestamp>,
     /// Since when it has been connecting for its next transaction.
     connecting_since: Option<Timestamp>,
+    /// Since when it has been on its way, and not in the queue for that.
+    under_way_since: Option<Timestamp>,
     /// Counted towards a limit per client.
     transactions: u64,
     /// Shown to the witness.
@@ -111,6 +113,7 @@ impl Seat {
             booking: None,
             alarm: None,
             connecting_since: None,
+            under_way_since: None,
             transactions: 0,
             shown: 0,
             warmup: false,
@@ -198,6 +201,7 @@ impl<'p, D: Driver> Worker<'p, D> {
             self.pass(now, shift);
             self.handle_events(now, shift);
             self.fire_timers(now, shift);
+            self.admit(now, shift);
             self.run_eager(shift);
         }
         Ok(())
@@ -209,7 +213,7 @@ impl<'p, D: Driver> Worker<'p, D> {
         if let Some(timer) = self.timers.earliest() {
             deadline = deadline.min(timer);
         }
-        if !self.eager.is_empty() {
+        if !self.eager.is_empty() || self.reconnecting.has_room() {
             deadline = now;
         }
         self.driver.wait(deadline)
@@ -359,6 +363,7 @@ impl<'p, D: Driver> Worker<'p, D> {
             self.record(seat, ending, now, shift);
         }
         self.seats[seat].connecting_since = None;
+        self.reconnecting.forget(&mut self.seats[seat].under_way_since);
         self.pass_on_booking(seat, shift);
         self.workbench.tell(&Happening::Aborted(&aborted));
         self.aborted.push(aborted);

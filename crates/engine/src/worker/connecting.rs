@@ -15,7 +15,7 @@ use crate::stopping::Stop;
 
 /// Clients of one worker that are connecting at the same time. The server starts a process for each,
 /// so more would only wait there.
-const CONNECTING_MAX: usize = 32;
+pub(super) const CONNECTING_MAX: usize = 32;
 /// How long to leave a server alone whose queue of new connections is full.
 pub(super) const QUEUE_FULL_WAIT: Duration = Duration::from_millis(2);
 

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use stats::Timestamp;
 use wire::StartupError;
 
-use super::connecting::QUEUE_FULL_WAIT;
+use super::connecting::{CONNECTING_MAX, QUEUE_FULL_WAIT};
 use super::pacing::Booking;
 use super::{Shift, Worker};
 use crate::abort::{AbortCause, AbortedClient};
@@ -21,8 +21,26 @@ use crate::outcome::Reconnects;
 #[derive(Default)]
 pub(super) struct Reconnecting {
     pub(super) reconnects: Reconnects,
-    /// Since when who has been connecting, in order; some are in since.
+    /// They wait until fewer than [`CONNECTING_MAX`] are under way; their waiting is part of what connecting takes.
+    queue: VecDeque<usize>,
+    /// Since when who has been under way, in order; some are in since.
     under_way: VecDeque<(Timestamp, usize)>,
+    /// How many of these are not in yet.
+    count: usize,
+}
+
+impl Reconnecting {
+    /// One more may be let in.
+    pub(super) fn has_room(&self) -> bool {
+        self.count < CONNECTING_MAX && !self.queue.is_empty()
+    }
+
+    /// A client is under way no more, if it was.
+    pub(super) fn forget(&mut self, under_way_since: &mut Option<Timestamp>) {
+        if under_way_since.take().is_some() {
+            self.count -= 1;
+        }
+    }
 }
 
 impl<D: Driver> Worker<'_, D> {
@@ -30,8 +48,28 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn reconnect(&mut self, seat: usize, booking: Booking, now: Timestamp, shift: &mut Shift<'_>) {
         self.seats[seat].booking = Some(booking);
         self.seats[seat].connecting_since = Some(now);
-        self.reconnecting.under_way.push_back((now, seat));
-        self.knock(seat, now, shift);
+        self.reconnecting.queue.push_back(seat);
+        self.admit(now, shift);
+    }
+
+    /// Lets the next ones go, as many as there is room for.
+    pub(super) fn admit(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
+        while self.reconnecting.has_room() {
+            let Some(seat) = self.reconnecting.queue.pop_front() else { return };
+            if self.seats[seat].connecting_since.is_none() {
+                continue;
+            }
+            if shift.timeline.is_over(now) {
+                self.seats[seat].connecting_since = None;
+                self.pass_on_booking(seat, shift);
+                self.finish(seat, now, shift);
+                continue;
+            }
+            self.seats[seat].under_way_since = Some(now);
+            self.reconnecting.count += 1;
+            self.reconnecting.under_way.push_back((now, seat));
+            self.knock(seat, now, shift);
+        }
     }
 
     /// Begins to connect; tries again a little later if the server's queue of new connections is full.
@@ -106,6 +144,7 @@ impl<D: Driver> Worker<'_, D> {
     /// The client is in: begins its transaction, unless the time for that is over.
     fn enter(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
         let Some(since) = self.seats[seat].connecting_since.take() else { return };
+        self.reconnecting.forget(&mut self.seats[seat].under_way_since);
         self.reconnecting.reconnects.count += 1;
         self.reconnecting.reconnects.time += now.since(since);
         if shift.timeline.is_over(now) {
@@ -132,7 +171,7 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn check_patience(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
         let limit = self.load.plan.connect_timeout;
         while let Some((since, seat)) = self.reconnecting.under_way.front().copied() {
-            if self.seats[seat].connecting_since == Some(since) {
+            if self.seats[seat].under_way_since == Some(since) {
                 if now < since + limit {
                     return;
                 }

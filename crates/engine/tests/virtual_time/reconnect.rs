@@ -149,3 +149,16 @@ fn stopped_by_the_user_a_client_on_its_way_in_is_forgotten() {
     assert_eq!(ran.outcome.end, End::Interrupted);
     assert!(ran.counts().unfinished <= 8);
 }
+
+#[test]
+fn no_more_than_thirty_two_connect_at_a_time_and_the_others_wait_for_that_without_losing_patience() {
+    let limit = Limit::TransactionsPerClient(1);
+    // The last of three times 32 waits for longer than a connect may take.
+    let plan = Plan { limit, connect_timeout: us(200), ..reconnecting(96) };
+    let ran = run(&plan, FakeServer::default());
+    assert_eq!(ran.outcome.aborted, []);
+    assert_eq!(ran.counts().succeeded, 96);
+    // 150 µs each; the second 32 wait for the first, the third for both.
+    let expected = 32.0 * 150e-6 * (1.0 + 2.0 + 3.0);
+    assert_close("connecting", ran.outcome.reconnects.time.as_secs_f64(), expected, 0.01);
+}
