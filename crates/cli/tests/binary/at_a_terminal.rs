@@ -1,0 +1,145 @@
+//! What only somebody at a terminal meets: the question for a password, and Ctrl-C while tables are loaded. The
+//! terminal is a pseudo-terminal that `setsid --ctty` gives to the binary.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, Finished, Running, finish};
+
+/// The one end of a terminal, where somebody types and reads.
+struct Keyboard {
+    terminal: File,
+    shown: String,
+}
+
+/// A terminal, and its other end for a program.
+fn terminal() -> (Keyboard, File) {
+    let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
+    let name = ptsname(&ours, Vec::new()).expect("it has a name");
+    let path = Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()));
+    let theirs = File::options().read(true).write(true).open(path).expect("its other end");
+    (Keyboard { terminal: File::from(ours), shown: String::new() }, theirs)
+}
+
+impl Keyboard {
+    /// Waits until the terminal shows this.
+    #[track_caller]
+    fn wait_for(&mut self, text: &str) {
+        while !self.shown.contains(text) {
+            assert!(self.read(), "it never showed \"{text}\":\n{}", self.shown);
+        }
+    }
+
+    fn type_in(&mut self, text: &str) {
+        self.terminal.write_all(text.as_bytes()).expect("a terminal takes what is typed");
+    }
+
+    /// All that was shown, once nobody has the other end any more.
+    fn to_the_end(mut self) -> String {
+        while self.read() {}
+        self.shown
+    }
+
+    fn read(&mut self) -> bool {
+        let mut buffer = [0; 1024];
+        // Linux ends the reading with an error.
+        let length = self.terminal.read(&mut buffer).unwrap_or(0);
+        self.shown += &String::from_utf8_lossy(&buffer[..length]);
+        length > 0
+    }
+}
+
+/// A server that wants the password of the role `guest`, which is `open sesame`; and how to get there.
+fn guarded() -> (Cluster, String) {
+    let cluster = Cluster::start("18");
+    cluster.execute("create role guest login password 'open sesame'");
+    cluster.admit("host all guest 127.0.0.1/32 scram-sha-256");
+    let conninfo = cluster.conninfo_tcp().replace("user=postgres", "user=guest");
+    (cluster, conninfo)
+}
+
+/// Runs the binary at a terminal, where this is typed when it asks for the password.
+fn run_and_type(bench: &Bench, arguments: &[&str], password: &str) -> (Finished, String) {
+    let (mut keyboard, theirs) = terminal();
+    let words = ["--ctty", env!("CARGO_BIN_EXE_pgmeter")];
+    let mut command = bench.program(Path::new("setsid"), words.iter().chain(arguments));
+    command.env("PGPASSFILE", "/nowhere").stdin(Stdio::from(theirs));
+    let typing = std::thread::spawn(move || (keyboard.wait_for("Password: "), keyboard));
+    let run = Running::start(&mut command);
+    // The program has its own.
+    drop(command);
+    let ((), mut keyboard) = typing.join().expect("it asks");
+    keyboard.type_in(&format!("{password}\n"));
+    let reading = std::thread::spawn(move || keyboard.to_the_end());
+    let finished = run.finish();
+    (finished, reading.join().expect("it can be read"))
+}
+
+#[test]
+fn a_password_is_asked_for_once_for_all_clients_and_not_shown() {
+    let (_cluster, conninfo) = guarded();
+    let bench = Bench::new();
+    let script = bench.file("who.sql", "SELECT current_user;");
+    for command in ["bench", "pgbench"] {
+        let arguments = [command, "-n", "-c", "6", "-j", "2", "-t", "3", "-f", script, &conninfo];
+        let (out, shown) = run_and_type(&bench, &arguments, "open sesame");
+        out.exits(0);
+        assert_eq!(shown.replace("\r\n", "\n"), "Password: \n", "{command}");
+    }
+}
+
+#[test]
+fn a_wrong_password_is_told_in_one_sentence_and_not_asked_for_again() {
+    let (_cluster, conninfo) = guarded();
+    let bench = Bench::new();
+    let script = bench.file("who.sql", "SELECT current_user;");
+    let arguments = ["bench", "-n", "-c", "6", "-t", "3", "-f", script, &conninfo];
+    let (out, shown) = run_and_type(&bench, &arguments, "open barley");
+    let out = out.exits(1).says(&["password authentication failed for user \"guest\""]);
+    assert_eq!(out.stderr.trim_end().lines().count(), 1, "{}", out.stderr);
+    assert_eq!(shown.matches("Password").count(), 1, "{shown}");
+    assert!(!out.stderr.contains("barley") && !shown.contains("barley"), "{shown}");
+}
+
+#[test]
+fn ctrl_c_while_tables_are_loaded_cancels_the_statement_on_the_server() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("ctrl_c");
+    finish(&mut bench.pgbench(["-i", "-q", &conninfo])).exits(0);
+    let mut lock = Cluster::session(&conninfo);
+    lock.execute("begin; lock table pgbench_accounts in access share mode").expect("a lock");
+    let others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() \
+                  and wait_event_type = 'Lock'";
+    // In a transaction the view would stay as it was first seen.
+    let mut observer = Cluster::session(&conninfo);
+    let mut is_waiting = || {
+        let rows = observer.query(&format!("select count(*) {others}")).expect("the query is right");
+        rows[0].get(0) == Some("1")
+    };
+    for (command, code) in [("pgbench", 1), ("init", 130)] {
+        let mut run = match command {
+            "pgbench" => bench.pgbench(["-i", &conninfo]),
+            _ => bench.command(["init", &conninfo]),
+        };
+        let run = Running::start(&mut run);
+        while !is_waiting() {
+            std::thread::yield_now();
+        }
+        run.signal(Signal::INT);
+        let out = run.finish().exits(code);
+        assert!(!out.stderr.contains("panicked"), "{}", out.stderr);
+        // Long before the lock is given up.
+        while is_waiting() {
+            std::thread::yield_now();
+        }
+    }
+}
