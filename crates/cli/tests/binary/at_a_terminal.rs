@@ -44,7 +44,7 @@ impl Keyboard {
     }
 
     /// All that was shown, once nobody has the other end any more.
-    fn to_the_end(mut self) -> String {
+    fn read_to_the_end(mut self) -> String {
         while self.read() {}
         self.shown
     }
@@ -79,7 +79,7 @@ fn run_and_type(bench: &Bench, arguments: &[&str], password: &str) -> (Finished,
     drop(command);
     let ((), mut keyboard) = typing.join().expect("it asks");
     keyboard.type_in(&format!("{password}\n"));
-    let reading = std::thread::spawn(move || keyboard.to_the_end());
+    let reading = std::thread::spawn(move || keyboard.read_to_the_end());
     let finished = run.finish();
     (finished, reading.join().expect("it can be read"))
 }
