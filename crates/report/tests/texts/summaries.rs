@@ -3,19 +3,14 @@
 
 use std::time::Duration;
 
+use crate::fixture::{self, script, script_summary};
 use pgmeter_report::{LiveSample, Phase, TextStyle, command_table, live_line, text};
 use results::{
-    BuildFingerprint, CommandSummary, Connecting, Connection, Counts, Environment, Failures, Host, Lag,
-    Latency, Limit, Plan, Protocol, Record, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, Settings,
-    Status, Summary, Tables, Target, UtcTime,
+    BuildFingerprint, CommandSummary, Connecting, Counts, Environment, Failures, Host, Lag, Latency, Limit,
+    Plan, Protocol, Record, ScriptSummary, ServerFacts, Settings, Status, Summary, Tables, Target,
 };
 
 const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
-
-fn script(name: &str, weight: u32) -> Script {
-    let (name, description) = (name.to_owned(), name.to_owned());
-    Script { name, description, builtin: true, target: None, text: String::new(), weight }
-}
 
 fn latency(mean: f64, stddev: f64, [p50, p90, p99, p999, max]: [f64; 5]) -> Latency {
     Latency { mean, stddev, min: p50 / 3.0, p50, p90, p95: p90, p99, p999, max }
@@ -29,22 +24,11 @@ fn select_us() -> Latency {
     latency(61.238, 20.4, [58.111, 80.2, 141.9, 402.4, 25_131.9])
 }
 
-fn host() -> Host {
-    Host {
-        hostname: "bench1".to_owned(),
-        os: None,
-        kernel: "Linux 6.12.0 x86_64".to_owned(),
-        cpu_model: None,
-        cpu_count: Some(4),
-        cpu_available: Some(4),
-        memory_bytes: None,
-    }
-}
-
 /// Ten seconds of TPC-B-like, as `quickstart` runs it.
 fn tpcb_like() -> Record {
     let latency = Some(tpcb_us());
     let counts = Counts { scheduled: 12_346, succeeded: 12_346, ..Counts::default() };
+    let base = fixture::record();
     let plan = Plan {
         scripts: vec![script("tpcb-like", 1)],
         clients: 8,
@@ -52,20 +36,7 @@ fn tpcb_like() -> Record {
         protocol: Protocol::Prepared,
         limit: Limit::Duration(10.0),
         warmup_s: 2.0,
-        rate_tps: None,
-        latency_limit_us: None,
-        max_tries: Some(1),
-        reconnect: false,
-        continue_on_error: false,
-        seed: 1,
-        connection: Connection {
-            host: "/tmp".into(),
-            port: 5432,
-            user: "postgres".into(),
-            database: "postgres".into(),
-        },
-        targets: Vec::new(),
-        variables: [].into(),
+        ..base.plan
     };
     let server = ServerFacts {
         version: "18.1".to_owned(),
@@ -80,30 +51,18 @@ fn tpcb_like() -> Record {
         counts,
         response_us: latency,
         service_us: latency,
-        lag_us: None,
-        connecting: None,
         client_cpu_us_per_transaction: Some(31.27),
-        scripts: vec![ScriptSummary {
-            name: "tpcb-like".to_owned(),
-            tps: 1_234.230,
-            counts,
-            response_us: latency,
-            service_us: latency,
-            commands: Vec::new(),
-        }],
+        scripts: vec![ScriptSummary { tps: 1_234.230, ..script_summary("tpcb-like", counts, latency) }],
+        ..base.summary
     };
+    let host = Host { cpu_count: Some(4), cpu_available: Some(4), ..base.environment.host };
     Record {
-        schema_version: SCHEMA_VERSION,
-        pgmeter_version: "0.1.0".to_owned(),
-        status: Status::Complete,
-        started_at: UtcTime::from_unix_millis(1_795_262_581_250),
         plan,
-        environment: Environment { host: host(), server: Some(server) },
+        environment: Environment { host, server: Some(server) },
         tables: Tables { scale: Some(10), ..Tables::default() },
         connection_time_s: Some(0.012),
         summary,
-        intervals: Vec::new(),
-        warnings: Vec::new(),
+        ..base
     }
 }
 

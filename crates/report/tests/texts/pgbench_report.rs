@@ -1,9 +1,7 @@
 //! The final report as pgbench 19 prints it: each test is a combination of options and the whole text for it.
 //! Layout and figures of the longer ones are of real runs of pgbench 15, with the lines that came since.
 
-mod fixture;
-
-use fixture::{latency, record, script, script_summary, succeeded};
+use crate::fixture::{latency, record, script, script_summary, succeeded};
 use pgmeter_report::pgbench::{Presentation, final_report};
 use results::{
     CommandSummary, Connecting, Counts, Failures, Lag, Limit, PartitionMethod, Protocol, Record, Tables,
