@@ -5,7 +5,8 @@
 //!
 //! In reading order: a [`Sample`] is recorded by a worker's [`Recorder`], handed over each second as
 //! an [`Interval`] of [`ScriptStats`] ([`Counts`] and two [`Distribution`]s), and the intervals of a
-//! run become its [`Summary`]. Beside them a [`CommandTable`] counts the single commands of a whole run.
+//! run become its [`Summary`]. Beside them a [`CommandTable`] counts the single commands of a whole run,
+//! and a [`WorkerHealth`] says how the generator itself fared.
 
 mod timestamp;
 
@@ -27,6 +28,8 @@ mod command_table;
 
 mod summary;
 
+mod worker_health;
+
 pub use command_table::{CommandStats, CommandTable};
 pub use counts::{Counts, FailureCounts};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
@@ -37,3 +40,4 @@ pub use script_stats::ScriptStats;
 pub use summary::Summary;
 pub use timestamp::Timestamp;
 pub use v2::DecodeError;
+pub use worker_health::WorkerHealth;
