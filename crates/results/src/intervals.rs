@@ -87,7 +87,7 @@ impl Interval {
 
 impl IntervalScript {
     fn of(script: &ScriptStats) -> IntervalScript {
-        let ScriptStats { counts, response, service, lag_max_ns } = script;
+        let ScriptStats { counts, response, service, lag: _, lag_max_ns } = script;
         IntervalScript {
             counts: Counts::of(counts),
             response: EncodedDistribution::of(response),
@@ -104,7 +104,8 @@ impl IntervalScript {
         if response.count() != counts.succeeded || service.count() != counts.succeeded {
             return Err(DecodeError::Disagreement);
         }
-        Ok(ScriptStats { counts, response, service, lag_max_ns: self.lag_max_ns.unwrap_or(0) })
+        let lag = stats::Distribution::new();
+        Ok(ScriptStats { counts, response, service, lag, lag_max_ns: self.lag_max_ns.unwrap_or(0) })
     }
 }
 

@@ -188,7 +188,10 @@ fn intervals_that_were_stored_add_up_to_the_summary_again() {
         Record::from_json(record().to_json().as_bytes(), Path::new("r.json")).expect("it can be read");
     let stored: Vec<stats::Interval> =
         record.intervals.iter().map(|interval| interval.to_stats().expect("it is whole")).collect();
-    assert_eq!(stored, intervals());
+    let mut expected = intervals();
+    // Of lags only the longest is stored.
+    expected.iter_mut().flat_map(|interval| &mut interval.scripts).for_each(|script| script.lag.clear());
+    assert_eq!(stored, expected);
     let summary = Summary::of(&stored, Duration::from_secs(2));
     let again = pgmeter_results::Summary::of(&measured(&summary), &record.plan.scripts);
     assert_eq!(again, record.summary);

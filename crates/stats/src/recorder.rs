@@ -42,7 +42,11 @@ impl Recorder {
         if ending == Ending::Succeeded {
             stats.response.record_ns(response_ns);
             stats.service.record_ns(finished.as_nanos() - started.as_nanos());
-            stats.lag_max_ns = stats.lag_max_ns.max(started.as_nanos() - scheduled.as_nanos());
+            let lag_ns = started.as_nanos() - scheduled.as_nanos();
+            if lag_ns > 0 {
+                stats.lag.record_ns(lag_ns);
+                stats.lag_max_ns = stats.lag_max_ns.max(lag_ns);
+            }
         }
     }
 

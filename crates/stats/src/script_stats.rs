@@ -12,8 +12,11 @@ pub struct ScriptStats {
     pub response: Distribution,
     /// Service times, from started to finished, of the succeeded transactions.
     pub service: Distribution,
-    /// The longest lag, from scheduled to started, of the succeeded transactions; 0 without one. The sum of the
-    /// lags is the sum of the response times less that of the service times.
+    /// Lags, from scheduled to started, of those succeeded transactions that had one: without a rate there is none,
+    /// so nothing is recorded either. See [`ScriptStats::lag_quantile_ns`].
+    pub lag: Distribution,
+    /// The longest lag of the succeeded transactions; 0 without one. The sum of the lags is the sum of the response
+    /// times less that of the service times.
     pub lag_max_ns: u64,
 }
 
@@ -29,24 +32,46 @@ impl ScriptStats {
     /// If a transaction was lost on either side, see [`ScriptStats::check`].
     pub fn merge(&mut self, other: &ScriptStats) {
         other.check();
-        let ScriptStats { counts, response, service, lag_max_ns } = other;
+        let ScriptStats { counts, response, service, lag, lag_max_ns } = other;
         self.counts.merge(counts);
         self.response.merge(response);
         self.service.merge(service);
+        if !lag.is_empty() {
+            self.lag.merge(lag);
+        }
         self.lag_max_ns = self.lag_max_ns.max(*lag_max_ns);
         self.check();
     }
 
     /// Back to nothing, keeping the memory.
     pub fn clear(&mut self) {
-        let ScriptStats { counts, response, service, lag_max_ns } = self;
+        let ScriptStats { counts, response, service, lag, lag_max_ns } = self;
         *counts = Counts::default();
         response.clear();
         service.clear();
+        lag.clear();
         *lag_max_ns = 0;
     }
 
-    /// Asserts that every transaction has one ending and every succeeded one both its latencies.
+    /// The lag that at least the share `q` of the succeeded transactions does not exceed, true to three digits: 0
+    /// for those that began at the very moment for which they were scheduled. `None` without a succeeded transaction,
+    /// and where only the longest lag is known.
+    // Counts stay far below 2⁵³, where f64 begins to round integers.
+    pub fn lag_quantile_ns(&self, q: f64) -> Option<u64> {
+        let all = self.counts.succeeded;
+        if all == 0 || (self.lag.is_empty() && self.lag_max_ns > 0) {
+            return None;
+        }
+        let rank = (q.clamp(0.0, 1.0) * all as f64).ceil().max(1.0);
+        let rank_among_late = rank - (all - self.lag.count()) as f64;
+        if rank_among_late < 1.0 {
+            return Some(0);
+        }
+        // From the middle of the step, so that no rounding takes it to a neighbour.
+        self.lag.quantile_ns((rank_among_late - 0.5) / self.lag.count() as f64)
+    }
+
+    /// Asserts that every transaction has one ending and every succeeded one both its latencies and at most one lag.
     ///
     /// # Panics
     /// If not: that is a mistake in this program, never of a user or a server.
@@ -60,5 +85,50 @@ impl ScriptStats {
             self.response.count(),
             self.service.count()
         );
+        assert!(self.lag.count() <= self.counts.succeeded, "no transaction has two lags");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Ending, Interval, Recorder, Sample, ScriptStats, Timestamp};
+
+    fn with_lags(lags_ns: &[u64]) -> ScriptStats {
+        let mut recorder = Recorder::new(1, None);
+        for lag_ns in lags_ns {
+            let started = Timestamp::from_nanos(*lag_ns);
+            let (scheduled, finished) = (Timestamp::ZERO, started);
+            let ending = Ending::Succeeded;
+            recorder.record(&Sample {
+                script: 0,
+                scheduled,
+                started,
+                finished,
+                tries: 1,
+                business: 1,
+                ending,
+            });
+        }
+        recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, Interval::new(1)).total()
+    }
+
+    #[test]
+    fn a_quantile_of_the_lag_counts_those_that_began_in_time() {
+        let stats = with_lags(&[0, 40, 0, 0, 10, 0, 0, 30, 20, 0]);
+        let quantiles = [0.0, 0.6, 0.61, 0.7, 0.8, 0.9, 0.99, 1.0].map(|q| stats.lag_quantile_ns(q));
+        assert_eq!(quantiles, [0, 0, 10, 10, 20, 30, 40, 40].map(Some));
+        assert_eq!(stats.lag.count(), 4, "only those that had one are recorded");
+    }
+
+    #[test]
+    fn without_a_rate_every_quantile_of_the_lag_is_zero() {
+        assert_eq!(with_lags(&[0, 0]).lag_quantile_ns(0.99), Some(0));
+        assert_eq!(with_lags(&[]).lag_quantile_ns(0.5), None);
+    }
+
+    #[test]
+    fn of_the_longest_lag_alone_no_quantile_is_made_up() {
+        let stats = ScriptStats { lag: crate::Distribution::new(), ..with_lags(&[0, 7]) };
+        assert_eq!((stats.lag_max_ns, stats.lag_quantile_ns(0.5)), (7, None));
     }
 }

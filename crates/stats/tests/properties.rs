@@ -128,6 +128,7 @@ proptest! {
         let lag = |sample: &Sample| sample.started.as_nanos() - sample.scheduled.as_nanos();
         let lag_max_ns = samples.iter().filter(|sample| succeeded(sample)).map(lag).max();
         prop_assert_eq!(total.lag_max_ns, lag_max_ns.unwrap_or(0));
+        prop_assert_eq!(total.lag_quantile_ns(1.0), lag_max_ns);
     }
 
     #[test]
