@@ -2,27 +2,65 @@
 //! `connect` finds it; `Startup` is the only reader.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use crate::startup::SaltedPassword;
 
 /// A password. Debug shows `***`; there is no Display.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(Box<[u8]>);
+///
+/// All clones of one password share what SCRAM derives from it: thousands of hashes, which the next thousand
+/// connections to the same server need not compute again.
+#[derive(Clone)]
+pub struct Password {
+    secret: Box<[u8]>,
+    salted: Arc<OnceLock<Salted>>,
+}
+
+/// What was derived first, and from what.
+struct Salted {
+    salt: Box<[u8]>,
+    rounds: u32,
+    result: SaltedPassword,
+}
 
 impl Password {
     /// From text or raw bytes: a password need not be UTF-8.
     pub fn new(secret: impl Into<Vec<u8>>) -> Password {
-        Password(secret.into().into_boxed_slice())
+        Password { secret: secret.into().into_boxed_slice(), salted: Arc::default() }
     }
 
     /// The secret itself. Whoever calls this must not let it reach a log, a record or a message.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.secret
     }
 
     /// True when there is nothing in it; such a password counts as none, as in libpq.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.secret.is_empty()
+    }
+
+    /// What `derive` makes of the secret, this salt and so many rounds. It is called once for all clones, as long as
+    /// they meet the same salt; a server keeps one for each role.
+    pub(crate) fn salted(
+        &self,
+        salt: &[u8],
+        rounds: u32,
+        derive: impl Fn(&[u8], &[u8], u32) -> SaltedPassword,
+    ) -> SaltedPassword {
+        let derived = || derive(&self.secret, salt, rounds);
+        let first = self.salted.get_or_init(|| Salted { salt: salt.into(), rounds, result: derived() });
+        if *first.salt == *salt && first.rounds == rounds { first.result } else { derived() }
     }
 }
+
+/// The secrets are compared, not what was derived from them.
+impl PartialEq for Password {
+    fn eq(&self, other: &Self) -> bool {
+        self.secret == other.secret
+    }
+}
+
+impl Eq for Password {}
 
 impl fmt::Debug for Password {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,7 +70,25 @@ impl fmt::Debug for Password {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    #[test]
+    fn what_is_derived_from_it_is_derived_once_for_all_clones() {
+        let calls = Cell::new(0);
+        let derive = |secret: &[u8], salt: &[u8], rounds: u32| {
+            calls.set(calls.get() + 1);
+            [secret[0] ^ salt[0] ^ u8::try_from(rounds).unwrap(); 32]
+        };
+        let password = Password::new("a");
+        let clone = password.clone();
+        assert_eq!(password.salted(b"x", 1, derive), clone.salted(b"x", 1, derive));
+        assert_eq!(calls.get(), 1);
+        assert_eq!(clone.salted(b"y", 1, derive), [b'a' ^ b'y' ^ 1; 32], "another salt is another matter");
+        assert_eq!(clone.salted(b"x", 2, derive), [b'a' ^ b'x' ^ 2; 32]);
+        assert_eq!(password.salted(b"x", 1, derive), [b'a' ^ b'x' ^ 1; 32]);
+    }
 
     #[test]
     fn debug_never_shows_the_secret() {

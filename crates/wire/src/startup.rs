@@ -3,10 +3,8 @@
 //! Driven by the engine's clients and by control sessions alike, so both log in the same way.
 
 use std::fmt;
-use std::io;
 
-use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{self, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256};
+use md5::{Digest, Md5};
 
 use crate::backend::{Authentication, Message, Names, ServerError};
 use crate::frontend;
@@ -14,8 +12,11 @@ use crate::password::Password;
 use crate::protocol_error::ProtocolError;
 
 pub use policy::{ChannelBinding, Method, RequiredMethods};
+pub(crate) use scram::SaltedPassword;
+use scram::{Begun, Binding, Proved, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 
 mod policy;
+mod scram;
 
 /// More settings than any server reports; what lies beyond is not kept.
 const PARAMETER_COUNT_MAX: usize = 200;
@@ -133,9 +134,9 @@ enum Exchange {
     /// The password is on its way, in clear text or hashed.
     PasswordSent,
     /// SCRAM: the client has spoken first.
-    ScramBegun(Box<ScramSha256>),
+    ScramBegun(Box<Begun>),
     /// SCRAM: the client has proved that it knows the password; now the server must.
-    ScramProved(Box<ScramSha256>),
+    ScramProved(Box<Proved>),
     /// SCRAM: both sides have proved it.
     ScramVerified,
     /// The server has let the client in.
@@ -221,23 +222,25 @@ impl Startup {
                 Exchange::PasswordSent
             }
             (Authentication::Md5Password { salt }, Exchange::NotAsked) => {
-                let answer = md5_hash(self.user.as_bytes(), self.password()?.as_bytes(), salt);
+                let inner = md5_hex(&[self.password()?.as_bytes(), self.user.as_bytes()]);
+                let answer = format!("md5{}", md5_hex(&[inner.as_bytes(), &salt]));
                 frontend::password(out, answer.as_bytes());
                 Exchange::PasswordSent
             }
             (Authentication::Sasl(mechanisms), Exchange::NotAsked) => {
                 let (mechanism, binding) = self.choose(mechanisms)?;
-                let scram = ScramSha256::new(self.password()?.as_bytes(), binding);
-                frontend::sasl_initial_response(out, mechanism.as_bytes(), scram.message());
-                Exchange::ScramBegun(Box::new(scram))
+                self.password()?;
+                let begun = Begun::new(binding).map_err(scram_failed)?;
+                frontend::sasl_initial_response(out, mechanism.as_bytes(), begun.words().as_bytes());
+                Exchange::ScramBegun(Box::new(begun))
             }
-            (Authentication::SaslContinue(data), Exchange::ScramBegun(mut scram)) => {
-                scram.update(data).map_err(scram_failed)?;
-                frontend::sasl_response(out, scram.message());
-                Exchange::ScramProved(scram)
+            (Authentication::SaslContinue(data), Exchange::ScramBegun(begun)) => {
+                let (proved, words) = begun.prove(data, self.password()?).map_err(scram_failed)?;
+                frontend::sasl_response(out, words.as_bytes());
+                Exchange::ScramProved(Box::new(proved))
             }
-            (Authentication::SaslFinal(data), Exchange::ScramProved(mut scram)) => {
-                scram.finish(data).map_err(scram_failed)?;
+            (Authentication::SaslFinal(data), Exchange::ScramProved(proved)) => {
+                proved.check(data).map_err(scram_failed)?;
                 Exchange::ScramVerified
             }
             (Authentication::Unsupported { code }, _) => {
@@ -280,14 +283,13 @@ impl Startup {
 
     /// The mechanism of SCRAM, and what it says about TLS (RFC 5802, section 6): bound to it; `y`, could have been
     /// bound, which a server that can as well takes for an attack; or `n`, nothing to be bound to.
-    fn choose(&self, offered: Names<'_>) -> Result<(&'static str, sasl::ChannelBinding), StartupError> {
+    fn choose(&self, offered: Names<'_>) -> Result<(&'static str, Binding), StartupError> {
         let is_offered = |mechanism: &str| offered.iter().any(|name| name == mechanism.as_bytes());
         let is_required = self.channel_binding == ChannelBinding::Require;
         let end_point = self.end_point.as_deref().filter(|_| self.channel_binding != ChannelBinding::Disable);
         match end_point {
             Some(end_point) if is_offered(SCRAM_SHA_256_PLUS) => {
-                let bound = sasl::ChannelBinding::tls_server_end_point(end_point.to_vec());
-                return Ok((SCRAM_SHA_256_PLUS, bound));
+                return Ok((SCRAM_SHA_256_PLUS, Binding::EndPoint(end_point.to_vec())));
             }
             Some(_) if is_required => {
                 return Err(StartupError::NotBound { why: "the server does not offer it" });
@@ -301,8 +303,8 @@ impl Startup {
             return Err(unsupported_sasl(offered));
         }
         let unbound = match end_point {
-            Some(_) => sasl::ChannelBinding::unrequested(),
-            None => sasl::ChannelBinding::unsupported(),
+            Some(_) => Binding::NotOffered,
+            None => Binding::Unsupported,
         };
         Ok((SCRAM_SHA_256, unbound))
     }
@@ -348,8 +350,15 @@ fn unsupported_sasl(mechanisms: Names<'_>) -> StartupError {
     StartupError::UnsupportedAuthentication { name }
 }
 
-fn scram_failed(error: io::Error) -> StartupError {
-    StartupError::Scram { reason: error.to_string() }
+/// Manual: "Message Flow", AuthenticationMD5Password.
+fn md5_hex(parts: &[&[u8]]) -> String {
+    let mut hash = Md5::new();
+    parts.iter().for_each(|part| hash.update(part));
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn scram_failed(reason: String) -> StartupError {
+    StartupError::Scram { reason }
 }
 
 fn unexpected(message: &Message<'_>) -> StartupError {
