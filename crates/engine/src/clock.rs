@@ -1,4 +1,4 @@
-//! The only module of the engine that reads a clock: monotonic time and the process's CPU time.
+//! The only module of the engine that reads a clock: monotonic time, and CPU time of process and thread.
 //!
 //! Everything else is handed `now`. One clock is made per run and copied to each worker, so that
 //! their timestamps have the same zero.
@@ -29,7 +29,16 @@ impl Clock {
 
 /// CPU time, user and system, of all threads of this process since it began.
 pub(crate) fn process_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    cpu_time(ClockId::ProcessCPUTime)
+}
+
+/// CPU time, user and system, of the calling thread since it began.
+pub(crate) fn thread_cpu_time() -> Duration {
+    cpu_time(ClockId::ThreadCPUTime)
+}
+
+fn cpu_time(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
     Duration::new(seconds, nanos)

@@ -39,6 +39,38 @@ pub struct ShellAnswer {
     pub output: Vec<u8>,
 }
 
+/// How the workers of a run waited for their sockets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventLoop {
+    /// Linux's io_uring.
+    IoUring,
+    /// The portable poll, epoll on Linux.
+    Epoll {
+        /// Why io_uring could not be had; `None` where it was not asked for.
+        because: Option<String>,
+    },
+    /// A driver of the caller's, such as the one in virtual time.
+    Other,
+}
+
+/// What a worker's thread has used up to now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUsage {
+    /// CPU time, user and system.
+    pub cpu: Duration,
+    /// Time it was ready to run and had no core; `None` if the system does not tell.
+    pub run_queue: Option<Duration>,
+}
+
+/// What the sockets of a driver did not take at once, since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackPressure {
+    /// Sends that were not taken whole at once.
+    pub held_back: u64,
+    /// Time during which at least one connection had bytes that its socket had not taken.
+    pub held_back_for: Duration,
+}
+
 /// Sockets and a clock, for one worker.
 pub trait Driver {
     /// Reads the clock.
@@ -46,6 +78,26 @@ pub trait Driver {
 
     /// CPU time used by this process so far.
     fn cpu_time(&mut self) -> Duration;
+
+    /// What the calling thread has used so far.
+    fn thread_usage(&mut self) -> ThreadUsage {
+        ThreadUsage::default()
+    }
+
+    /// How much the sockets have held us up so far.
+    fn back_pressure(&self) -> BackPressure {
+        BackPressure::default()
+    }
+
+    /// The shortest time that a transport took to connect so far, TLS not included.
+    fn shortest_connect(&self) -> Option<Duration> {
+        None
+    }
+
+    /// How it waits.
+    fn event_loop(&self) -> EventLoop {
+        EventLoop::Other
+    }
 
     /// Begins to connect, through TLS if the transport says so; an [`Event`] follows. `WouldBlock` means: too busy,
     /// try again a little later.
@@ -56,8 +108,9 @@ pub trait Driver {
         None
     }
 
-    /// Sends all of `bytes` and leaves it empty; what the socket does not take at once is kept and
-    /// sent while waiting. An error means that the connection is lost.
+    /// Sends all of `bytes` and leaves it empty, at the latest when waiting; what the socket does not take at once
+    /// is kept and sent later. An error means that the connection is lost; a send that fails only when waiting shows
+    /// as a closed connection.
     fn send(&mut self, connection: usize, bytes: &mut Vec<u8>) -> io::Result<()>;
 
     /// Takes what has arrived. Must be asked until it says [`Receive::Empty`] or [`Receive::Closed`]

@@ -27,9 +27,9 @@ mod witness;
 mod worker;
 
 pub use abort::{AbortCause, AbortedClient, Place};
-pub use driver::{Driver, Event, Receive, ShellAnswer};
+pub use driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
 pub use error::{ConnectReason, EngineError};
 pub use outcome::{End, Outcome, Progress, Reconnects};
-pub use plan::{HostPlan, Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};
+pub use plan::{EventLoopChoice, HostPlan, Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};
 pub use run::{run, run_on};
 pub use witness::{Ended, Happening, Move, Witness, WorkerIntro, no_witness};

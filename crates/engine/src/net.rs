@@ -13,13 +13,15 @@ use mio::{Events, Poll, Token};
 use stats::Timestamp;
 
 use crate::clock::{Clock, process_cpu_time};
-use crate::driver::{Driver, Event, Receive, ShellAnswer};
+use crate::driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
 
 use alarm::Alarm;
 use connection::{Buffers, Connection};
+use gauges::Gauges;
 
 mod alarm;
 mod connection;
+mod gauges;
 mod shell;
 mod stream;
 
@@ -40,6 +42,7 @@ pub(crate) struct NetDriver {
     connections: Vec<Option<Connection>>,
     buffers: Buffers,
     alarm: Alarm,
+    gauges: Gauges,
 }
 
 impl NetDriver {
@@ -59,6 +62,7 @@ impl NetDriver {
                 cipher: Vec::new(),
             },
             alarm,
+            gauges: Gauges::default(),
         })
     }
 }
@@ -72,8 +76,25 @@ impl Driver for NetDriver {
         process_cpu_time()
     }
 
+    fn thread_usage(&mut self) -> ThreadUsage {
+        gauges::thread_usage()
+    }
+
+    fn back_pressure(&self) -> BackPressure {
+        self.gauges.back_pressure()
+    }
+
+    fn shortest_connect(&self) -> Option<Duration> {
+        self.gauges.shortest_connect()
+    }
+
+    fn event_loop(&self) -> EventLoop {
+        EventLoop::Epoll { because: None }
+    }
+
     fn connect(&mut self, number: usize, address: &Address, transport: &Transport) -> io::Result<()> {
-        let connection = Connection::open(number, address, transport, self.poll.registry())?;
+        let begun = self.clock.now();
+        let connection = Connection::open(number, address, transport, self.poll.registry(), begun)?;
         self.connections[number] = Some(connection);
         Ok(())
     }
@@ -84,7 +105,12 @@ impl Driver for NetDriver {
 
     fn send(&mut self, number: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
         let result = match self.connections[number].as_mut() {
-            Some(connection) => connection.send(bytes, &mut self.buffers, self.poll.registry()),
+            Some(connection) => {
+                let held_back = connection.holds_back();
+                let sent = connection.send(bytes, &mut self.buffers, self.poll.registry());
+                self.gauges.sent(held_back, connection.holds_back());
+                sent
+            }
             None => Err(io::ErrorKind::NotConnected.into()),
         };
         bytes.clear();
@@ -100,7 +126,8 @@ impl Driver for NetDriver {
 
     fn close(&mut self, number: usize) {
         // Dropping the socket closes it, which also removes it from the poll.
-        self.connections[number] = None;
+        let closed = self.connections[number].take();
+        self.gauges.flushed(closed.is_some_and(|connection| connection.holds_back()), false);
     }
 
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
@@ -110,6 +137,7 @@ impl Driver for NetDriver {
             _ => {}
         }
         let now = self.clock.now();
+        self.gauges.pass(now);
         self.ready.clear();
         for event in &self.events {
             if event.token() == ALARM {
@@ -118,7 +146,10 @@ impl Driver for NetDriver {
             }
             let number = event.token().0;
             if let Some(connection) = self.connections[number].as_mut() {
+                let held_back = connection.holds_back();
                 self.ready.extend(connection.notice(event, &mut self.buffers, self.poll.registry()));
+                self.gauges.flushed(held_back, connection.holds_back());
+                self.gauges.connected(connection.take_connecting_since(), now);
             }
         }
         self.ready.reverse();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use stats::{CommandTable, Interval, Summary};
 
 use crate::abort::AbortedClient;
+use crate::driver::EventLoop;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub struct Outcome {
     pub aborted: Vec<AbortedClient>,
     /// Workers that were really started.
     pub workers: usize,
+    /// How they waited for their sockets.
+    pub event_loop: EventLoop,
     /// The automatic variable `:default_seed` of this run.
     pub default_seed: i64,
 }

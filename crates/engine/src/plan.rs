@@ -82,6 +82,18 @@ pub enum Manner {
     Pgbench,
 }
 
+/// How the workers are to wait for their sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EventLoopChoice {
+    /// io_uring where the system lets us, otherwise epoll; the outcome says which, and why.
+    #[default]
+    Auto,
+    /// io_uring, or no run.
+    IoUring,
+    /// The portable poll, epoll on Linux.
+    Epoll,
+}
+
 /// All that the engine needs.
 #[derive(Debug)]
 pub struct Plan {
@@ -125,6 +137,8 @@ pub struct Plan {
     pub exit_on_abort: bool,
     /// Whose habits it follows.
     pub manner: Manner,
+    /// How the workers wait for their sockets.
+    pub event_loop: EventLoopChoice,
 }
 
 impl Plan {
@@ -154,6 +168,7 @@ impl Plan {
             continue_on_error: false,
             exit_on_abort: false,
             manner: Manner::Pgmeter,
+            event_loop: EventLoopChoice::Auto,
         }
     }
 

@@ -10,7 +10,7 @@ use stats::{Interval, Timestamp};
 
 use crate::cancelling::cancel_all;
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::{Driver, EventLoop};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
@@ -220,6 +220,13 @@ fn cancel_running(plan: &Plan, outcomes: &[WorkerOutcome]) {
     cancel_all(plan, &running);
 }
 
+/// How the workers waited: io_uring only where all of them did.
+fn event_loop_of(outcomes: &[WorkerOutcome]) -> EventLoop {
+    let mut loops = outcomes.iter().map(|outcome| &outcome.event_loop);
+    let worst = loops.clone().find(|event_loop| **event_loop != EventLoop::IoUring);
+    worst.or_else(|| loops.next()).cloned().unwrap_or(EventLoop::Other)
+}
+
 /// Puts the workers' outcomes, in the order of their numbers, together.
 fn conclude(
     load: &Load<'_>,
@@ -235,6 +242,7 @@ fn conclude(
     let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
     let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
     let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
+    let event_loop = event_loop_of(&outcomes);
     cancel_running(plan, &outcomes);
     let reconnects = outcomes.iter().fold(Reconnects::default(), |sum, outcome| sum.and(outcome.reconnects));
     let failed_worker = outcomes.iter().position(|outcome| !outcome.aborted.is_empty());
@@ -267,6 +275,7 @@ fn conclude(
         client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
         aborted,
         workers: load.workers.len(),
+        event_loop,
         default_seed: load.default_seed,
     })
 }

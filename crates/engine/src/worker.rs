@@ -15,7 +15,7 @@ use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrivals;
 use crate::cancelling::RunningSession;
 use crate::client::{Client, Step};
-use crate::driver::{Driver, Event, Receive};
+use crate::driver::{Driver, Event, EventLoop, Receive};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
 use crate::measurement::{IntervalSink, Measurement};
@@ -56,6 +56,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) commands: CommandTable,
     /// Sessions whose command was running when the run was stopped.
     pub(crate) to_cancel: Vec<RunningSession>,
+    /// How it waited for its sockets.
+    pub(crate) event_loop: EventLoop,
 }
 
 /// See the module. `D` owns sockets and clock.
@@ -179,6 +181,7 @@ impl<'p, D: Driver> Worker<'p, D> {
             reconnects: self.reconnecting.reconnects,
             commands: self.workbench.end(finished),
             to_cancel: self.hang_up(interrupted),
+            event_loop: self.driver.event_loop(),
         })
     }
 

@@ -6,6 +6,7 @@ use std::io;
 
 use connect::{Address, KeepAlive, TlsChannel, TlsError, Transport};
 use mio::{Interest, Registry};
+use stats::Timestamp;
 
 use super::stream::{Stream, Unsent};
 use crate::driver::{Event, Receive};
@@ -28,6 +29,8 @@ pub(super) struct Connection {
     keep_alive: KeepAlive,
     tls: Option<Box<TlsChannel>>,
     connected: bool,
+    /// When it began to connect, until that was asked for.
+    connecting_since: Option<Timestamp>,
     /// There may be bytes in the socket.
     readable: bool,
     /// The peer has closed its side: no edge follows, so the socket must be read to its end.
@@ -44,6 +47,7 @@ impl Connection {
         address: &Address,
         transport: &Transport,
         registry: &Registry,
+        now: Timestamp,
     ) -> io::Result<Self> {
         let mut unsent = Unsent::default();
         let tls = match &transport.tls {
@@ -64,6 +68,7 @@ impl Connection {
             keep_alive: transport.keep_alive,
             tls,
             connected: false,
+            connecting_since: Some(now),
             readable: false,
             ended: false,
             broken: None,
@@ -74,6 +79,16 @@ impl Connection {
     /// What SCRAM is bound to.
     pub(super) fn channel_binding(&self) -> Option<&[u8]> {
         self.tls.as_ref().and_then(|channel| channel.end_point())
+    }
+
+    /// It has bytes that the socket did not take yet.
+    pub(super) fn holds_back(&self) -> bool {
+        self.connected && !self.unsent.is_empty()
+    }
+
+    /// When it began to connect: told once, when it is connected.
+    pub(super) fn take_connecting_since(&mut self) -> Option<Timestamp> {
+        self.connecting_since.take_if(|_| self.connected)
     }
 
     /// Takes what has arrived.
