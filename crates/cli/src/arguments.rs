@@ -32,6 +32,9 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(ServerArguments),
+    /// Answer every query at once and do nothing: what is measured against it is the load generator
+    #[command(hide = true)]
+    NullServer(NullServerArguments),
 }
 
 /// How SQL commands travel.
@@ -273,6 +276,22 @@ pub(crate) enum PartitionMethodName {
     Range,
     // By hash of the account number.
     Hash,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NullServerArguments {
+    /// Directory for its Unix socket (with a slash), or HOST:PORT; port 0 is a free one
+    #[arg(long, value_name = "DIR|HOST:PORT")]
+    pub(crate) listen: String,
+    /// Rows that each SELECT returns
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(crate) rows: u32,
+    /// Seconds after which it falls silent, again and again
+    #[arg(long, value_name = "SECONDS", requires = "stall_for", value_parser = seconds)]
+    pub(crate) stall_every: Option<f64>,
+    /// Seconds for which it is silent then
+    #[arg(long, value_name = "SECONDS", requires = "stall_every", value_parser = positive_seconds)]
+    pub(crate) stall_for: Option<f64>,
 }
 
 #[derive(Debug, Args)]

@@ -36,3 +36,10 @@ pub(crate) fn provide_for(connections: u64) -> Result<(), TooFewDescriptors> {
         _ => Ok(()),
     }
 }
+
+/// As many as the system allows, for a server that does not know how many clients will come.
+pub(crate) fn raise_to_maximum() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, later clients wait at the door.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}

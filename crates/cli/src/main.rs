@@ -11,6 +11,7 @@ mod job;
 mod live;
 mod logs;
 mod mix;
+mod null_server;
 mod password;
 mod pgbench;
 mod quickstart;
@@ -52,5 +53,6 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(),
         Command::Bench(arguments) => bench::run(arguments, terminal, signals),
         Command::Init(arguments) => init::run(arguments, terminal, signals),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
+        Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
     }
 }

@@ -1,13 +1,14 @@
 //! For tests only: servers that are not PostgreSQL and one that is.
 //!
-//! [`session`] is what a server does with one client's bytes. [`fake`] runs sessions in virtual time, from a
-//! seed and with faults, as a driver for the engine; [`null`] runs them over real sockets and answers at
-//! once. [`cluster`] is a real PostgreSQL, thrown away after the test; [`certificates`] are for its TLS;
-//! [`pgbench`] is where the original is, if it is installed.
+//! [`fake`] runs the null server's sessions in virtual time, from a seed and with faults, as a driver for the
+//! engine; [`null`] runs them over real sockets and answers at once. [`cluster`] is a real PostgreSQL, thrown
+//! away after the test; [`certificates`] are for its TLS; [`pgbench`] is where the original is, if it is
+//! installed.
 
 pub mod certificates;
 pub mod cluster;
 pub mod fake;
-pub mod null;
 pub mod pgbench;
-pub mod session;
+
+pub use null;
+pub use null::session;

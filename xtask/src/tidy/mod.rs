@@ -45,6 +45,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),
             ("crates/workload/src/init.rs", "seconds per step of loading"),
             ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
+            ("crates/null/src/stall.rs", "when a null server falls silent"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),
         ],
         why: "the engine's clock module reads the clock; take `now` as an argument",

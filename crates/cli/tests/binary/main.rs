@@ -8,5 +8,6 @@ mod bench;
 mod connections;
 mod dropin;
 mod harness;
+mod null_server;
 mod quickstart;
 mod servers;

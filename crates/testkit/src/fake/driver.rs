@@ -132,10 +132,10 @@ impl FakeDriver {
     fn reach(&mut self, at: Timestamp, connection: usize, bytes: &[u8]) {
         let Self { server, manner, lines, log, timetable, .. } = self;
         let Some(line) = lines[connection].as_mut().filter(|line| line.server_open) else { return };
-        line.session.receive(bytes);
+        let mut bytes = bytes;
         loop {
             let mut answer = Vec::new();
-            let step = line.session.next(manner, &mut answer, &mut |request| {
+            let step = line.session.next(&mut bytes, manner, &mut answer, &mut |request| {
                 log.add(Entry { at, connection, message: Received::from(request) });
             });
             if step == Step::Idle {

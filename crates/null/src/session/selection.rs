@@ -1,6 +1,8 @@
 //! The rows of a `SELECT` that says itself what they are: `SELECT 1 AS a, NULL AS "b c"`, nothing with a
-//! `WHERE`, more with `UNION ALL`. Anything else returns the rows of the server's manner. Used by the session.
+//! `WHERE`, more with `UNION ALL`; and of the questions that pgmeter asks each server about itself. Anything
+//! else returns the rows of the server's manner. Used by the session.
 
+use super::manner::{SERVER_VERSION, SERVER_VERSION_NUM};
 use super::reply;
 
 /// Columns and rows, made into messages once.
@@ -11,8 +13,12 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// `None` unless every column has a name.
+    /// `None` unless every column has a name, or the question is a known one.
     pub(super) fn of(sql: &[u8]) -> Option<Self> {
+        if let Some((_, values)) = QUESTIONS.iter().find(|(question, _)| sql.starts_with(question.as_bytes()))
+        {
+            return Some(Self::fixed(values));
+        }
         // Most statements name no column, and servers for measurements look at each of them.
         if !sql.windows(4).any(|window| window == b" AS ") {
             return None;
@@ -34,7 +40,35 @@ impl Selection {
         reply::command_complete(&mut rows_and_tag, format!("SELECT {count}").as_bytes());
         Some(Self { row_description, rows_and_tag })
     }
+
+    /// One row of these values, or none if there are none.
+    fn fixed(values: &[&str]) -> Self {
+        let mut row_description = Vec::new();
+        reply::row_description_of(&mut row_description, &vec![&b"?column?"[..]; values.len().max(2)]);
+        let mut rows_and_tag = Vec::new();
+        if !values.is_empty() {
+            let values: Vec<_> = values.iter().map(|value| Some(value.as_bytes())).collect();
+            reply::data_row_of(&mut rows_and_tag, &values);
+        }
+        reply::command_complete(&mut rows_and_tag, if values.is_empty() { b"SELECT 0" } else { b"SELECT 1" });
+        Self { row_description, rows_and_tag }
+    }
 }
+
+/// How pgmeter asks a server what it is, for the record, and the answers.
+const QUESTIONS: [(&str, &[&str]); 2] = [
+    (
+        "select version(), current_setting('server_version'), current_setting('server_version_num')",
+        &[
+            "pgmeter null server: it answers and does nothing",
+            SERVER_VERSION,
+            SERVER_VERSION_NUM,
+            "on",
+            "off",
+        ],
+    ),
+    ("select name, current_setting(name) from pg_settings", &[]),
+];
 
 /// One `SELECT`.
 struct Part {

@@ -3,9 +3,14 @@
 
 use super::reply;
 
+/// What reads as a version, to clients, and as what it is, to people.
+pub(super) const SERVER_VERSION: &str = "18.0 (pgmeter null server)";
+/// The same as a number.
+pub(super) const SERVER_VERSION_NUM: &str = "180000";
+
 /// Settings that a server reports when a session begins.
 pub(super) const PARAMETERS: [(&str, &str); 5] = [
-    ("server_version", "18.0"),
+    ("server_version", SERVER_VERSION),
     ("server_encoding", "UTF8"),
     ("client_encoding", "UTF8"),
     ("standard_conforming_strings", "on"),

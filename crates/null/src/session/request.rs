@@ -124,6 +124,19 @@ pub(super) fn frame(bytes: &[u8], greeting: bool) -> Frame<'_> {
     }
 }
 
+/// How many bytes must come before more can be said about the first message: those of its header, then those
+/// of the rest; none if it is whole or broken.
+pub(super) fn missing(bytes: &[u8], greeting: bool) -> usize {
+    let header = if greeting { 4 } else { 5 };
+    match bytes.get(header - 4..header).and_then(|word| word.try_into().ok()) {
+        None => header - bytes.len(),
+        Some(length) => match header - 4 + u32::from_be_bytes(length) as usize {
+            length if length <= LENGTH_MAX => length.saturating_sub(bytes.len()),
+            _ => 0,
+        },
+    }
+}
+
 fn greeting_of(body: &[u8]) -> Option<Request<'_>> {
     let mut reader = Reader(body);
     match reader.u32()? {

@@ -1,5 +1,6 @@
 //! One connection of the null server: its socket, its session, and what is still to be sent.
-//! It is given a turn whenever its socket has news; edge-triggered, so a turn ends only at "would block".
+//! It is given a turn whenever its socket has news: one read, the answers, one write. The poll is
+//! edge-triggered; a read that does not fill the buffer has emptied the socket, and what comes later is news.
 
 use std::io::{self, Read, Write};
 
@@ -29,18 +30,29 @@ pub(super) enum Turn {
 
 /// See the module.
 pub(super) struct Connection {
+    /// In the order in which they were accepted.
+    pub(super) number: usize,
     socket: Socket,
     session: Session,
-    out: Vec<u8>,
-    sent: usize,
+    /// What the socket did not take at once.
+    unsent: Vec<u8>,
     closing: bool,
+    /// The client has closed its side: reading goes on up to the end, which is no news any more.
+    pub(super) ends: bool,
     /// The socket may be readable or writable.
     pub(super) has_news: bool,
 }
 
+/// What all turns use, one after the other.
+pub(super) struct Desk {
+    pub(super) manner: Manner,
+    pub(super) input: Vec<u8>,
+    pub(super) output: Vec<u8>,
+}
+
 impl Connection {
-    pub(super) fn new(socket: Socket, session: Session) -> Self {
-        Self { socket, session, out: Vec::new(), sent: 0, closing: false, has_news: false }
+    pub(super) fn new(number: usize, socket: Socket, session: Session) -> Self {
+        Self { number, socket, session, unsent: Vec::new(), closing: false, ends: false, has_news: false }
     }
 
     pub(super) fn watch(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
@@ -52,28 +64,23 @@ impl Connection {
     }
 
     /// Sends what waits, reads once, answers.
-    pub(super) fn serve(
-        &mut self,
-        manner: &Manner,
-        buffer: &mut [u8],
-        hear: &mut dyn FnMut(&Request<'_>),
-    ) -> Turn {
+    pub(super) fn serve(&mut self, desk: &mut Desk, hear: &mut dyn FnMut(&Request<'_>)) -> Turn {
         // A socket that fails has lost its client, who will know.
-        let Ok(()) = self.flush() else { return Turn::Over };
+        let Ok(()) = self.send_rest() else { return Turn::Over };
         if self.closing {
-            return if self.out.is_empty() { Turn::Over } else { Turn::Waits };
+            return if self.unsent.is_empty() { Turn::Over } else { Turn::Waits };
         }
-        if self.out.len() - self.sent > UNSENT_MAX {
+        if self.unsent.len() > UNSENT_MAX {
             return Turn::Waits;
         }
-        let count = match self.read(buffer) {
+        let count = match self.read(&mut desk.input) {
             Ok(Some(0)) | Err(_) => return Turn::Over,
             Ok(None) => return Turn::Waits,
             Ok(Some(count)) => count,
         };
-        self.session.receive(&buffer[..count]);
+        let mut bytes = &desk.input[..count];
         loop {
-            match self.session.next(manner, &mut self.out, hear) {
+            match self.session.next(&mut bytes, &desk.manner, &mut desk.output, hear) {
                 Step::Idle => break,
                 Step::Told | Step::Answered => {}
                 Step::Closed | Step::Reset => {
@@ -82,9 +89,12 @@ impl Connection {
                 }
             }
         }
-        match self.flush() {
-            Ok(()) if self.closing && self.out.is_empty() => Turn::Over,
-            Ok(()) => Turn::Again,
+        let sent = self.send(&desk.output);
+        desk.output.clear();
+        match sent {
+            Ok(()) if self.closing && self.unsent.is_empty() => Turn::Over,
+            Ok(()) if count == desk.input.len() || self.ends || self.closing => Turn::Again,
+            Ok(()) => Turn::Waits,
             Err(_) => Turn::Over,
         }
     }
@@ -96,22 +106,38 @@ impl Connection {
         })
     }
 
-    /// Writes until all is sent or the socket takes no more.
-    fn flush(&mut self) -> io::Result<()> {
-        while self.sent < self.out.len() {
-            let rest = &self.out[self.sent..];
-            let written = without_blocking(|| match &mut self.socket {
+    /// Sends bytes, behind those that wait already; keeps what the socket does not take.
+    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if self.unsent.is_empty() {
+            bytes = &bytes[self.write(bytes)?..];
+        }
+        self.unsent.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn send_rest(&mut self) -> io::Result<()> {
+        if !self.unsent.is_empty() {
+            let unsent = std::mem::take(&mut self.unsent);
+            self.unsent = unsent[self.write(&unsent)?..].to_vec();
+        }
+        Ok(())
+    }
+
+    /// Writes until all is sent or the socket takes no more; says how many bytes it took.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut written = 0;
+        while written < bytes.len() {
+            let rest = &bytes[written..];
+            let taken = without_blocking(|| match &mut self.socket {
                 Socket::Tcp(stream) => stream.write(rest),
                 Socket::Unix(stream) => stream.write(rest),
             })?;
-            match written {
-                Some(count) => self.sent += count,
-                None => return Ok(()),
+            match taken {
+                Some(count) => written += count,
+                None => break,
             }
         }
-        self.out.clear();
-        self.sent = 0;
-        Ok(())
+        Ok(written)
     }
 }
 

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
 use connect::Address;
-use pgmeter_testkit::null::{NullOptions, NullServer};
-use pgmeter_testkit::session::{Fault, Moment, Trouble};
+use pgmeter_null::session::{Fault, Moment, Trouble};
+use pgmeter_null::{NullOptions, NullServer};
 use wire::{Decoder, Message, frontend};
 
 trait Socket: Read + Write {}

@@ -71,7 +71,7 @@ pub enum Trouble {
 
 impl Fault {
     /// The troubles of one connection.
-    pub(crate) fn of(faults: &[Fault], connection: usize) -> Vec<(Moment, Trouble)> {
+    pub fn of(faults: &[Fault], connection: usize) -> Vec<(Moment, Trouble)> {
         let concerned = |fault: &&Fault| fault.connection.is_none_or(|number| number == connection);
         faults.iter().filter(concerned).map(|fault| (fault.moment.clone(), fault.trouble.clone())).collect()
     }

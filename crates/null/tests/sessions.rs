@@ -1,7 +1,7 @@
 //! The session, held against `wire`: what our client writes is understood, what comes back is what
 //! PostgreSQL would say, and every trouble does what its name says.
 
-use pgmeter_testkit::session::{Manner, Moment, Received, Rows, Session, Step, Trouble, reply};
+use pgmeter_null::session::{Manner, Moment, Received, Rows, Session, Step, Trouble, reply};
 use wire::{Decoder, Startup, StartupParameters, TransactionStatus, frontend};
 
 /// A session and all that it heard and said.
@@ -33,11 +33,13 @@ impl Conversation {
     }
 
     fn say_raw(&mut self, bytes: &[u8]) -> (Vec<u8>, Step) {
-        self.session.receive(bytes);
+        let mut bytes = bytes;
         let (mut out, mut last) = (Vec::new(), Step::Idle);
         loop {
             let heard = &mut self.heard;
-            let step = self.session.next(&self.manner, &mut out, &mut |request| heard.push(request.into()));
+            let step = self
+                .session
+                .next(&mut bytes, &self.manner, &mut out, &mut |request| heard.push(request.into()));
             if step == Step::Idle {
                 return (out, last);
             }
@@ -110,7 +112,7 @@ fn a_start_up_is_one_that_our_own_start_up_accepts() {
         .expect("the session speaks the protocol");
     let facts = facts.expect("the start-up ends in ReadyForQuery");
     assert_eq!((facts.process_id, facts.secret_key.len()), (7, 4));
-    assert!(facts.parameters.contains(&("server_version".into(), "18.0".into())));
+    assert!(facts.parameters.contains(&("server_version".into(), "18.0 (pgmeter null server)".into())));
     let pairs = [("user", "u"), ("options", "")].map(|(name, value)| (name.into(), value.into()));
     assert_eq!(conversation.heard, [Received::StartUp(pairs.to_vec())]);
 }

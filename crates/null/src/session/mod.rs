@@ -1,6 +1,6 @@
 //! What a PostgreSQL server does with one client's bytes, without a socket and without a clock: bytes in,
 //! answers out, one step at a time. It understands no SQL beyond the first words that begin and end
-//! transactions. The fake server runs it in virtual time, the null server over sockets.
+//! transactions. The null server runs it over sockets, the test kit's fake server in virtual time.
 
 mod manner;
 pub mod reply;
@@ -38,9 +38,8 @@ pub enum Step {
 pub struct Session {
     process_id: u32,
     phase: Phase,
-    input: Vec<u8>,
-    /// Bytes of `input` that are dealt with.
-    read: usize,
+    /// The beginning of a message whose end has not come yet.
+    unfinished: Vec<u8>,
     /// The answer in the making; a server sends nothing before a Sync or Flush.
     answer: Vec<u8>,
     transaction: Transaction,
@@ -86,8 +85,7 @@ impl Session {
         Self {
             process_id,
             phase: Phase::Greeting,
-            input: Vec::new(),
-            read: 0,
+            unfinished: Vec::new(),
             answer: Vec::new(),
             transaction: Transaction::Idle,
             skipping: false,
@@ -100,50 +98,88 @@ impl Session {
         }
     }
 
-    /// Takes bytes of the client in; any split of them gives the same answers.
-    pub fn receive(&mut self, bytes: &[u8]) {
-        if self.read == self.input.len() {
-            self.input.clear();
-            self.read = 0;
+    /// Deals with the client's bytes up to the next [`Step`], and takes those off `bytes`; appends what the
+    /// server says to `out`, and tells `hear` each message as it is read. To be called until it says
+    /// [`Step::Idle`], when all bytes are taken, or that the connection is over. Any split of the bytes gives
+    /// the same answers.
+    pub fn next(
+        &mut self,
+        bytes: &mut &[u8],
+        manner: &Manner,
+        out: &mut Vec<u8>,
+        hear: &mut dyn FnMut(&Request<'_>),
+    ) -> Step {
+        let mut step = Step::Idle;
+        if !self.unfinished.is_empty() {
+            if !self.finish_message(bytes) {
+                return Step::Idle;
+            }
+            // Taken out so that messages can be borrowed from it meanwhile.
+            let message = std::mem::take(&mut self.unfinished);
+            (step, _) = self.advance(&message, manner, hear);
         }
-        self.input.extend_from_slice(bytes);
+        if step == Step::Idle {
+            let read;
+            (step, read) = self.advance(bytes, manner, hear);
+            *bytes = &bytes[read..];
+        }
+        match step {
+            Step::Idle => {
+                self.unfinished.extend_from_slice(bytes);
+                *bytes = &[];
+            }
+            Step::Closed | Step::Reset => self.phase = Phase::Over,
+            Step::Told | Step::Answered => {}
+        }
+        if step != Step::Idle {
+            out.append(&mut self.answer);
+        }
+        step
     }
 
-    /// Deals with what was received up to the next [`Step`], appends what the server says to `out`, and
-    /// tells `hear` each message as it is read. To be called until it says [`Step::Idle`], or that the
-    /// connection is over.
-    pub fn next(&mut self, manner: &Manner, out: &mut Vec<u8>, hear: &mut dyn FnMut(&Request<'_>)) -> Step {
-        // Taken out so that messages can be borrowed from it meanwhile.
-        let input = std::mem::take(&mut self.input);
+    /// Moves what belongs to the unfinished message from `bytes` to it; true if it is whole then.
+    fn finish_message(&mut self, bytes: &mut &[u8]) -> bool {
+        loop {
+            let missing = request::missing(&self.unfinished, self.phase == Phase::Greeting);
+            if missing == 0 || bytes.is_empty() {
+                return missing == 0;
+            }
+            let (piece, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.unfinished.extend_from_slice(piece);
+            *bytes = rest;
+        }
+    }
+
+    /// Deals with the messages of `input` up to the next step; also says how many bytes those are.
+    fn advance(
+        &mut self,
+        input: &[u8],
+        manner: &Manner,
+        hear: &mut dyn FnMut(&Request<'_>),
+    ) -> (Step, usize) {
+        let mut read = 0;
         let step = loop {
             if self.phase == Phase::Over {
                 break Step::Idle;
             }
-            let frame = match request::frame(&input[self.read..], self.phase == Phase::Greeting) {
+            let request = match request::frame(&input[read..], self.phase == Phase::Greeting) {
                 Frame::Whole { request, length } => {
-                    self.read += length;
+                    read += length;
                     request
                 }
                 Frame::Partial => break Step::Idle,
                 Frame::Broken(_) if self.phase == Phase::Mute => break Step::Idle,
                 Frame::Broken(reason) => break self.violation(reason),
             };
-            hear(&self.resolve(frame));
+            hear(&self.resolve(request));
             if self.phase == Phase::Mute {
                 continue;
             }
-            if let Turn::Stop(step) = self.message(frame, manner) {
+            if let Turn::Stop(step) = self.message(request, manner) {
                 break step;
             }
         };
-        self.input = input;
-        if matches!(step, Step::Closed | Step::Reset) {
-            self.phase = Phase::Over;
-        }
-        if step != Step::Idle {
-            out.append(&mut self.answer);
-        }
-        step
+        (step, read)
     }
 
     /// Something befalls the session between two messages of the client.
@@ -355,13 +391,20 @@ impl Session {
             return false;
         }
         match prepared.kind {
+            Kind::Catalogs => {
+                self.error(
+                    "42P01",
+                    "there are no catalogs here: this server answers without having anything",
+                );
+                return false;
+            }
             Kind::Begin => self.transaction = Transaction::Open,
             Kind::Commit | Kind::Rollback => self.transaction = Transaction::Idle,
             _ => {}
         }
         let out = &mut self.answer;
         match prepared.kind {
-            Kind::Empty => {}
+            Kind::Empty | Kind::Catalogs => {}
             Kind::Begin => reply::command_complete(out, b"BEGIN"),
             Kind::Commit if !failed => reply::command_complete(out, b"COMMIT"),
             Kind::Commit | Kind::Rollback => reply::command_complete(out, b"ROLLBACK"),
