@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::event_loop::EventLoopArguments;
 use crate::terminal::Colour;
 
 /// Measures PostgreSQL: throughput, true percentiles, and what the measuring itself cost
@@ -86,6 +87,8 @@ pub(crate) struct QuickstartArguments {
     /// Directory for the records, one JSON file for each run
     #[arg(long, value_name = "DIR", default_value = "pgmeter-results")]
     pub(crate) results: PathBuf,
+    #[command(flatten)]
+    pub(crate) event_loop: EventLoopArguments,
     /// Keep the server running afterwards, and say how to connect
     #[arg(long)]
     pub(crate) keep: bool,
@@ -178,6 +181,8 @@ pub(crate) struct BenchArguments {
     /// The first client that cannot go on ends the run
     #[arg(long, help_heading = "How to run it")]
     pub(crate) exit_on_abort: bool,
+    #[command(flatten, next_help_heading = "How to run it")]
+    pub(crate) event_loop: EventLoopArguments,
     /// A new connection for each transaction
     #[arg(short = 'C', long, help_heading = "How to run it")]
     pub(crate) connect: bool,

@@ -12,6 +12,7 @@ use engine::{Limit, Manner, Protocol};
 use crate::arguments::{BenchArguments, ConnectionArguments, ProtocolName};
 use crate::descriptors::{self, TooFewDescriptors};
 use crate::failure::Failure;
+use crate::introspection;
 use crate::job::{Job, Vacuum};
 use crate::live::Live;
 use crate::logs::LogOptions;
@@ -84,6 +85,8 @@ fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
         continue_on_error: arguments.continue_on_error,
         exit_on_abort: arguments.exit_on_abort,
         manner: Manner::Pgmeter,
+        event_loop: arguments.event_loop.event_loop.meaning(),
+        calibrations: introspection::calibrations(),
         vacuum: match (arguments.no_vacuum, arguments.vacuum_all) {
             (true, _) => Vacuum::Nothing,
             (false, false) => Vacuum::SmallTables,

@@ -4,20 +4,22 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use connect::{Address, ConnectError, HostOrder, Session, Target, Transport};
 use engine::{
-    End, EngineError, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol, ScriptPlan, TargetPlan,
-    Witness, WorkerIntro,
+    End, EngineError, EventLoopChoice, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol,
+    ScriptPlan, TargetPlan, Witness, WorkerIntro,
 };
-use results::{Environment, Measured, Record, SafeText, Status, UtcTime};
+use results::{Calibration, Environment, Measured, Record, SafeText, Status, UtcTime};
 use script::Program;
 use server::ServerError;
 use workload::{Tables, WorkloadError};
 
 use crate::describing;
 use crate::failure::Failure;
+use crate::introspection;
 use crate::mix::{Mix, ScriptText};
 use crate::password::connect_asking;
 use crate::signals::Signals;
@@ -49,6 +51,9 @@ pub(crate) struct Job {
     pub(crate) continue_on_error: bool,
     pub(crate) exit_on_abort: bool,
     pub(crate) manner: Manner,
+    pub(crate) event_loop: EventLoopChoice,
+    /// Where calibrations of this machine are kept; `None`: they are not looked for.
+    pub(crate) calibrations: Option<PathBuf>,
     pub(crate) vacuum: Vacuum,
     /// Whether the server is asked for its settings, which are several statements of ours.
     pub(crate) asks_settings: bool,
@@ -140,7 +145,7 @@ impl Job {
         signals.check()?;
         let workers = self.workers;
         let mut plan_record = describing::plan(&self, &way, &ways);
-        let manner = self.manner;
+        let (manner, calibrations) = (self.manner, self.calibrations.take());
         let plan = self.into_plan(way, ways, scale);
         plan_record.seed = plan.seed;
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
@@ -153,6 +158,9 @@ impl Job {
             host: results::Host::detect(),
             server: facts.as_ref().and_then(|facts| facts.as_ref().ok()).map(describing::server),
         };
+        let loop_name = introspection::event_loop(&outcome.event_loop).name;
+        let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
+        let calibration = calibrations.and_then(kept);
         let measured = Measured {
             summary: &outcome.summary,
             intervals: showing.take_intervals(),
@@ -161,6 +169,7 @@ impl Job {
             connecting: plan.reconnect.then(|| describing::connecting(&outcome.reconnects)),
             client_cpu: Some(outcome.client_cpu),
             connection_time: Some(outcome.connect_time),
+            introspection: Some(introspection::of(&outcome, &plan, calibration.as_ref())),
         };
         let status = status(&outcome, plan.clients);
         let mut record = Record::new(started_at, status, plan_record, environment, tables, measured);
@@ -301,6 +310,7 @@ impl Job {
             continue_on_error: self.continue_on_error,
             exit_on_abort: self.exit_on_abort,
             manner: self.manner,
+            event_loop: self.event_loop,
             ..plan
         }
     }

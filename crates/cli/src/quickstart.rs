@@ -12,6 +12,7 @@ use workload::InitOptions;
 use crate::arguments::QuickstartArguments;
 use crate::failure::Failure;
 use crate::init::{self, Noise};
+use crate::introspection;
 use crate::job::{Job, Vacuum};
 use crate::live::Live;
 use crate::mix::{Mix, ScriptText};
@@ -112,6 +113,8 @@ fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<J
         continue_on_error: false,
         exit_on_abort: false,
         manner: Manner::Pgmeter,
+        event_loop: arguments.event_loop.event_loop.meaning(),
+        calibrations: introspection::calibrations(),
         vacuum: Vacuum::SmallTables,
         asks_settings: true,
     })

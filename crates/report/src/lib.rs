@@ -3,7 +3,7 @@
 //! Pure: it returns strings, and `cli` decides where they go. What is stored does not depend on it.
 //!
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
-//! [`command_table`] shows the single commands, [`live_line`] the progress; `figures` says how numbers are written, `prose` how words are. [`pgbench`]
+//! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`live_line`] the progress; `figures` says how numbers are written, `prose` how words are. [`pgbench`]
 //! says the same things the way pgbench does.
 
 mod text;
@@ -11,6 +11,8 @@ mod text;
 mod latency_table;
 
 mod command_table;
+
+mod calibration;
 
 mod table;
 
@@ -22,6 +24,7 @@ mod prose;
 
 pub mod pgbench;
 
+pub use calibration::calibration;
 pub use command_table::command_table;
 pub use live::{LiveSample, Phase, live_line};
 pub use text::{TextStyle, text};

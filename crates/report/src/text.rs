@@ -1,7 +1,10 @@
 //! The summary of one run as terminal text that fits one screen: what ran, how fast, how long it took,
 //! what it cost, and what to know before believing it. Called by `cli` after each run and for stored ones.
 
-use results::{Connecting, Connection, Counts, Latency, Limit, Plan, Record, Script, Status, Summary};
+use results::{
+    Connecting, Connection, Counts, EventLoop, Generator, Latency, Limit, LimitedBy, Plan, Record, Script,
+    Status, Summary, Verdict,
+};
 
 use crate::figures::{
     TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, measured_seconds, percent, rate,
@@ -28,8 +31,10 @@ const VALUE_COLUMN: usize = 16;
 /// The summary of a run, several lines, the last with its line end.
 pub fn text(record: &Record, style: &TextStyle) -> String {
     let mut out = status_lines(record, style);
+    out += &accusation(record, style);
     out += &title(record, style);
     out += &indented(&load(record), style);
+    out += &event_loop(record).map_or(String::new(), |event_loop| indented(&event_loop, style));
     out.push('\n');
     for (label, value) in labelled(record, style) {
         out += &labelled_line(label, &value, style);
@@ -59,6 +64,20 @@ fn status_lines(record: &Record, style: &TextStyle) -> String {
             format!("FAILED {when}: {}{figures}", sentence(&harmless(reason.as_str())))
         }
     };
+    format!("{}\n\n", emphasise(&wrap(&what, 0, 0, style.width), Emphasis::Alarm, style))
+}
+
+/// What pgmeter has against itself; nothing if something else was the limit, which `limit` then says.
+fn accusation(record: &Record, style: &TextStyle) -> String {
+    let Some(Generator { verdict: Verdict { limit: LimitedBy::Client, evidence }, .. }) =
+        &record.summary.generator
+    else {
+        return String::new();
+    };
+    let what = format!(
+        "CLIENT-LIMITED: {} The figures say more about pgmeter than about the server.",
+        sentence(&harmless(evidence))
+    );
     format!("{}\n\n", emphasise(&wrap(&what, 0, 0, style.width), Emphasis::Alarm, style))
 }
 
@@ -112,6 +131,13 @@ fn load(record: &Record) -> String {
     load
 }
 
+/// `event loop io_uring`, or `event loop epoll, because the system refuses io_uring`.
+fn event_loop(record: &Record) -> Option<String> {
+    let EventLoop { name, because } = &record.summary.generator.as_ref()?.event_loop;
+    let because = because.as_ref().map(|because| format!(", because {}", harmless(because.as_str())));
+    Some(format!("event loop {}{}", name.name(), because.unwrap_or_default()))
+}
+
 /// The lines that have a label, in order.
 fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
     let Record { plan, summary, .. } = record;
@@ -126,6 +152,7 @@ fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
     lines.extend(retried(plan, summary).map(|retried| ("retried", retried)));
     lines.extend(connecting(summary).map(|connecting| ("connecting", connecting)));
     lines.extend(client_cpu(plan, summary).map(|cpu| ("client CPU", cpu)));
+    lines.extend(limit(summary).map(|limit| ("limit", limit)));
     lines.extend(targets(plan).map(|targets| ("targets", targets)));
     lines
 }
@@ -227,6 +254,12 @@ fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
     let whose = if plan.workers == 1 { "its worker's" } else { "its workers'" };
     let share = percent(busy_us, workers_us);
     Some(format!("{} per transaction, {share} of {whose} time", latency(per_transaction_us)))
+}
+
+/// `server: the worker was idle 63 % of the time …`; what pgmeter has against itself stands at the top.
+fn limit(summary: &Summary) -> Option<String> {
+    let Verdict { limit, evidence } = &summary.generator.as_ref()?.verdict;
+    (*limit != LimitedBy::Client).then(|| format!("{}: {}", limit.name(), harmless(evidence)))
 }
 
 /// The table; response times, with service times beside them where they are something else.

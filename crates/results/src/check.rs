@@ -3,7 +3,8 @@
 //! Histograms are checked when they are decoded, which most readers never do.
 
 use crate::{
-    CommandSummary, Counts, EncodedDistribution, Failures, Interval, Record, ScriptSummary, Summary,
+    CalibrationUsed, CommandSummary, CommandTimes, Counts, EncodedDistribution, Failures, Generator,
+    HeldBack, Interval, Lateness, Record, ScriptSummary, Summary, WorkerCondition,
 };
 
 /// `Err` says in a phrase which figures contradict each other.
@@ -21,10 +22,22 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
 }
 
 fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
-    let Summary { duration_s, elapsed_s, tps, counts, response_us, service_us, lag_us, scripts, .. } =
-        summary;
+    let Summary {
+        duration_s,
+        elapsed_s,
+        tps,
+        counts,
+        response_us,
+        service_us,
+        lag_us,
+        connecting: _,
+        client_cpu_us_per_transaction: _,
+        generator,
+        scripts,
+    } = summary;
     check_counts(counts)?;
     require(*duration_s >= 0.0 && *tps >= 0.0, "a negative duration or rate")?;
+    generator.as_ref().map_or(Ok(()), check_generator).map_err(|what| format!("the generator: {what}"))?;
     let measured = counts.succeeded > 0;
     require(*elapsed_s >= 0.0, "a negative elapsed time")?;
     let on_time = lag_us.is_none_or(|lag| 0.0 <= lag.mean && lag.mean <= lag.max);
@@ -40,6 +53,82 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     }
     let all = sum(scripts.iter().map(|script| &script.counts));
     require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+/// Shares are shares, times are not negative, and the whole is that of its workers.
+fn check_generator(generator: &Generator) -> Result<(), String> {
+    let Generator {
+        event_loop: _,
+        workers,
+        cpu_us_per_transaction,
+        busy_share,
+        run_queue_share,
+        wakeup_lateness_us,
+        held_back,
+        shortest_connect_us,
+        commands,
+        own_us_per_round_trip,
+        calibration,
+        verdict,
+    } = generator;
+    require(!workers.is_empty(), "it had no worker")?;
+    workers.iter().try_for_each(check_worker)?;
+    let CommandTimes { round_trips: _, round_trip_us, sleep_share, shell_share } = *commands;
+    let shares =
+        [Some(*busy_share), *run_queue_share, Some(held_back.share), Some(sleep_share), Some(shell_share)];
+    require(shares.into_iter().flatten().all(is_share), A_SHARE)?;
+    let (floor_us, reached, best) = match calibration {
+        Some(CalibrationUsed {
+            measured_at: _,
+            round_trips_per_s_max,
+            reached_share,
+            floor_us_per_round_trip,
+        }) => (Some(*floor_us_per_round_trip), Some(*reached_share), Some(*round_trips_per_s_max)),
+        None => (None, None, None),
+    };
+    let amounts = [
+        *cpu_us_per_transaction,
+        *shortest_connect_us,
+        round_trip_us,
+        *own_us_per_round_trip,
+        floor_us,
+        reached,
+        best,
+    ];
+    require(amounts.into_iter().flatten().all(|amount| amount >= 0.0), A_NEGATIVE)?;
+    require(is_ordered(*wakeup_lateness_us), A_LATENESS)?;
+    require(!verdict.evidence.is_empty(), "a verdict without evidence")
+}
+
+const A_SHARE: &str = "a share that is not between 0 and 1";
+const A_NEGATIVE: &str = "a negative time or rate";
+const A_LATENESS: &str = "a lateness whose quantiles are not in order";
+
+fn check_worker(worker: &WorkerCondition) -> Result<(), String> {
+    let WorkerCondition {
+        worker: _,
+        clients: _,
+        span_s,
+        cpu_share,
+        run_queue_share,
+        wakeups: _,
+        wakeup_lateness_us,
+        held_back: HeldBack { sends: _, share },
+        shortest_connect_us,
+    } = worker;
+    let shares = [Some(*cpu_share), *run_queue_share, Some(*share)];
+    require(shares.into_iter().flatten().all(is_share), A_SHARE)?;
+    let times = [Some(*span_s), *shortest_connect_us];
+    require(times.into_iter().flatten().all(|time| time >= 0.0), A_NEGATIVE)?;
+    require(is_ordered(*wakeup_lateness_us), A_LATENESS)
+}
+
+fn is_share(share: f64) -> bool {
+    (0.0..=1.0).contains(&share)
+}
+
+fn is_ordered(lateness: Option<Lateness>) -> bool {
+    lateness.is_none_or(|Lateness { p50, p99, max }| 0.0 <= p50 && p50 <= p99 && p99 <= max)
 }
 
 /// Each failed transaction has at most one command that it failed at, and each try at most one that ended it; what

@@ -28,6 +28,14 @@ pub enum ResultsError {
         /// Names tried.
         attempts: u32,
     },
+    /// The directory for calibrations could not be made or written.
+    #[error("cannot keep the calibration in {}: {}", directory.display(), write_advice(source))]
+    Keep {
+        /// Which.
+        directory: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A file could not be read.
     #[error("cannot read the record {}: {}", path.display(), read_advice(source))]
     Read {

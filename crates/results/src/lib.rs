@@ -4,7 +4,8 @@
 //! `docs/record.md`, in microseconds and seconds. `cli` fills and writes records, `report` shows them.
 //!
 //! In reading order: the [`Record`] holds the [`Plan`] (what was asked), the [`Environment`] (where it
-//! ran), the [`Summary`] and the [`Interval`]s (what was measured). [`SafeText`] keeps passwords out of
+//! ran), the [`Summary`] and the [`Interval`]s (what was measured), and in the summary the [`Generator`] with the
+//! [`Verdict`] on itself, for which a [`Calibration`] may be at hand. [`SafeText`] keeps passwords out of
 //! all of it. [`calendar`] reads the calendar, [`Host::detect`] reads the host; nothing else here does.
 
 mod record;
@@ -18,6 +19,14 @@ mod environment;
 mod host;
 
 mod summary;
+
+mod generator;
+
+mod verdict;
+
+mod wording;
+
+mod calibration;
 
 mod intervals;
 
@@ -36,8 +45,13 @@ mod upgrade;
 mod error;
 
 pub use calendar::{UtcTime, unix_now};
+pub use calibration::{Calibration, Level};
 pub use environment::{BuildFingerprint, Environment, ServerFacts, Settings};
 pub use error::ResultsError;
+pub use generator::{
+    CalibrationUsed, CommandTimes, EventLoop, EventLoopName, Generator, HeldBack, Introspection, Lateness,
+    Work, WorkerCondition,
+};
 pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
@@ -45,3 +59,4 @@ pub use record::{Measured, Record, SCHEMA_VERSION, Status};
 pub use safe_text::SafeText;
 pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};
+pub use verdict::{LimitedBy, Verdict};

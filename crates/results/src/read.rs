@@ -52,9 +52,10 @@ impl Record {
         if schema_version == 0 {
             return Err(not_a_record("no pgmeter ever wrote schema 0".to_owned()));
         }
-        let record: Result<Record, _> = match schema_version {
-            1 => serde_json::from_slice(json).and_then(upgrade::from_version_1),
-            _ => serde_json::from_slice(json),
+        let record: Result<Record, _> = if schema_version < u64::from(SCHEMA_VERSION) {
+            serde_json::from_slice(json).and_then(|document| upgrade::from_version(schema_version, document))
+        } else {
+            serde_json::from_slice(json)
         };
         let record = record.map_err(|error| not_a_record(error.to_string()))?;
         check(&record).map_err(|what| ResultsError::DoesNotAddUp { path: path.to_owned(), what })?;

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CommandSummary, Connecting, Environment, Interval, Plan, SafeText, Summary, Tables, UtcTime};
+use crate::{
+    CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Plan, SafeText, Summary,
+    Tables, UtcTime,
+};
 
 /// The schema that this version writes, and the newest it reads.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// One run: what was asked, where, what came out, and whether it came to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,6 +73,8 @@ pub struct Measured<'a> {
     pub client_cpu: Option<Duration>,
     /// Time until all clients were connected.
     pub connection_time: Option<Duration>,
+    /// What is known of the generator itself.
+    pub introspection: Option<Introspection<'a>>,
 }
 
 impl Record {
@@ -82,7 +87,11 @@ impl Record {
         tables: Tables,
         measured: Measured<'_>,
     ) -> Record {
-        let summary = Summary::of(&measured, &plan.scripts);
+        let mut summary = Summary::of(&measured, &plan.scripts);
+        summary.generator = measured
+            .introspection
+            .as_ref()
+            .and_then(|introspection| Generator::of(introspection, &plan, &summary, &environment.host));
         Record {
             schema_version: SCHEMA_VERSION,
             pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Measured, Script};
+use crate::{Generator, Measured, Script};
 
 /// The statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,8 @@ pub struct Summary {
     pub connecting: Option<Connecting>,
     /// CPU time of pgmeter itself per transaction that ran; `null` if unknown.
     pub client_cpu_us_per_transaction: Option<f64>,
+    /// How the load generator fared, and whether it was the limit; `null` if an older pgmeter did not look.
+    pub generator: Option<Generator>,
     /// The same per script, in the plan's order; empty if nothing was measured.
     pub scripts: Vec<ScriptSummary>,
 }
@@ -144,7 +146,8 @@ pub struct Latency {
 }
 
 impl Summary {
-    /// The summary as it is stored. `scripts` are the plan's, in the same order.
+    /// The summary as it is stored, without the generator, which [`crate::Record::new`] adds. `scripts` are the plan's,
+    /// in the same order.
     pub fn of(measured: &Measured<'_>, scripts: &[Script]) -> Summary {
         let Measured { summary, elapsed, commands, connecting, client_cpu, .. } = measured;
         let per_script = |(index, script): (usize, &Script)| {
@@ -170,6 +173,7 @@ impl Summary {
             connecting: *connecting,
             client_cpu_us_per_transaction: client_cpu
                 .and_then(|cpu| cpu_us_per_transaction(cpu, &total.counts)),
+            generator: None,
             scripts: scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }
@@ -182,10 +186,10 @@ fn cpu_us_per_transaction(cpu: Duration, counts: &stats::Counts) -> Option<f64> 
 }
 
 const MICROSECONDS_PER_SECOND: f64 = 1e6;
-const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
+pub(crate) const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
 
 /// Microseconds without digits below the nanosecond, which nothing here can measure.
-fn round_to_ns(us: f64) -> f64 {
+pub(crate) fn round_to_ns(us: f64) -> f64 {
     (us * NANOSECONDS_PER_MICROSECOND).round() / NANOSECONDS_PER_MICROSECOND
 }
 

@@ -6,17 +6,28 @@ use serde_json::{Error, Map, Value, json};
 
 use crate::{Record, SCHEMA_VERSION};
 
-/// The first schema: every transaction was tried once, on one target, over a connection that was kept, and stood
-/// for itself; nothing was known of single commands, of the longest lag, or of the tables but their scale.
-pub(crate) fn from_version_1(mut document: Value) -> Result<Record, Error> {
+/// A document of an older schema as a record of today.
+pub(crate) fn from_version(version: u64, mut document: Value) -> Result<Record, Error> {
+    if version == 1 {
+        to_version_2(&mut document);
+    }
+    to_version_3(&mut document);
     if let Some(version) = document.get_mut("schema_version") {
         *version = json!(SCHEMA_VERSION);
     }
-    let scale = scale_of(&document);
-    add(
-        Some(&mut document),
-        json!({"tables": {"scale": scale, "partition_method": null, "partitions": null}}),
-    );
+    serde_json::from_value(document)
+}
+
+/// The second schema knew nothing of the generator itself.
+fn to_version_3(document: &mut Value) {
+    add(document.get_mut("summary"), json!({"generator": null}));
+}
+
+/// The first schema: every transaction was tried once, on one target, over a connection that was kept, and stood
+/// for itself; nothing was known of single commands, of the longest lag, or of the tables but their scale.
+fn to_version_2(document: &mut Value) {
+    let scale = scale_of(document);
+    add(Some(document), json!({"tables": {"scale": scale, "partition_method": null, "partitions": null}}));
     let plan = document.get_mut("plan");
     add(plan, json!({"max_tries": 1, "reconnect": false, "continue_on_error": false, "targets": []}));
     for script in items(document.pointer_mut("/plan/scripts")) {
@@ -40,7 +51,6 @@ pub(crate) fn from_version_1(mut document: Value) -> Result<Record, Error> {
             add(Some(script), json!({"lag_max_ns": null}));
         }
     }
-    serde_json::from_value(document)
 }
 
 /// It was kept as a variable only.

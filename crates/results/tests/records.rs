@@ -6,11 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgmeter_results::{
-    BuildFingerprint, CommandSummary, Connecting, Connection, Environment, Host, Interval, Limit, Measured,
-    PartitionMethod, Plan, Protocol, Record, ResultsError, SafeText, Script, ServerFacts, Status, Tables,
-    Target, UtcTime,
+    BuildFingerprint, Calibration, CommandSummary, Connecting, Connection, Environment, EventLoop,
+    EventLoopName, Host, Interval, Introspection, Level, Limit, Measured, PartitionMethod, Plan, Protocol,
+    Record, ResultsError, SafeText, Script, ServerFacts, Status, Tables, Target, UtcTime, Work,
 };
-use stats::{CommandTable, Ending, Failure, Recorder, Sample, Summary, Timestamp};
+use stats::{
+    CommandTable, Distribution, Ending, Failure, Recorder, Sample, Summary, Timestamp, WorkerHealth,
+};
 
 const PASSWORD: &str = "hunter2";
 
@@ -121,14 +123,64 @@ fn measured(summary: &Summary) -> Measured<'_> {
         connecting: Some(Connecting { connects: 196, total_s: 0.25 }),
         client_cpu: Some(Duration::from_micros(600)),
         connection_time: Some(Duration::from_millis(12)),
+        introspection: None,
     }
+}
+
+/// Two workers over a network, of which the first is busier.
+fn health() -> Vec<WorkerHealth> {
+    let worker = |worker: usize, cpu_ns: u64| {
+        let mut wakeup_lateness = Distribution::new();
+        wakeup_lateness.record_ns(12_000);
+        wakeup_lateness.record_ns(61_000);
+        WorkerHealth {
+            worker,
+            clients: 4,
+            span_ns: 2_000_000_000,
+            cpu_ns,
+            run_queue_ns: Some(20_000_000),
+            wakeups: 321,
+            wakeup_lateness,
+            sends_held_back: 2,
+            held_back_ns: 5_000_000,
+            shortest_connect_ns: Some(150_000),
+        }
+    };
+    vec![worker(0, 600_000_000), worker(1, 300_000_000)]
+}
+
+fn calibration() -> Calibration {
+    let level = Level {
+        clients: 1,
+        round_trips_per_s: 40_000.0,
+        cpu_us_per_round_trip: 2.3,
+        round_trip_us_p50: 21.5,
+        run_queue_share: None,
+    };
+    let measured_at = UtcTime::from_unix_millis(1_795_262_000_000);
+    Calibration::new(measured_at, environment().host, EventLoopName::Epoll, vec![level], &Distribution::new())
+}
+
+fn introspection<'a>(health: &'a [WorkerHealth], calibration: &'a Calibration) -> Introspection<'a> {
+    let event_loop =
+        EventLoop { name: EventLoopName::Epoll, because: Some("the system refuses io_uring".into()) };
+    let work = Work {
+        round_trips: 400,
+        failed_round_trips: 2,
+        sql_ns: 4_000_000_000,
+        sleep_ns: 1_000_000_000,
+        shell_ns: 0,
+    };
+    Introspection { event_loop, health, work, over_network: true, calibration: Some(calibration) }
 }
 
 fn record() -> Record {
     let intervals = intervals();
     let summary = Summary::of(&intervals, Duration::from_secs(2));
     let stored = intervals.iter().map(|interval| Interval::of(interval, Timestamp::ZERO)).collect();
-    let measured = Measured { intervals: stored, ..measured(&summary) };
+    let (health, calibration) = (health(), calibration());
+    let introspection = Some(introspection(&health, &calibration));
+    let measured = Measured { intervals: stored, introspection, ..measured(&summary) };
     let started_at = UtcTime::from_unix_millis(1_795_262_581_250);
     let mut record = Record::new(started_at, Status::Complete, plan(), environment(), tables(), measured);
     record.warnings.push("fsync is off".into());
@@ -193,7 +245,8 @@ fn intervals_that_were_stored_add_up_to_the_summary_again() {
     expected.iter_mut().flat_map(|interval| &mut interval.scripts).for_each(|script| script.lag.clear());
     assert_eq!(stored, expected);
     let summary = Summary::of(&stored, Duration::from_secs(2));
-    let again = pgmeter_results::Summary::of(&measured(&summary), &record.plan.scripts);
+    let mut again = pgmeter_results::Summary::of(&measured(&summary), &record.plan.scripts);
+    again.generator.clone_from(&record.summary.generator);
     assert_eq!(again, record.summary);
 }
 
@@ -277,7 +330,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     insta::assert_snapshot!(refused("tps = 5"), @"r.json is not a readable record: expected ident at line 1 column 2; name a file that pgmeter wrote, unchanged");
     insta::assert_snapshot!(refused("{}"), @"r.json is not a readable record: missing field `schema_version` at line 1 column 2; name a file that pgmeter wrote, unchanged");
     insta::assert_snapshot!(refused(r#"{"schema_version": 0}"#), @"r.json is not a readable record: no pgmeter ever wrote schema 0; name a file that pgmeter wrote, unchanged");
-    insta::assert_snapshot!(refused(r#"{"schema_version": 2}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
+    insta::assert_snapshot!(refused(r#"{"schema_version": 3}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
     let whole = record().to_json();
     let half = &whole[..whole.len() / 2];
     assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
@@ -287,8 +340,8 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
 
 #[test]
 fn a_record_of_a_newer_schema_says_which_pgmeter_to_use() {
-    insta::assert_snapshot!(refusal("\"schema_version\": 2", "\"schema_version\": 3"), @"r.json has record schema 3, and this pgmeter reads schemas up to 2; read it with the pgmeter that wrote it, or a newer one");
-    insta::assert_snapshot!(refusal("\"schema_version\": 2", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 2; read it with the pgmeter that wrote it, or a newer one");
+    insta::assert_snapshot!(refusal("\"schema_version\": 3", "\"schema_version\": 4"), @"r.json has record schema 4, and this pgmeter reads schemas up to 3; read it with the pgmeter that wrote it, or a newer one");
+    insta::assert_snapshot!(refusal("\"schema_version\": 3", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 3; read it with the pgmeter that wrote it, or a newer one");
 }
 
 #[test]
@@ -311,6 +364,16 @@ fn figures_that_contradict_each_other_are_refused() {
     insta::assert_snapshot!(refusal("\"mean_us\": 3.0", "\"mean_us\": 4.5"), @"r.json does not add up: script tpcb-like: a command's mean latency beyond its extremes; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"executions\": 2", "\"executions\": 0"), @"r.json does not add up: script tpcb-like: a command with executions but no latencies, or the other way round; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"failures\": 1,", "\"failures\": 5,"), @"r.json does not add up: script tpcb-like: more commands than transactions failed; it was changed or damaged after it was written, use another copy");
+}
+
+#[test]
+fn a_generator_that_cannot_be_is_refused() {
+    insta::assert_snapshot!(refusal("\"busy_share\": 0.31", "\"busy_share\": 1.31"), @"r.json does not add up: the generator: a share that is not between 0 and 1; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"cpu_share\": 0.3", "\"cpu_share\": -0.3"), @"r.json does not add up: the generator: a share that is not between 0 and 1; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"own_us_per_round_trip\": ", "\"own_us_per_round_trip\": -"), @"r.json does not add up: the generator: a negative time or rate; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"p50\": 12.", "\"p50\": 90."), @"r.json does not add up: the generator: a lateness whose quantiles are not in order; it was changed or damaged after it was written, use another copy");
+    let refused = refusal("\"limit\": \"undecided\"", "\"limit\": \"nobody\"");
+    assert!(refused.contains("unknown variant `nobody`, expected one of `server`, `client`"), "{refused}");
 }
 
 #[test]

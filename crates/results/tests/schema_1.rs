@@ -43,6 +43,7 @@ fn what_it_has_not_is_what_was_so_then() {
     let summary = &record.summary;
     assert_eq!(summary.elapsed_s.to_bits(), summary.duration_s.to_bits());
     assert_eq!((summary.lag_us, summary.connecting), (None, None));
+    assert_eq!(summary.generator, None);
     assert!(summary.scripts.iter().all(|script| script.commands.is_empty()));
     let stands_for_itself = |counts: &Counts| counts.business == counts.succeeded;
     assert!(stands_for_itself(&summary.counts));

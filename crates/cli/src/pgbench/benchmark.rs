@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::Target;
-use engine::{EngineError, Limit, Manner, Plan};
+use engine::{EngineError, EventLoopChoice, Limit, Manner, Plan};
 use report::pgbench::Presentation;
 use workload::WorkloadError;
 
@@ -13,6 +13,7 @@ use super::appearance::{Appearance, Debug, Wishes};
 use super::diagnostics::{Diagnostics, Level, Stop};
 use super::options::Options;
 use super::sessions;
+use crate::event_loop;
 use crate::failure::Failure;
 use crate::job::{Job, Vacuum};
 use crate::logs::LogOptions;
@@ -30,7 +31,8 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
     let wishes = wishes(&options);
     let mut appearance = Appearance::new(diagnostics, wishes);
     // Ctrl-C ends pgbench at once.
-    job(options, target)
+    let event_loop = event_loop::of_environment().map_err(Stop::error)?;
+    job(options, target, event_loop)
         .run(&mut appearance, &Signals::uncaught())
         .map_err(|failure| stop(failure, &database))
 }
@@ -66,7 +68,7 @@ fn debug(options: &Options) -> Debug {
     Debug { clients: options.clients, limit }
 }
 
-fn job(options: Options, target: Target) -> Job {
+fn job(options: Options, target: Target, event_loop: EventLoopChoice) -> Job {
     Job {
         target,
         targets: Vec::new(),
@@ -90,6 +92,8 @@ fn job(options: Options, target: Target) -> Job {
         continue_on_error: options.continue_on_error,
         exit_on_abort: options.exit_on_abort,
         manner: Manner::Pgbench,
+        event_loop,
+        calibrations: None,
         vacuum: match (options.no_vacuum, options.vacuum_all) {
             (true, _) => Vacuum::Nothing,
             (false, false) => Vacuum::SmallTables,

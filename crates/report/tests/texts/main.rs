@@ -2,6 +2,7 @@
 //! `results` tests; how single numbers are written is tested beside `figures`.
 
 mod fixture;
+mod limits;
 mod pgbench_lines;
 mod pgbench_report;
 mod summaries;

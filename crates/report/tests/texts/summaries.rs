@@ -415,6 +415,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         lag_us: None,
         connecting: None,
         client_cpu_us_per_transaction: None,
+        generator: None,
         scripts: Vec::new(),
     };
     insta::assert_snapshot!(text(&record, &PLAIN), @r#"

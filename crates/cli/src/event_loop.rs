@@ -1,0 +1,48 @@
+//! Which event loop is asked for: an option of pgmeter's commands, and a variable for them and the drop-in, whose
+//! options are pgbench's. Which one then runs is the engine's affair.
+
+use clap::{Args, ValueEnum};
+use engine::EventLoopChoice;
+
+use crate::failure::Failure;
+
+/// What names the event loop where no option does.
+const VARIABLE: &str = "PGMETER_EVENT_LOOP";
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct EventLoopArguments {
+    /// How to wait for sockets
+    #[arg(long, value_name = "NAME", env = VARIABLE, default_value = "auto")]
+    pub(crate) event_loop: EventLoopName,
+}
+
+/// How to wait for sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EventLoopName {
+    // io_uring where the system lets us, otherwise epoll.
+    Auto,
+    #[value(name = "io_uring")]
+    IoUring,
+    Epoll,
+}
+
+impl EventLoopName {
+    pub(crate) fn meaning(self) -> EventLoopChoice {
+        match self {
+            Self::Auto => EventLoopChoice::Auto,
+            Self::IoUring => EventLoopChoice::IoUring,
+            Self::Epoll => EventLoopChoice::Epoll,
+        }
+    }
+}
+
+/// The one that the variable names, if it is set.
+pub(crate) fn of_environment() -> Result<EventLoopChoice, Failure> {
+    let Some(name) = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()) else {
+        return Ok(EventLoopChoice::Auto);
+    };
+    let name = name.to_string_lossy();
+    EventLoopName::from_str(&name, false).map(EventLoopName::meaning).map_err(|_| {
+        Failure::Usage(format!("{VARIABLE} is \"{name}\"; it may be auto, io_uring or epoll, or not be set"))
+    })
+}

@@ -1,0 +1,99 @@
+//! Who was the limit of a run, as people see it: at the top if it was pgmeter, among the other lines if not.
+//! How that is found out is tested in `results`.
+
+use pgmeter_report::{TextStyle, pgbench, text};
+use results::{
+    CommandTimes, EventLoop, EventLoopName, Generator, HeldBack, LimitedBy, Record, Status, Verdict,
+};
+
+use crate::fixture;
+
+const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
+
+/// A run that was judged so.
+fn judged(limit: LimitedBy, evidence: &str) -> Record {
+    let mut record = fixture::record();
+    record.summary.generator = Some(Generator {
+        event_loop: EventLoop { name: EventLoopName::IoUring, because: None },
+        workers: Vec::new(),
+        cpu_us_per_transaction: None,
+        busy_share: 0.0,
+        run_queue_share: None,
+        wakeup_lateness_us: None,
+        held_back: HeldBack::default(),
+        shortest_connect_us: None,
+        commands: CommandTimes { round_trips: 0, round_trip_us: None, sleep_share: 0.0, shell_share: 0.0 },
+        own_us_per_round_trip: None,
+        calibration: None,
+        verdict: Verdict { limit, evidence: evidence.to_owned() },
+    });
+    record
+}
+
+const NEVER_IDLE: &str = "its worker was never idle: it ran 97 % of the time and waited for a core 2.5 %; give it \
+                          more threads (-j) or fewer clients";
+
+#[test]
+fn a_run_that_pgmeter_limited_says_so_before_anything_else() {
+    let shown = text(&judged(LimitedBy::Client, NEVER_IDLE), &PLAIN);
+    let expected = "\
+CLIENT-LIMITED: its worker was never idle: it ran 97 % of the time and waited
+for a core 2.5 %; give it more threads (-j) or fewer clients. The figures say
+more about pgmeter than about the server.
+
+ser.sql
+  2 clients on 1 worker, simple protocol, 3.0 s
+  event loop io_uring
+
+  throughput      321.0 tps
+";
+    assert!(shown.starts_with(expected), "{shown}");
+    assert!(!shown.contains("  limit "), "{shown}");
+}
+
+#[test]
+fn every_other_limit_is_one_of_the_lines() {
+    let limits =
+        [(LimitedBy::Server, "server"), (LimitedBy::Network, "network"), (LimitedBy::Undecided, "undecided")];
+    for (limit, name) in limits {
+        let shown = text(&judged(limit, "the worker was idle 63 % of the time"), &PLAIN);
+        let line = format!("\n  limit           {name}: the worker was idle 63 % of the time\n");
+        assert!(shown.contains(&line), "{shown}");
+        assert!(shown.starts_with("ser.sql\n"), "{shown}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_says_both() {
+    let record = Record { status: Status::Interrupted, ..judged(LimitedBy::Client, NEVER_IDLE) };
+    let shown = text(&record, &PLAIN);
+    let (interrupted, rest) = shown.split_once("\n\n").expect("there is a paragraph");
+    assert!(interrupted.starts_with("INTERRUPTED after 3.0 s of 3 s."), "{shown}");
+    assert!(rest.starts_with("CLIENT-LIMITED: its worker"), "{shown}");
+}
+
+#[test]
+fn the_event_loop_is_named_with_the_reason_why_it_is_not_the_better_one() {
+    let mut record = judged(LimitedBy::Server, "it was");
+    let generator = record.summary.generator.as_mut().expect("it has one");
+    generator.event_loop =
+        EventLoop { name: EventLoopName::Epoll, because: Some("the system refuses io_uring".into()) };
+    let shown = text(&record, &PLAIN);
+    assert!(shown.contains("\n  event loop epoll, because the system refuses io_uring\n"), "{shown}");
+}
+
+#[test]
+fn evidence_from_a_file_cannot_steer_the_terminal() {
+    for limit in [LimitedBy::Client, LimitedBy::Server] {
+        let shown = text(&judged(limit, "it\x1b[2J was"), &PLAIN);
+        assert!(shown.contains("it [2J was") && !shown.contains('\x1b'), "{shown}");
+    }
+}
+
+#[test]
+fn what_pgbench_says_is_what_it_always_said() {
+    let presentation =
+        pgbench::Presentation { failures_detailed: false, report_per_command: false, progress: false };
+    let of = |record: &Record| pgbench::final_report(record, &presentation);
+    assert_eq!(of(&judged(LimitedBy::Client, NEVER_IDLE)), of(&fixture::record()));
+}

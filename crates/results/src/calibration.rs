@@ -1,0 +1,152 @@
+//! What one worker can do at best on this machine: measured by `pgmeter calibrate` against a server that takes no
+//! time, kept as a small JSON file for each machine and event loop, and used where it fits. Not a record: it can be
+//! thrown away at any time, and a file that cannot be read is none.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::generator::{EventLoopName, Lateness};
+use crate::{Host, ResultsError, UtcTime};
+
+/// The form of the file; one of another form is not read.
+const FORM: u32 = 1;
+
+/// A file that is longer is no calibration.
+const FILE_LEN_MAX: u64 = 1 << 20;
+
+/// What a worker did against a server that takes no time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The form of this file.
+    pub form: u32,
+    /// When it was measured.
+    pub measured_at: UtcTime,
+    /// The version of pgmeter.
+    pub pgmeter_version: String,
+    /// The machine.
+    pub host: Host,
+    /// The event loop.
+    pub event_loop: EventLoopName,
+    /// By number of clients, rising; never empty.
+    pub levels: Vec<Level>,
+    /// How late the worker woke for moments it had asked for; `null` if it asked for none.
+    pub wakeup_lateness_us: Option<Lateness>,
+}
+
+/// One worker with so many clients.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// How many.
+    pub clients: u32,
+    /// Round trips per second.
+    pub round_trips_per_s: f64,
+    /// CPU time of the worker for each.
+    pub cpu_us_per_round_trip: f64,
+    /// Median time of a round trip.
+    pub round_trip_us_p50: f64,
+    /// The worker's share of time in which it waited for a core; `null` if the system does not tell.
+    pub run_queue_share: Option<f64>,
+}
+
+impl Calibration {
+    /// One of this machine, made by this pgmeter. `levels` are in rising order of clients.
+    pub fn new(
+        measured_at: UtcTime,
+        host: Host,
+        event_loop: EventLoopName,
+        levels: Vec<Level>,
+        wakeup_lateness: &stats::Distribution,
+    ) -> Calibration {
+        Calibration {
+            form: FORM,
+            measured_at,
+            pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+            host,
+            event_loop,
+            levels,
+            wakeup_lateness_us: Lateness::of(wakeup_lateness),
+        }
+    }
+
+    /// The one kept in `dir` for this machine and loop; `None` if there is none, or it was measured by another
+    /// version, on another kernel, or with other processors.
+    pub fn kept(dir: &Path, host: &Host, event_loop: EventLoopName) -> Option<Calibration> {
+        let path = file(dir, host, event_loop);
+        let len = fs::metadata(&path).ok()?.len();
+        let json = if len <= FILE_LEN_MAX { fs::read(&path).ok()? } else { return None };
+        let calibration: Calibration = serde_json::from_slice(&json).ok()?;
+        (calibration.fits(host, event_loop) && calibration.is_sound()).then_some(calibration)
+    }
+
+    /// Keeps it in `dir`, which is made if it is missing, in the place of an older one.
+    ///
+    /// # Errors
+    /// If the directory cannot be made or written.
+    pub fn keep(&self, dir: &Path) -> Result<PathBuf, ResultsError> {
+        let failed = |source| ResultsError::Keep { directory: dir.to_owned(), source };
+        fs::create_dir_all(dir).map_err(failed)?;
+        let path = file(dir, &self.host, self.event_loop);
+        let draft = path.with_extension(format!("{}.part", std::process::id()));
+        let mut json = serde_json::to_string_pretty(self).expect("a calibration has string keys only");
+        json.push('\n');
+        let written = fs::write(&draft, json).and_then(|()| fs::rename(&draft, &path));
+        written
+            .inspect_err(|_| {
+                // If it cannot be removed either, the first error is the one to tell.
+                let _ = fs::remove_file(&draft);
+            })
+            .map_err(failed)?;
+        Ok(path)
+    }
+
+    /// Round trips per second of one worker with so many clients, between two levels by a straight line, beyond the
+    /// last one as there.
+    pub fn round_trips_per_s(&self, clients: f64) -> Option<f64> {
+        let (first, last) = (self.levels.first()?, self.levels.last()?);
+        let known = |level: &Level| f64::from(level.clients);
+        if clients <= known(first) {
+            return Some(first.round_trips_per_s);
+        }
+        let between = self.levels.windows(2).find(|pair| clients <= known(&pair[1]));
+        Some(between.map_or(last.round_trips_per_s, |pair| {
+            let along = (clients - known(&pair[0])) / (known(&pair[1]) - known(&pair[0]));
+            pair[0].round_trips_per_s + along * (pair[1].round_trips_per_s - pair[0].round_trips_per_s)
+        }))
+    }
+
+    /// What a round trip of a single client takes, in microseconds.
+    pub fn floor_us(&self) -> f64 {
+        self.levels.first().map_or(0.0, |level| level.round_trip_us_p50)
+    }
+
+    /// Whether it says something of a run on this host with this loop.
+    fn fits(&self, host: &Host, event_loop: EventLoopName) -> bool {
+        let machine = |host: &Host| {
+            let Host { hostname, os: _, kernel, cpu_model, cpu_count, cpu_available, memory_bytes: _ } =
+                host.clone();
+            (hostname, kernel, cpu_model, cpu_count, cpu_available)
+        };
+        self.form == FORM
+            && self.pgmeter_version == env!("CARGO_PKG_VERSION")
+            && self.event_loop == event_loop
+            && machine(&self.host) == machine(host)
+    }
+
+    /// Whether it can be calculated with.
+    fn is_sound(&self) -> bool {
+        let rising = self.levels.windows(2).all(|pair| pair[0].clients < pair[1].clients);
+        let sensible = |level: &Level| {
+            level.clients > 0 && level.round_trips_per_s > 0.0 && level.round_trip_us_p50 >= 0.0
+        };
+        !self.levels.is_empty() && rising && self.levels.iter().all(sensible)
+    }
+}
+
+/// `dir/bench1-io_uring.json`: the cache directory may be shared by machines.
+fn file(dir: &Path, host: &Host, event_loop: EventLoopName) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let hostname: String = host.hostname.chars().map(plain).collect();
+    dir.join(format!("{hostname}-{}.json", event_loop.name()))
+}

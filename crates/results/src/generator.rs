@@ -1,0 +1,373 @@
+//! What the load generator says of itself, as it is stored: its loop, its workers, what a round trip took and how
+//! much of that was its own; and the verdict on whether it was the limit. Made from what the engine measured;
+//! how the verdict is reached is in `verdict`.
+
+use serde::{Deserialize, Serialize};
+use stats::{Distribution, WorkerHealth};
+
+use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
+use crate::verdict::{self, Calibrated, Opening, RoundTrip, Run, Verdict};
+use crate::{Calibration, Host, Plan, SafeText, Summary, UtcTime};
+
+/// How the generator fared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Generator {
+    /// The system interface that carried the clients' bytes.
+    pub event_loop: EventLoop,
+    /// Each worker, in order.
+    pub workers: Vec<WorkerCondition>,
+    /// CPU time of the workers' threads per transaction that ran; `null` if none did.
+    pub cpu_us_per_transaction: Option<f64>,
+    /// The busiest worker's share of time in which it was not idle: it ran or waited for a core.
+    pub busy_share: f64,
+    /// The highest share of time that a worker waited for a core; `null` if the system does not tell.
+    pub run_queue_share: Option<f64>,
+    /// How late the workers woke for moments they had asked for; `null` if they asked for none.
+    pub wakeup_lateness_us: Option<Lateness>,
+    /// What sockets did not take at once.
+    pub held_back: HeldBack,
+    /// The shortest connect over a network, about one round trip of it; `null` if unknown or within the machine.
+    pub shortest_connect_us: Option<f64>,
+    /// What the scripts' commands made of the time.
+    pub commands: CommandTimes,
+    /// The part of a round trip that its worker took, queueing for it included; `null` where there were none.
+    pub own_us_per_round_trip: Option<f64>,
+    /// What was kept of `pgmeter calibrate` and fits this run; `null` if nothing.
+    pub calibration: Option<CalibrationUsed>,
+    /// Who was the limit.
+    pub verdict: Verdict,
+}
+
+/// The system interface that carried the clients' bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventLoop {
+    /// Which.
+    pub name: EventLoopName,
+    /// Why it was not `io_uring`; `null` if it was, or if `epoll` was asked for.
+    pub because: Option<SafeText>,
+}
+
+/// The ways to wait for many sockets.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventLoopName {
+    /// Linux's queues of submissions and completions.
+    IoUring,
+    /// Readiness of sockets.
+    Epoll,
+    /// No sockets at all: tests.
+    Other,
+}
+
+impl EventLoopName {
+    /// As `--event-loop` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EventLoopName::IoUring => "io_uring",
+            EventLoopName::Epoll => "epoll",
+            EventLoopName::Other => "other",
+        }
+    }
+}
+
+/// One worker over the measured time; the shares are of that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerCondition {
+    /// Its number, from 0.
+    pub worker: u32,
+    /// Clients it served.
+    pub clients: u32,
+    /// Seconds over which it was looked at.
+    pub span_s: f64,
+    /// It ran, in its own code or in the system for it.
+    pub cpu_share: f64,
+    /// It was ready to run and had no core; `null` if the system does not tell.
+    pub run_queue_share: Option<f64>,
+    /// How often it came back from waiting.
+    pub wakeups: u64,
+    /// How late it woke for moments it had asked for; `null` if it asked for none.
+    pub wakeup_lateness_us: Option<Lateness>,
+    /// What its sockets did not take at once.
+    pub held_back: HeldBack,
+    /// The shortest connect of its clients.
+    pub shortest_connect_us: Option<f64>,
+}
+
+/// How late a worker woke, in microseconds.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it all
+pub struct Lateness {
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// Back-pressure: the other side did not take bytes as fast as they were sent.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeldBack {
+    /// Sends that a socket did not take whole at once.
+    pub sends: u64,
+    /// Share of time in which at least one connection had bytes that its socket did not take; of several workers
+    /// the highest.
+    pub share: f64,
+}
+
+/// What the scripts' commands made of the time.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandTimes {
+    /// Waits for the server; a pipeline is one.
+    pub round_trips: u64,
+    /// From sending to the end of the answer, on average; `null` if there were none.
+    pub round_trip_us: Option<f64>,
+    /// Of all time in commands, the share of `\sleep`.
+    pub sleep_share: f64,
+    /// Of all time in commands, the share of `\shell` and `\setshell`, which keep a worker waiting.
+    pub shell_share: f64,
+}
+
+/// What a calibration says of a run.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationUsed {
+    /// When the machine was calibrated.
+    pub measured_at: UtcTime,
+    /// Round trips per second that one worker made with as many clients against a server that takes no time.
+    pub round_trips_per_s_max: f64,
+    /// What the run's workers made of that, on average.
+    pub reached_share: f64,
+    /// A round trip of one client to a server that takes no time.
+    pub floor_us_per_round_trip: f64,
+}
+
+/// What the engine and its caller know of the generator, as it comes out of a run.
+#[derive(Clone, Debug)]
+pub struct Introspection<'a> {
+    /// Which loop ran.
+    pub event_loop: EventLoop,
+    /// Each worker's account of itself.
+    pub health: &'a [WorkerHealth],
+    /// What the scripts' commands took.
+    pub work: Work,
+    /// Whether there is a network between: not so for Unix-domain sockets and loopback addresses.
+    pub over_network: bool,
+    /// One that fits machine, version and loop.
+    pub calibration: Option<&'a Calibration>,
+}
+
+/// Times in the scripts' commands, over all clients.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Waits for the server that ended well.
+    pub round_trips: u64,
+    /// Those that ended with an error.
+    pub failed_round_trips: u64,
+    /// In SQL commands and pipelines that ended well.
+    pub sql_ns: u128,
+    /// In `\sleep`.
+    pub sleep_ns: u128,
+    /// In `\shell` and `\setshell`.
+    pub shell_ns: u128,
+}
+
+impl Generator {
+    /// The generator's part of a record; `None` if no worker gave an account.
+    pub fn of(
+        introspection: &Introspection<'_>,
+        plan: &Plan,
+        summary: &Summary,
+        host: &Host,
+    ) -> Option<Generator> {
+        let Introspection { event_loop, health, work, over_network, calibration } = introspection;
+        let workers: Vec<_> = health.iter().map(WorkerCondition::of).collect();
+        let busiest = workers.iter().max_by(|a, b| a.busy_share().total_cmp(&b.busy_share()))?.clone();
+        let ran = summary.counts.scheduled - summary.counts.skipped;
+        let cpu_ns: u128 = health.iter().map(|health| u128::from(health.cpu_ns)).sum();
+        let shortest_connect_us = workers
+            .iter()
+            .filter_map(|worker| worker.shortest_connect_us)
+            .min_by(f64::total_cmp)
+            .filter(|_| *over_network);
+        let commands = CommandTimes::of(work);
+        let round_trip = RoundTrip::of(work, &busiest, plan, shortest_connect_us);
+        let calibration =
+            calibration.and_then(|calibration| CalibrationUsed::of(calibration, work, &workers, plan));
+        let lateness = merged_lateness(health);
+        let held_back = HeldBack {
+            sends: workers.iter().map(|worker| worker.held_back.sends).sum(),
+            share: workers.iter().map(|worker| worker.held_back.share).fold(0.0, f64::max),
+        };
+        let run = Run {
+            duration_s: summary.duration_s,
+            finished: summary.counts.succeeded + summary.counts.failed,
+            clients: plan.clients,
+            workers: workers.len(),
+            cpus: host.cpu_available,
+            over_network: *over_network,
+            busiest: &busiest,
+            opening: Opening::of(plan, summary, lateness),
+            commands,
+            sends_sql: work.round_trips + work.failed_round_trips > 0,
+            round_trip,
+            connecting_share: connecting_share(plan, summary),
+            held_back,
+            calibrated: calibration.map(Calibrated::of),
+        };
+        Some(Generator {
+            event_loop: event_loop.clone(),
+            cpu_us_per_transaction: (ran > 0).then(|| us(cpu_ns as f64 / ran as f64)),
+            busy_share: busiest.busy_share(),
+            run_queue_share: workers.iter().filter_map(|worker| worker.run_queue_share).reduce(f64::max),
+            wakeup_lateness_us: lateness,
+            held_back,
+            shortest_connect_us,
+            commands,
+            own_us_per_round_trip: round_trip.map(|round_trip| round_to_ns(round_trip.own_us)),
+            calibration,
+            verdict: verdict::verdict(&run),
+            workers,
+        })
+    }
+}
+
+impl WorkerCondition {
+    fn of(health: &WorkerHealth) -> WorkerCondition {
+        let WorkerHealth {
+            worker,
+            clients,
+            span_ns,
+            cpu_ns,
+            run_queue_ns,
+            wakeups,
+            wakeup_lateness,
+            sends_held_back,
+            held_back_ns,
+            shortest_connect_ns,
+        } = health;
+        let share = |ns: u64| if *span_ns == 0 { 0.0 } else { (ns as f64 / *span_ns as f64).min(1.0) };
+        let cpu_share = share(*cpu_ns);
+        WorkerCondition {
+            worker: count(*worker),
+            clients: count(*clients),
+            span_s: *span_ns as f64 / NANOSECONDS_PER_SECOND,
+            cpu_share: per_million(cpu_share),
+            // The two clocks may disagree a little.
+            run_queue_share: run_queue_ns.map(|ns| per_million(share(ns).min(1.0 - cpu_share))),
+            wakeups: *wakeups,
+            wakeup_lateness_us: Lateness::of(wakeup_lateness),
+            held_back: HeldBack { sends: *sends_held_back, share: per_million(share(*held_back_ns)) },
+            shortest_connect_us: shortest_connect_ns.map(|ns| us(ns as f64)),
+        }
+    }
+
+    /// The share of time in which it ran or waited for a core.
+    pub fn busy_share(&self) -> f64 {
+        (self.cpu_share + self.run_queue_share.unwrap_or(0.0)).min(1.0)
+    }
+}
+
+impl Lateness {
+    pub(crate) fn of(lateness: &Distribution) -> Option<Lateness> {
+        let quantile = |q: f64| lateness.quantile_ns(q).map(|ns| us(ns as f64));
+        Some(Lateness { p50: quantile(0.5)?, p99: quantile(0.99)?, max: us(lateness.max_ns()? as f64) })
+    }
+}
+
+/// Over all workers.
+fn merged_lateness(health: &[WorkerHealth]) -> Option<Lateness> {
+    let mut all = Distribution::new();
+    health.iter().for_each(|health| all.merge(&health.wakeup_lateness));
+    Lateness::of(&all)
+}
+
+impl CommandTimes {
+    fn of(work: &Work) -> CommandTimes {
+        let Work { round_trips, failed_round_trips: _, sql_ns, sleep_ns, shell_ns } = *work;
+        let all_ns = sql_ns + sleep_ns + shell_ns;
+        let share = |ns: u128| if all_ns == 0 { 0.0 } else { per_million(ns as f64 / all_ns as f64) };
+        CommandTimes {
+            round_trips,
+            round_trip_us: (round_trips > 0).then(|| us(sql_ns as f64 / round_trips as f64)),
+            sleep_share: share(sleep_ns),
+            shell_share: share(shell_ns),
+        }
+    }
+}
+
+impl RoundTrip {
+    /// What is known of a round trip of the busiest worker. Which round trips were its own is not counted: its
+    /// share of them is taken for its share of the clients.
+    fn of(
+        work: &Work,
+        busiest: &WorkerCondition,
+        plan: &Plan,
+        shortest_connect_us: Option<f64>,
+    ) -> Option<RoundTrip> {
+        if work.round_trips == 0 || plan.clients == 0 || busiest.clients == 0 {
+            return None;
+        }
+        let share_of_clients = f64::from(busiest.clients) / f64::from(plan.clients);
+        let round_trips = work.round_trips as f64 * share_of_clients;
+        let took_us = work.sql_ns as f64 / work.round_trips as f64 / NANOSECONDS_PER_MICROSECOND;
+        let span_us = busiest.span_s * MICROSECONDS_PER_SECOND;
+        let held_us = busiest.busy_share() * span_us / round_trips;
+        let cycle_us = f64::from(busiest.clients) * span_us / round_trips;
+        let own_us = verdict::residence(held_us, cycle_us, busiest.clients).min(took_us);
+        Some(RoundTrip { took_us, own_us, network_us: shortest_connect_us.map(|us| us.min(took_us)) })
+    }
+}
+
+impl Opening {
+    /// With a rate: whether it was kept, and how late the workers were against how long things took.
+    fn of(plan: &Plan, summary: &Summary, lateness: Option<Lateness>) -> Opening {
+        let Some(rate_tps) = plan.rate_tps else { return Opening::Closed };
+        let counts = &summary.counts;
+        // At the end of a run every client may be in the middle of one.
+        let missed = counts.skipped + counts.unfinished.saturating_sub(u64::from(plan.clients));
+        let missed_share = if counts.scheduled == 0 { 0.0 } else { missed as f64 / counts.scheduled as f64 };
+        Opening::Scheduled { rate_tps, missed_share, lateness, response: summary.response_us }
+    }
+}
+
+impl CalibrationUsed {
+    fn of(
+        calibration: &Calibration,
+        work: &Work,
+        workers: &[WorkerCondition],
+        plan: &Plan,
+    ) -> Option<CalibrationUsed> {
+        let worker_seconds: f64 = workers.iter().map(|worker| worker.span_s).sum();
+        let clients_per_worker = f64::from(plan.clients) / workers.len().max(1) as f64;
+        let round_trips_per_s_max = calibration.round_trips_per_s(clients_per_worker)?;
+        let reached = work.round_trips as f64 / worker_seconds;
+        (worker_seconds > 0.0).then(|| CalibrationUsed {
+            measured_at: calibration.measured_at,
+            round_trips_per_s_max,
+            reached_share: per_million(reached / round_trips_per_s_max),
+            floor_us_per_round_trip: calibration.floor_us(),
+        })
+    }
+}
+
+/// Of the clients' time, that in connecting and disconnecting for each transaction.
+fn connecting_share(plan: &Plan, summary: &Summary) -> f64 {
+    let all_s = f64::from(plan.clients) * summary.duration_s;
+    let connecting_s = summary.connecting.map_or(0.0, |connecting| connecting.total_s);
+    if all_s > 0.0 { (connecting_s / all_s).min(1.0) } else { 0.0 }
+}
+
+/// More than that are not started.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Microseconds, without digits below the nanosecond.
+fn us(ns: f64) -> f64 {
+    round_to_ns(ns / NANOSECONDS_PER_MICROSECOND)
+}
+
+/// A share without digits that nothing here can measure.
+fn per_million(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
+}
+
+const NANOSECONDS_PER_SECOND: f64 = 1e9;
+const MICROSECONDS_PER_SECOND: f64 = 1e6;

@@ -1,0 +1,451 @@
+//! The verdict: whether the load generator was what a run measured, and the evidence in one sentence with its numbers.
+//! Pure: from what was observed of the run, and of the machine by `pgmeter calibrate`, to a [`Verdict`]. The ways
+//! and thresholds are explained for users in `docs/generator.md`; the observations are made ready by `generator`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Latency;
+use crate::generator::{CalibrationUsed, CommandTimes, HeldBack, Lateness, WorkerCondition};
+use crate::wording::{number, percent, rate, time};
+
+/// Who was the limit of a run, and how one can know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Who.
+    pub limit: LimitedBy,
+    /// One sentence with the numbers that it rests on, without a full stop.
+    pub evidence: String,
+}
+
+/// What kept a run from being faster.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedBy {
+    /// The server, as it should be.
+    Server,
+    /// pgmeter itself, or the machine under it.
+    Client,
+    /// What lies between.
+    Network,
+    /// Nothing, or nobody can tell.
+    Undecided,
+}
+
+impl LimitedBy {
+    /// As it is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            LimitedBy::Server => "server",
+            LimitedBy::Client => "client",
+            LimitedBy::Network => "network",
+            LimitedBy::Undecided => "undecided",
+        }
+    }
+}
+
+/// A resource that is busy for so much of the time is the limit: if it were infinitely fast, throughput could
+/// rise by a ninth at most before it meets it again (the bottleneck law: Lazowska, Zahorjan, Graham and Sevcik,
+/// Quantitative System Performance, 1984, chapter 5).
+const SATURATED: f64 = 0.9;
+/// A worker as busy as that was not clearly the limit, but no clear alibi is left to it either.
+const DOUBTFUL: f64 = 0.75;
+/// Whoever has more than half of a round trip is its limit: in a closed loop throughput is clients ÷ time of a
+/// cycle (Little's law), so that nobody else can shorten it as much.
+const DOMINANT: f64 = 0.5;
+/// A run that does so much of what the machine can do at best is at the machine's end: two runs of one load differ
+/// by less than the rest.
+const REACHED: f64 = 0.8;
+/// Lateness that is so much of the response time shows in it.
+const DISTORTING: f64 = 0.25;
+/// A worker that waits for a core as long as this is short of cores, and not of threads.
+const CROWDED: f64 = 0.25;
+/// A rate is kept if no more than this was skipped or left over at the end.
+const MISSED_MAX: f64 = 0.01;
+/// Shorter windows, with the scheduler's time slices in them, say nothing of shares.
+const DURATION_MIN_S: f64 = 0.5;
+/// Fewer transactions say nothing of the typical one.
+const FINISHED_MIN: u64 = 20;
+
+/// What was observed of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) duration_s: f64,
+    /// Transactions that came to an end.
+    pub(crate) finished: u64,
+    pub(crate) clients: u32,
+    pub(crate) workers: usize,
+    /// Processors that this process may use.
+    pub(crate) cpus: Option<u32>,
+    pub(crate) over_network: bool,
+    pub(crate) busiest: &'a WorkerCondition,
+    pub(crate) opening: Opening,
+    pub(crate) commands: CommandTimes,
+    /// Whether anything was sent to a server but to connect.
+    pub(crate) sends_sql: bool,
+    /// `None` if none ended well.
+    pub(crate) round_trip: Option<RoundTrip>,
+    /// Of the clients' time, with a connection for each transaction.
+    pub(crate) connecting_share: f64,
+    pub(crate) held_back: HeldBack,
+    pub(crate) calibrated: Option<Calibrated>,
+}
+
+/// When transactions began.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Opening {
+    /// As soon as a client was free.
+    Closed,
+    /// When they were due.
+    Scheduled {
+        rate_tps: f64,
+        /// Of what was scheduled, what was skipped or left over at the end.
+        missed_share: f64,
+        /// How late workers woke for it.
+        lateness: Option<Lateness>,
+        response: Option<Latency>,
+    },
+}
+
+/// A round trip of the busiest worker's clients, on average.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct RoundTrip {
+    /// From sending to the end of the answer.
+    pub(crate) took_us: f64,
+    /// The part that the worker took, queueing for it included.
+    pub(crate) own_us: f64,
+    /// The part of the network.
+    pub(crate) network_us: Option<f64>,
+}
+
+/// What the machine can do at best.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Calibrated {
+    pub(crate) round_trips_per_s_max: f64,
+    pub(crate) reached_share: f64,
+    pub(crate) floor_us: f64,
+}
+
+impl Calibrated {
+    pub(crate) fn of(used: CalibrationUsed) -> Calibrated {
+        Calibrated {
+            round_trips_per_s_max: used.round_trips_per_s_max,
+            reached_share: used.reached_share,
+            floor_us: used.floor_us_per_round_trip,
+        }
+    }
+}
+
+/// Judges a run. The first rule that has something to say says it: whether there is anything to judge, then who
+/// was saturated, then who has most of a round trip.
+pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
+    let rules: [fn(&Run<'_>) -> Option<Verdict>; 10] = [
+        too_little,
+        nothing_sent,
+        saturated_worker,
+        kept_rate,
+        calibrated_maximum,
+        waiting_of_its_own,
+        connecting,
+        back_pressure,
+        halves,
+        no_alibi,
+    ];
+    rules.iter().find_map(|rule| rule(run)).unwrap_or_else(|| remainder(run))
+}
+
+fn found(limit: LimitedBy, evidence: String) -> Option<Verdict> {
+    Some(Verdict { limit, evidence })
+}
+
+fn too_little(run: &Run<'_>) -> Option<Verdict> {
+    let little = run.duration_s < DURATION_MIN_S || run.finished < FINISHED_MIN;
+    let transactions = if run.finished == 1 { "transaction" } else { "transactions" };
+    let evidence = || {
+        format!(
+            "{} {transactions} in {} are too few to tell: run for longer",
+            number(run.finished),
+            time(run.duration_s * 1e6)
+        )
+    };
+    little.then(|| Verdict { limit: LimitedBy::Undecided, evidence: evidence() })
+}
+
+fn nothing_sent(run: &Run<'_>) -> Option<Verdict> {
+    let evidence = "the scripts sent no command to a server, so it was pgmeter that was measured";
+    if run.sends_sql { None } else { found(LimitedBy::Client, evidence.to_owned()) }
+}
+
+fn saturated_worker(run: &Run<'_>) -> Option<Verdict> {
+    let busy = run.busiest.busy_share();
+    if busy < SATURATED {
+        return None;
+    }
+    let who =
+        if run.workers == 1 { "its worker".to_owned() } else { format!("worker {}", run.busiest.worker) };
+    let idle = 1.0 - busy;
+    let idle = if idle < 0.01 {
+        "never idle".to_owned()
+    } else {
+        format!("idle only {} of the time", percent(idle))
+    };
+    let ran = percent(run.busiest.cpu_share);
+    let shares = match run.busiest.run_queue_share {
+        Some(waited) => format!("it ran {ran} of the time and waited for a core {}", percent(waited)),
+        None => format!("it ran {ran} of the time"),
+    };
+    found(LimitedBy::Client, format!("{who} was {idle}: {shares}; {}", advice(run)))
+}
+
+/// What would make the generator faster.
+fn advice(run: &Run<'_>) -> &'static str {
+    let crowded = run.busiest.run_queue_share.is_some_and(|waited| waited >= CROWDED);
+    let free_cores = run.cpus.is_none_or(|cpus| run.workers < cpus as usize);
+    let shareable = (run.workers as u64) < u64::from(run.clients);
+    match (crowded, free_cores && shareable) {
+        (true, _) => "it shares its cores with others: run it on a machine of its own, or with fewer clients",
+        (false, true) => "give it more threads (-j) or fewer clients",
+        (false, false) => "it needs a machine with more cores, or fewer clients",
+    }
+}
+
+/// A rate that was kept: nothing was at its limit, whatever it was busy with; but the latencies may be pgmeter's.
+fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
+    let Opening::Scheduled { rate_tps, missed_share, lateness, response } = run.opening else { return None };
+    if missed_share > MISSED_MAX {
+        return None;
+    }
+    if let (Some(late), Some(response)) = (lateness, response) {
+        let pairs = [
+            ("half of the time", late.p50, response.p50),
+            ("in one of a hundred cases", late.p99, response.p99),
+        ];
+        let distorted = pairs.into_iter().find(|(_, late, response)| *late > DISTORTING * response);
+        if let Some((how_often, late_us, response_us)) = distorted {
+            return found(
+                LimitedBy::Client,
+                format!(
+                    "{how_often} a worker woke {} or more too late to begin a transaction, and that is {} of the \
+                     response time there, {}; it needs a core that is free when the time comes",
+                    time(late_us),
+                    percent((late_us / response_us).min(1.0)),
+                    time(response_us)
+                ),
+            );
+        }
+    }
+    found(
+        LimitedBy::Undecided,
+        format!(
+            "the rate of {} tps was kept, so nothing was at its limit; {} was idle {} of the time",
+            rate(rate_tps),
+            busiest(run),
+            percent(1.0 - run.busiest.busy_share())
+        ),
+    )
+}
+
+/// The machine's own maximum was reached, or its floor.
+fn calibrated_maximum(run: &Run<'_>) -> Option<Verdict> {
+    let Calibrated { round_trips_per_s_max, reached_share, floor_us } = run.calibrated?;
+    if reached_share >= REACHED {
+        return found(
+            LimitedBy::Client,
+            format!(
+                "{} round trips per second and worker are {} of the {} that this machine makes with a server that \
+                 takes no time",
+                rate(round_trips_per_s_max * reached_share),
+                percent(reached_share),
+                rate(round_trips_per_s_max)
+            ),
+        );
+    }
+    let took_us = run.round_trip?.took_us;
+    if floor_us < DOMINANT * took_us {
+        return None;
+    }
+    found(
+        LimitedBy::Client,
+        format!(
+            "{} of the {} that a round trip took are what this machine needs with a server that takes no time",
+            time(floor_us.min(took_us)),
+            time(took_us)
+        ),
+    )
+}
+
+/// The scripts themselves took the time.
+fn waiting_of_its_own(run: &Run<'_>) -> Option<Verdict> {
+    let CommandTimes { sleep_share, shell_share, .. } = run.commands;
+    if shell_share >= DOMINANT {
+        let share = percent(shell_share);
+        return found(
+            LimitedBy::Client,
+            format!(
+                "{share} of the time in commands went into \\shell and \\setshell, which keep a whole worker waiting"
+            ),
+        );
+    }
+    if sleep_share >= DOMINANT {
+        let share = percent(sleep_share);
+        return found(
+            LimitedBy::Undecided,
+            format!("{share} of the time in commands went into \\sleep, so nothing was at its limit"),
+        );
+    }
+    None
+}
+
+/// A connection for each transaction, and most of the time in that.
+fn connecting(run: &Run<'_>) -> Option<Verdict> {
+    if run.connecting_share < DOMINANT || run.busiest.busy_share() >= DOUBTFUL {
+        return None;
+    }
+    let share = percent(run.connecting_share);
+    let idle = percent(1.0 - run.busiest.busy_share());
+    if run.over_network {
+        let evidence = format!(
+            "the clients spent {share} of their time connecting, and how much of that the network took was not measured"
+        );
+        return found(LimitedBy::Undecided, evidence);
+    }
+    let busiest = busiest(run);
+    let evidence = format!(
+        "{busiest} was idle {idle} of the time while its clients waited, {share} of their time for connections"
+    );
+    found(LimitedBy::Server, evidence)
+}
+
+/// Bytes that the other side does not take: of one client it is its own time, of many it is a path that is never free.
+fn back_pressure(run: &Run<'_>) -> Option<Verdict> {
+    let threshold = if run.busiest.clients == 1 { DOMINANT } else { SATURATED };
+    let HeldBack { sends, share } = run.held_back;
+    if share < threshold {
+        return None;
+    }
+    let (limit, who) = if run.over_network {
+        (LimitedBy::Network, "the network, or the server behind it,")
+    } else {
+        (LimitedBy::Server, "the server")
+    };
+    found(
+        limit,
+        format!(
+            "{} of the time {who} did not take what was sent: {} sends were held back",
+            percent(share),
+            number(sends)
+        ),
+    )
+}
+
+/// One side has more than half of a round trip.
+fn halves(run: &Run<'_>) -> Option<Verdict> {
+    let RoundTrip { took_us, own_us, network_us } = run.round_trip?;
+    if own_us >= DOMINANT * took_us {
+        let why = match run.busiest.run_queue_share {
+            Some(waited) if waited >= CROWDED => {
+                format!(", whose worker waited for a core {} of the time", percent(waited))
+            }
+            _ => String::new(),
+        };
+        let (own, took) = (time(own_us), time(took_us));
+        return found(
+            LimitedBy::Client,
+            format!("{own} of the {took} that a round trip took are pgmeter's own{why}"),
+        );
+    }
+    let network_us = network_us.filter(|network_us| *network_us >= DOMINANT * took_us)?;
+    let (network, took) = (time(network_us), time(took_us));
+    found(
+        LimitedBy::Network,
+        format!(
+            "{network} of the {took} that a round trip took are the network's, as the shortest connect shows"
+        ),
+    )
+}
+
+/// The worker was so busy, or so much is unknown of it, that it cannot be ruled out.
+fn no_alibi(run: &Run<'_>) -> Option<Verdict> {
+    let WorkerCondition { cpu_share, run_queue_share, .. } = run.busiest;
+    if run_queue_share.is_none() && *cpu_share >= DOMINANT {
+        let ran = percent(*cpu_share);
+        let evidence = format!(
+            "{} ran {ran} of the time, and this system does not tell how long it waited for a core",
+            busiest(run)
+        );
+        return found(LimitedBy::Undecided, evidence);
+    }
+    let busy = run.busiest.busy_share();
+    let evidence = || {
+        let idle = percent(1.0 - busy);
+        format!(
+            "{} was idle {idle} of the time: too little to rule it out, enough not to accuse it",
+            busiest(run)
+        )
+    };
+    if busy >= DOUBTFUL { found(LimitedBy::Undecided, evidence()) } else { None }
+}
+
+/// What is neither pgmeter's nor the network's is the server's, if it is the bigger part.
+fn remainder(run: &Run<'_>) -> Verdict {
+    let Some(RoundTrip { took_us, own_us, network_us }) = run.round_trip else {
+        let evidence = "no command of the scripts came to a good end".to_owned();
+        return Verdict { limit: LimitedBy::Undecided, evidence };
+    };
+    let network_us = network_us.unwrap_or(0.0);
+    let server_us = (took_us - own_us - network_us).max(0.0);
+    if server_us < DOMINANT * took_us {
+        let evidence = format!(
+            "of the {} that a round trip took {} are pgmeter's own and {} the network's: nobody has the bigger part",
+            time(took_us),
+            time(own_us),
+            time(network_us)
+        );
+        return Verdict { limit: LimitedBy::Undecided, evidence };
+    }
+    let evidence = format!(
+        "{} was idle {} of the time while its clients waited for the server, {} of the {} of a round trip",
+        busiest(run),
+        percent(1.0 - run.busiest.busy_share()),
+        time(server_us),
+        time(took_us)
+    );
+    Verdict { limit: LimitedBy::Server, evidence }
+}
+
+/// The worker that was idle least, among one or many.
+fn busiest(run: &Run<'_>) -> &'static str {
+    if run.workers == 1 { "the worker" } else { "the busiest worker" }
+}
+
+/// How long a client is at its worker in each of its cycles, waiting for it included, in the unit of the
+/// arguments: `held` is what the worker needs for one cycle, `cycle` how long a cycle takes, of each of `clients`.
+///
+/// By mean value analysis of a closed network of one queue and one delay (Reiser and Lavenberg, Mean-Value Analysis of
+/// Closed Multichain Queuing Networks, Journal of the ACM 27, 1980): an arriving client finds the queue as it is on
+/// average with one client less. The delay, which is all the rest, is not known; it is the one that makes the cycle as
+/// long as it was measured, found by bisection.
+pub(crate) fn residence(held: f64, cycle: f64, clients: u32) -> f64 {
+    let at_worker = |delay: f64| {
+        let (mut queue, mut residence) = (0.0, held);
+        for present in 1..=clients {
+            residence = held * (1.0 + queue);
+            queue = f64::from(present) * residence / (residence + delay);
+        }
+        residence
+    };
+    if cycle <= held || !cycle.is_finite() {
+        return cycle.clamp(0.0, held);
+    }
+    let (mut low, mut high) = (0.0, cycle);
+    for _ in 0..BISECTIONS {
+        let delay = f64::midpoint(low, high);
+        if at_worker(delay) + delay > cycle { high = delay } else { low = delay }
+    }
+    at_worker(low).clamp(held, cycle)
+}
+
+/// Halvings of the range of the delay: a millionth of a cycle is nothing.
+const BISECTIONS: u32 = 20;
+
+#[cfg(test)]
+mod tests;
