@@ -269,6 +269,12 @@ pub(crate) struct InitArguments {
     /// Leave step v out
     #[arg(short, long)]
     pub(crate) no_vacuum: bool,
+    /// Sessions that work on partitions side by side [default: the processors here, 2 to 8]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) jobs: Option<u32>,
+    /// Go on with a loading that was broken off: do only what is missing; give the same options again
+    #[arg(long)]
+    pub(crate) resume: bool,
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,

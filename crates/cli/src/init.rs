@@ -1,10 +1,11 @@
 //! `pgmeter init`: creates and fills the tables of the built-in workloads; also the loading of `quickstart`.
 //! The work is done by `workload`; here it gets options, bars and a line at the end.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use connect::Session;
+use connect::{Session, Target};
 use workload::{InitOptions, InitProgress, InitReport, Logging, PartitionMethod, Partitioning, Step};
 
 use crate::arguments::{InitArguments, PartitionMethodName};
@@ -14,15 +15,24 @@ use crate::password::connect_asking;
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
-/// Rows between two looks at the bar.
-const ROWS_PER_LOOK: u64 = 10_000;
+/// Bounds of the sessions that load side by side unless they are named. More than a few only wait for each other
+/// where the log is written.
+const JOBS_MIN: u32 = 2;
+const JOBS_MAX: u32 = 8;
 
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let options = options(arguments)?;
     let mut target = target(&arguments.connection)?;
     let mut session = connect_asking(&mut target)?;
     let noise = if arguments.quiet { Noise::LastLine } else { Noise::Bars };
-    load(&mut session, &options, noise, terminal, signals)
+    load(&target, &mut session, &options, noise, terminal, signals)
+}
+
+/// Sessions that load side by side where none were asked for: as many as this machine has processors, since that is
+/// all that is known of the server; two where it has one, for the server is as a rule elsewhere then.
+pub(crate) fn jobs() -> u32 {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    u32::try_from(processors).unwrap_or(JOBS_MAX).clamp(JOBS_MIN, JOBS_MAX)
 }
 
 fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
@@ -42,6 +52,8 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         logging: if arguments.unlogged_tables { Logging::None } else { Logging::All },
         tablespace: arguments.tablespace.clone(),
         index_tablespace: arguments.index_tablespace.clone(),
+        jobs: arguments.jobs.unwrap_or_else(jobs),
+        resumes: arguments.resume,
     };
     if arguments.no_vacuum {
         options.steps.retain(|step| *step != Step::Vacuum);
@@ -61,6 +73,7 @@ pub(crate) enum Noise {
 
 /// Takes the steps, with a bar for the rows and a line at the end.
 pub(crate) fn load(
+    target: &Target,
     session: &mut Session,
     options: &InitOptions,
     noise: Noise,
@@ -70,14 +83,16 @@ pub(crate) fn load(
     let mut bar: Option<Bar> = None;
     let mut show = |progress: InitProgress<'_>| {
         match progress {
+            InitProgress::Lost { doing, reason } => {
+                bar = None;
+                terminal.warn(lost(doing, reason));
+            }
             _ if noise == Noise::LastLine => {}
             InitProgress::Started(step) => {
                 bar = None;
                 let waiting = terminal.bar(None, Unit::Nothing);
                 waiting.label(format!("{} …", step.facts().doing));
                 bar = Some(waiting);
-            }
-            InitProgress::Rows { done, total, .. } if !done.is_multiple_of(ROWS_PER_LOOK) && done < total => {
             }
             InitProgress::Rows { table, done, total, .. } => {
                 let rows =
@@ -87,7 +102,7 @@ pub(crate) fn load(
                 bar = Some(rows);
             }
             InitProgress::Finished(_) => bar = None,
-            InitProgress::Partitions(_) | InitProgress::Notice(_) => {}
+            InitProgress::Partitions(_) | InitProgress::Notice(_) | InitProgress::Waiting => {}
         }
         if signals.stop().load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -95,7 +110,7 @@ pub(crate) fn load(
             ControlFlow::Continue(())
         }
     };
-    let result = signals.guard(session, |session| workload::init(session, options, &mut show));
+    let result = signals.guard(session, |session| workload::init(target, session, options, &mut show));
     drop(bar);
     // A statement that was cancelled because of a signal is an interruption, not an error.
     if result.is_err() && signals.stop().load(Ordering::Relaxed) {
@@ -103,6 +118,11 @@ pub(crate) fn load(
     }
     terminal.say(summary(options, &result?));
     Ok(())
+}
+
+/// The line about a connection that is made again.
+pub(crate) fn lost(doing: &str, reason: &str) -> String {
+    format!("{reason} (while {doing}); connecting again, and doing that anew")
 }
 
 fn summary(options: &InitOptions, report: &InitReport) -> String {

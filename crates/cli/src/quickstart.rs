@@ -66,8 +66,8 @@ fn measure(
     let target = connect::resolve(Some(&server.conninfo()), &Overrides::default(), &nothing)?;
     terminal.say(format_args!("PostgreSQL is running: psql \"{}\"", server.conninfo()));
     let mut session = Session::connect(&target)?;
-    let options = InitOptions { scale: arguments.scale, ..InitOptions::default() };
-    let loaded = init::load(&mut session, &options, Noise::Bars, terminal, signals);
+    let options = InitOptions { scale: arguments.scale, jobs: init::jobs(), ..InitOptions::default() };
+    let loaded = init::load(&target, &mut session, &options, Noise::Bars, terminal, signals);
     // An interrupted load of a server that goes away needs no advice on how to load it again.
     signals.check()?;
     loaded?;

@@ -101,6 +101,15 @@ pub enum WorkloadError {
         branches: String,
     },
     /// The caller's progress function asked to stop.
-    #[error("loading was interrupted; start again with `pgmeter init`")]
+    #[error("loading was interrupted; go on with `pgmeter init --resume` and the same options")]
     Interrupted,
+    /// The tables that are there were not begun with these options.
+    #[error(
+        "--resume goes on only with what the same options began, and {found}; \
+         leave out --resume to make the tables anew"
+    )]
+    NotResumable {
+        /// What is different.
+        found: String,
+    },
 }

@@ -1,15 +1,16 @@
-//! Makes and fills the tables over one control session, step after step, and says how long each took.
-//! The counterpart of `pgbench -i`. What is shown while it goes on is the caller's progress function's affair.
+//! Makes and fills the tables, and says how long each step took. The counterpart of `pgbench -i`. What is to be done
+//! is in `stage`, who does it in `crew`; what is shown meanwhile is the caller's progress function's affair.
 
-use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use connect::{ConnectError, ServerError, Session};
+use connect::{ServerError, Session, Target};
 
-use crate::rows::{FILLED, Rows};
-use crate::schema::{self, Partitioning};
-use crate::{InitOptions, Step, WorkloadError};
+use crate::connection::Shared;
+use crate::stage::{Circumstances, grouped};
+use crate::standing::Standing;
+use crate::{InitOptions, Step, WorkloadError, crew, memory};
 
 /// What is told while the work goes on: all that the lines of `pgbench -i` are made of, in their order.
 ///
@@ -27,8 +28,8 @@ pub enum InitProgress<'a> {
     Partitions(u32),
     /// The server had something to say about a statement: that there was no table to drop, for one.
     Notice(&'a ServerError),
-    /// Rows of a table were made by the client; told every [`ROWS_PER_PROGRESS`] rows and at the table's end.
-    /// Whoever shows it on a terminal shows only some of it.
+    /// Rows of a table were made by the client; told every [`ROWS_PER_PROGRESS`] rows and at the table's end, also
+    /// where several connections make them. Fewer than before if rows were lost with their connection.
     Rows {
         /// The table being filled.
         table: &'static str,
@@ -39,15 +40,25 @@ pub enum InitProgress<'a> {
         /// Since this table's first row.
         elapsed: Duration,
     },
-    /// A step has ended.
+    /// A step has ended. Steps that overlap are told one after the other: what was done of a later one meanwhile
+    /// counts as time of the earlier.
     Finished(StepTime),
+    /// The connection was lost; it is made again, and what it was doing begins anew.
+    Lost {
+        /// A statement, or the loading of a table or partition.
+        doing: &'a str,
+        /// What the server or the connection said.
+        reason: &'a str,
+    },
+    /// Nothing new; told a few times a second, so that the caller may ask to end.
+    Waiting,
 }
 
 /// Who is told; may ask to stop.
-type Progress<'a> = dyn FnMut(InitProgress<'_>) -> ControlFlow<()> + 'a;
+pub(crate) type Progress<'a> = dyn FnMut(InitProgress<'_>) -> ControlFlow<()> + 'a;
 
-/// How often [`InitProgress::Rows`] is told: as often as `pgbench` looks at the clock, too rare to cost.
-pub const ROWS_PER_PROGRESS: u64 = 100;
+/// How often [`InitProgress::Rows`] is told: several times a second, and too rare to cost.
+pub const ROWS_PER_PROGRESS: u64 = 10_000;
 
 /// How long a step took.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -72,164 +83,49 @@ impl InitReport {
     }
 }
 
-/// Room for the rows between two words of progress, so that their buffer never grows.
-const BUFFER_LENGTH: usize = 64 * 100;
-
-/// From this version on, a table filled by COPY in the transaction that emptied it is loaded frozen,
-/// with its visibility map set.
-const FREEZES_FROM_VERSION_NUM: u32 = 140_000;
-
-/// Takes the steps of `options`. `progress` is told of each, and may break off between steps and between
-/// rows: what was being loaded is rolled back, what earlier steps did stays.
+/// Takes the steps of `options`. `progress` is told of each, and may break off at any moment: what was being loaded
+/// is rolled back, what earlier steps did stays.
+///
+/// `session` is one to `target`; where it is lost, it is replaced by another to the same server, and what it was
+/// doing begins again. Others are opened beside it, no more than [`InitOptions::jobs`] in all, for work on partitions.
 pub fn init(
+    target: &Target,
     session: &mut Session,
     options: &InitOptions,
     progress: &mut Progress<'_>,
 ) -> Result<InitReport, WorkloadError> {
     options.check(session)?;
-    // What was said before is not about loading.
-    session.take_notices();
-    let mut loader = Loader { session, options, progress };
+    let standing = if options.resumes { Standing::find(session, options)? } else { Standing::default() };
+    let circumstances = Circumstances { options, version: session.server_version_num(), standing: &standing };
+    // All connections go where the first one went.
+    let target = &target.single(session.address());
     let mut report = InitReport::default();
-    for &step in &options.steps {
-        loader.tell(InitProgress::Started(step))?;
-        let time = timed(step, || loader.take(step))?;
-        report.steps.push(time);
-        loader.tell(InitProgress::Finished(time))?;
+    let mut before = Vec::new();
+    for steps in grouped(circumstances) {
+        let stage = circumstances.stage(&before, steps.clone());
+        let mut others = Vec::new();
+        while others.len() + 1 < stage.chains.len().min(options.jobs as usize) {
+            // As many as the server has room for.
+            let Ok(other) = Session::connect(target) else { break };
+            others.push(other);
+        }
+        let settings = memory::settings(session, options, &stage, others.len() + 1);
+        // What was said before is not about loading.
+        session.take_notices();
+        let shared = Shared { target, options, settings: &settings, halt: &AtomicBool::new(false) };
+        let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();
+        report.steps.extend(crew::work(stage, &mut sessions, shared, progress)?);
+        memory::reset(session, &settings);
+        before.extend(steps);
     }
     Ok(report)
 }
 
-/// How long `work` takes.
-fn timed(step: Step, work: impl FnOnce() -> Result<(), WorkloadError>) -> Result<StepTime, WorkloadError> {
-    let start = Instant::now();
-    work()?;
-    Ok(StepTime { step, took: start.elapsed() })
-}
-
-/// Who takes the steps.
-struct Loader<'a, 'b> {
-    session: &'a mut Session,
-    options: &'a InitOptions,
-    progress: &'a mut Progress<'b>,
-}
-
-impl Loader<'_, '_> {
-    fn take(&mut self, step: Step) -> Result<(), WorkloadError> {
-        let options = self.options;
-        match step {
-            Step::DropTables => self.execute(&schema::drop_tables()),
-            Step::CreateTables => {
-                self.execute_all(schema::create_tables(options))?;
-                options.partitioning.map_or(Ok(()), |partitioning| self.create_partitions(partitioning))
-            }
-            Step::GenerateClientSide => self.in_transaction(|loader| {
-                loader.execute(&schema::truncate_tables())?;
-                FILLED.iter().try_for_each(|rows| loader.copy(rows))
-            }),
-            Step::GenerateServerSide => self.in_transaction(|loader| {
-                loader.execute(&schema::truncate_tables())?;
-                loader.execute_all(schema::generate_rows(options.scale))
-            }),
-            Step::Vacuum => self.execute_all(schema::vacuum_tables()),
-            Step::PrimaryKeys => self.execute_all(schema::primary_keys(options.index_tablespace.as_deref())),
-            Step::ForeignKeys => self.execute_all(schema::foreign_keys()),
-        }
-    }
-
-    fn create_partitions(&mut self, partitioning: Partitioning) -> Result<(), WorkloadError> {
-        self.tell(InitProgress::Partitions(partitioning.partitions))?;
-        self.execute_all(schema::create_partitions(self.options, partitioning))
-    }
-
-    /// Commits what `work` did; if it fails, nothing of it is kept and the session can go on.
-    fn in_transaction(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<(), WorkloadError>,
-    ) -> Result<(), WorkloadError> {
-        self.execute("begin")?;
-        if let Err(error) = work(self) {
-            // The first error is the one that tells. If the session is lost, the server rolls back by itself.
-            let _ = self.session.execute("rollback");
-            return Err(error);
-        }
-        self.execute("commit")
-    }
-
-    /// Sends all rows of one table.
-    fn copy(&mut self, rows: &Rows) -> Result<(), WorkloadError> {
-        let table = rows.table.name;
-        let total = u64::from(self.options.scale) * rows.table.rows_per_scale;
-        let sql = copy_statement(self.session, table)?;
-        let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
-        let mut copy = self.session.copy_in(&sql).map_err(failed)?;
-
-        let start = Instant::now();
-        let mut numbers = itoa::Buffer::new();
-        let mut buffer = Vec::with_capacity(BUFFER_LENGTH);
-        let mut done = 0;
-        while done < total {
-            let end = total.min(done + ROWS_PER_PROGRESS);
-            buffer.clear();
-            for k in done..end {
-                (rows.write)(k, &mut numbers, &mut buffer);
-            }
-            // The writer gathers rows into messages of its own size.
-            copy.write_all(&buffer).map_err(|error| failed(server_error(error)))?;
-            done = end;
-            let elapsed = start.elapsed();
-            tell(self.progress, InitProgress::Rows { table, done, total, elapsed })?;
-        }
-        copy.finish().map_err(failed)?;
-        self.pass_on_notices()
-    }
-
-    fn execute_all(
-        &mut self,
-        statements: impl IntoIterator<Item = impl AsRef<str>>,
-    ) -> Result<(), WorkloadError> {
-        statements.into_iter().try_for_each(|sql| self.execute(sql.as_ref()))
-    }
-
-    /// Runs one statement, and tells what the server said about it beside its answer.
-    fn execute(&mut self, sql: &str) -> Result<(), WorkloadError> {
-        let done = execute(self.session, sql);
-        self.pass_on_notices()?;
-        done
-    }
-
-    fn pass_on_notices(&mut self) -> Result<(), WorkloadError> {
-        let notices = self.session.take_notices();
-        notices.iter().try_for_each(|notice| self.tell(InitProgress::Notice(notice)))
-    }
-
-    fn tell(&mut self, what: InitProgress<'_>) -> Result<(), WorkloadError> {
-        tell(self.progress, what)
-    }
-}
-
-fn tell(progress: &mut Progress<'_>, what: InitProgress<'_>) -> Result<(), WorkloadError> {
+pub(crate) fn tell(progress: &mut Progress<'_>, what: InitProgress<'_>) -> Result<(), WorkloadError> {
     match progress(what) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(WorkloadError::Interrupted),
     }
-}
-
-/// The session's own error inside that of a writer.
-fn server_error(error: io::Error) -> ConnectError {
-    error.downcast().unwrap_or_else(|error| ConnectError::Lost(error.to_string()))
-}
-
-/// `copy … from stdin`, frozen where the server can: version 14 or newer, and an ordinary table.
-fn copy_statement(session: &mut Session, table: &str) -> Result<String, WorkloadError> {
-    let plain = format!("copy {table} from stdin");
-    if session.server_version_num() < FREEZES_FROM_VERSION_NUM {
-        return Ok(plain);
-    }
-    let kind = format!("select relkind from pg_catalog.pg_class where oid = '{table}'::pg_catalog.regclass");
-    let rows = query(session, &kind)?;
-    let ordinary = rows.first().and_then(|row| row.get(0)) == Some("r");
-    Ok(if ordinary { format!("{plain} with (freeze on)") } else { plain })
 }
 
 /// Runs one statement; an error carries it.

@@ -4,13 +4,19 @@
 //! the engine's work) and nothing is printed: `cli` calls this crate and shows what it returns.
 
 mod builtin;
+mod connection;
+mod crew;
 mod error;
 mod init;
+mod memory;
 mod options;
 mod prepare;
 mod rows;
 mod schema;
+mod stage;
+mod standing;
 mod step;
+mod stopwatch;
 
 pub use builtin::{BUILTINS, Builtin, builtin, builtin_list};
 pub use error::WorkloadError;

@@ -34,6 +34,10 @@ pub struct InitOptions {
     pub tablespace: Option<String>,
     /// Where the primary keys' indexes lie; the database's default if none is named. Any text, quoted here.
     pub index_tablespace: Option<String>,
+    /// Sessions that may work on partitions side by side.
+    pub jobs: u32,
+    /// Do only what is missing of tables that were begun with the same options.
+    pub resumes: bool,
 }
 
 impl Default for InitOptions {
@@ -47,6 +51,8 @@ impl Default for InitOptions {
             logging: Logging::All,
             tablespace: None,
             index_tablespace: None,
+            jobs: 2,
+            resumes: false,
         }
     }
 }

@@ -4,17 +4,17 @@
 use crate::schema::{ACCOUNTS, ACCOUNTS_PER_BRANCH, BRANCHES, TELLERS, TELLERS_PER_BRANCH, Table};
 
 /// A table and the function that writes its row number `k`, counted from 0.
+#[derive(Debug)]
 pub(crate) struct Rows {
     pub table: Table,
     pub write: fn(k: u64, numbers: &mut itoa::Buffer, out: &mut Vec<u8>),
 }
 
+pub(crate) const BRANCH_ROWS: Rows = Rows { table: BRANCHES, write: write_branch };
+pub(crate) const TELLER_ROWS: Rows = Rows { table: TELLERS, write: write_teller };
+pub(crate) const ACCOUNT_ROWS: Rows = Rows { table: ACCOUNTS, write: write_account };
 /// The tables that have rows from the start, in the order in which they are filled.
-pub(crate) const FILLED: [Rows; 3] = [
-    Rows { table: BRANCHES, write: write_branch },
-    Rows { table: TELLERS, write: write_teller },
-    Rows { table: ACCOUNTS, write: write_account },
-];
+pub(crate) const FILLED: [&Rows; 3] = [&BRANCH_ROWS, &TELLER_ROWS, &ACCOUNT_ROWS];
 
 /// `bid, bbalance, filler`: a number, nothing on the account, no filler.
 fn write_branch(k: u64, numbers: &mut itoa::Buffer, out: &mut Vec<u8>) {

@@ -2,6 +2,7 @@
 //! Each statement does what `pgbench -i` does; nothing here talks to a server.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::{InitOptions, Logging};
 
@@ -13,7 +14,7 @@ pub struct Table {
     /// Column definitions; `{aid}` stands for the type of an account's number.
     columns: &'static str,
     /// The primary key's column.
-    key: Option<&'static str>,
+    pub(crate) key: Option<&'static str>,
     /// Whether the table gets a fill factor.
     fills: bool,
     /// Rows for each unit of scale.
@@ -60,7 +61,7 @@ pub(crate) const BRANCHES: Table = Table {
 /// The order in which the tables are created.
 const CREATED: [Table; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
 /// The order in which the tables are vacuumed.
-const VACUUMED: [Table; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
+pub(crate) const VACUUMED: [Table; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
 /// The order in which the tables get their primary keys, and are filled.
 pub(crate) const KEYED: [Table; 3] = [BRANCHES, TELLERS, ACCOUNTS];
 /// The order in which all four are named in one statement.
@@ -127,6 +128,23 @@ pub(crate) fn truncate_tables() -> String {
     format!("truncate table {ALL}")
 }
 
+/// Empties one partition.
+pub(crate) fn truncate(relation: &str) -> String {
+    format!("truncate table {relation}")
+}
+
+/// The name of a partition of pgbench_accounts, counted from 1.
+pub(crate) fn partition_name(number: u32) -> String {
+    format!("{}_{number}", ACCOUNTS.name)
+}
+
+/// The rows of pgbench_accounts, counted from 0, that belong into a range partition, counted from 1.
+pub(crate) fn partition_rows(accounts: u64, number: u32, partitions: u32) -> Range<u64> {
+    let size = accounts.div_ceil(u64::from(partitions));
+    let end_of = |number: u32| (u64::from(number) * size).min(accounts);
+    end_of(number - 1)..end_of(number)
+}
+
 /// `name` as an identifier, whatever is in it.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -178,7 +196,12 @@ pub(crate) fn create_partitions(
 }
 
 /// What partition number `partition` (from 1) of `partitions` holds; the outermost ranges are open.
-fn partition_bounds(method: PartitionMethod, accounts: u64, partition: u32, partitions: u32) -> String {
+pub(crate) fn partition_bounds(
+    method: PartitionMethod,
+    accounts: u64,
+    partition: u32,
+    partitions: u32,
+) -> String {
     match method {
         PartitionMethod::Hash => format!("with (modulus {partitions}, remainder {})", partition - 1),
         PartitionMethod::Range => {
@@ -211,26 +234,30 @@ pub(crate) fn generate_rows(scale: u32) -> [String; 3] {
     ]
 }
 
-/// Vacuums and analyzes each table, each in a statement of its own: vacuum allows no transaction.
-pub(crate) fn vacuum_tables() -> [String; 4] {
-    VACUUMED.map(|table| format!("vacuum analyze {}", table.name))
+/// Vacuums and analyzes one table, in a statement of its own: vacuum allows no transaction.
+pub(crate) fn vacuum(relation: &str) -> String {
+    format!("vacuum analyze {relation}")
 }
 
-/// Adds the three primary keys.
-pub(crate) fn primary_keys(index_tablespace: Option<&str>) -> Vec<String> {
+/// The tables with a primary key, and its column.
+pub(crate) fn keyed() -> impl Iterator<Item = (&'static str, &'static str)> {
+    KEYED.iter().filter_map(|table| table.key.map(|key| (table.name, key)))
+}
+
+/// Adds a primary key to a table or a partition.
+pub(crate) fn primary_key(relation: &str, key: &str, index_tablespace: Option<&str>) -> String {
     let place = index_tablespace.map(quoted);
     let place = place.map_or(String::new(), |name| format!(" using index tablespace {name}"));
-    let keyed = KEYED.iter().filter_map(|table| table.key.map(|key| (table.name, key)));
-    keyed.map(|(name, key)| format!("alter table {name} add primary key ({key}){place}")).collect()
+    format!("alter table {relation} add primary key ({key}){place}")
 }
 
-/// Adds the five foreign keys.
-pub(crate) fn foreign_keys() -> [String; 5] {
+/// The five foreign keys: their names, and what adds them.
+pub(crate) fn foreign_keys() -> [(String, String); 5] {
     let add = |(table, column, to): (Table, &str, Table)| {
         let (name, to) = (table.name, to.name);
-        format!(
-            "alter table {name} add constraint {name}_{column}_fkey foreign key ({column}) references {to}"
-        )
+        let key = format!("{name}_{column}_fkey");
+        let sql = format!("alter table {name} add constraint {key} foreign key ({column}) references {to}");
+        (key, sql)
     };
     FOREIGN_KEYS.map(add)
 }
@@ -287,6 +314,20 @@ mod tests {
     }
 
     #[test]
+    fn the_rows_of_the_partitions_follow_upon_each_other_and_are_all() {
+        for (accounts, partitions) in [(100_000, 3), (100_000, 1), (100_000, 99_999), (5, 4)] {
+            let mut next = 0;
+            for number in 1..=partitions {
+                let rows = partition_rows(accounts, number, partitions);
+                assert_eq!(rows.start, next);
+                next = rows.end;
+            }
+            assert_eq!(next, accounts);
+        }
+        assert_eq!(partition_rows(100_000, 2, 3), 33_334..66_668, "aid 33335 is row 33334");
+    }
+
+    #[test]
     fn hash_partitions_count_remainders_from_zero() {
         let partitioning = partitioned(PartitionMethod::Hash, 2);
         let options = InitOptions { partitioning, ..InitOptions::default() };
@@ -322,7 +363,7 @@ mod tests {
         assert!(create_tables(&options)[2].contains(" partition by range (aid) tablespace "));
         assert!(partitions(&options).iter().all(|sql| !sql.contains("tablespace")));
         assert_eq!(
-            primary_keys(Some("Fast"))[2],
+            primary_key("pgbench_accounts", "aid", Some("Fast")),
             "alter table pgbench_accounts add primary key (aid) using index tablespace \"Fast\""
         );
     }
@@ -330,16 +371,17 @@ mod tests {
     #[test]
     fn keys_and_vacuums_come_in_the_order_of_pgbench() {
         assert_eq!(
-            primary_keys(None),
+            keyed().map(|(name, key)| primary_key(name, key, None)).collect::<Vec<_>>(),
             [
                 "alter table pgbench_branches add primary key (bid)",
                 "alter table pgbench_tellers add primary key (tid)",
                 "alter table pgbench_accounts add primary key (aid)",
             ]
         );
-        assert_eq!(vacuum_tables()[0], "vacuum analyze pgbench_branches");
+        assert_eq!(vacuum(VACUUMED[0].name), "vacuum analyze pgbench_branches");
+        assert_eq!(foreign_keys()[4].0, "pgbench_history_aid_fkey");
         assert_eq!(
-            foreign_keys()[4],
+            foreign_keys()[4].1,
             "alter table pgbench_history add constraint pgbench_history_aid_fkey \
              foreign key (aid) references pgbench_accounts"
         );

@@ -43,7 +43,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/engine/src/clock.rs", "the clock of a run"),
             ("crates/connect/src/session/stream.rs", "when to give up waiting for an answer"),
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),
-            ("crates/workload/src/init.rs", "seconds per step of loading"),
+            ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),
             ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
             ("crates/null/src/stall.rs", "when a null server falls silent"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),

@@ -28,7 +28,7 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
     let init_options = init_options(&options);
     let mut lines = Lines::new(diagnostics, &options);
     let result = signals.guard(&mut session, |session| {
-        workload::init(session, &init_options, &mut |progress| {
+        workload::init(&target, session, &init_options, &mut |progress| {
             lines.show(progress);
             match signals.stop().load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
@@ -50,6 +50,8 @@ fn init_options(options: &Options) -> InitOptions {
         logging: if options.unlogged { Logging::NoneAsPgbench } else { Logging::All },
         tablespace: options.tablespace.clone(),
         index_tablespace: options.index_tablespace.clone(),
+        jobs: crate::init::jobs(),
+        resumes: false,
     }
 }
 
@@ -110,6 +112,11 @@ impl<'a> Lines<'a> {
             }
             InitProgress::Rows { table, done, total, elapsed } => self.rows(table, done, total, elapsed),
             InitProgress::Finished(_) => self.erase(),
+            InitProgress::Lost { doing, reason } => {
+                self.erase();
+                self.diagnostics.say(Level::Warning, crate::init::lost(doing, reason));
+            }
+            InitProgress::Waiting => {}
         }
     }
 

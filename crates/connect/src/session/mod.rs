@@ -125,6 +125,11 @@ impl Session {
         self.key.clone()
     }
 
+    /// Whether the session was lost, and is of no more use.
+    pub fn is_lost(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// The longest silence of the server while an answer is awaited; afterwards the session is of no more use.
     pub fn set_read_timeout(&mut self, limit: Option<Duration>) -> Result<(), ConnectError> {
         self.patience = limit.map_or(Patience::Endless, Patience::Silence);

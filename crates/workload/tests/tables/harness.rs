@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use connect::Session;
-use pgmeter_workload::{InitOptions, WorkloadError, init};
+use connect::{Address, Environment, Overrides, Session, Target};
+use pgmeter_workload::{InitOptions, InitProgress, InitReport, WorkloadError};
 use testkit::cluster::Cluster;
 
 pub const NEWEST: &str = "18";
@@ -13,6 +13,26 @@ pub const OLDEST: &str = "9.6";
 /// A session with a fresh database.
 pub fn session(major: &str, name: &str) -> Session {
     Cluster::session(&Cluster::shared(major).database(name))
+}
+
+/// Where a session of a cluster goes, for others beside it.
+pub fn target(session: &mut Session) -> Target {
+    let Address::Unix(socket) = session.address().clone() else { panic!("clusters are on Unix sockets") };
+    let directory = socket.parent().expect("a directory").display();
+    let port = socket.extension().expect("a port").to_string_lossy();
+    let who = lines(session, "select 'dbname=' || current_database() || ' user=' || current_user").remove(0);
+    let conninfo = format!("host={directory} port={port} {who}");
+    connect::resolve(Some(&conninfo), &Overrides::default(), &Environment::default()).expect("a target")
+}
+
+/// Takes all steps, told as they go on.
+pub fn init(
+    session: &mut Session,
+    options: &InitOptions,
+    progress: &mut dyn FnMut(InitProgress<'_>) -> ControlFlow<()>,
+) -> Result<InitReport, WorkloadError> {
+    let target = target(session);
+    pgmeter_workload::init(&target, session, options, progress)
 }
 
 /// Takes all steps in silence.
@@ -26,12 +46,14 @@ pub fn lines(session: &mut Session, sql: &str) -> Vec<String> {
     rows.iter().map(|row| row.get(0).unwrap_or("NULL").to_owned()).collect()
 }
 
-/// Tables and indexes in the order of their creation, with their kind, persistence, options and tablespace.
+/// Tables in the order of their creation, then indexes by name (those of partitions are made side by side), with their
+/// kind, persistence, options and tablespace.
 pub const RELATIONS: &str = "\
     select c.relname || ' ' || c.relkind::text || ' ' || c.relpersistence::text \
         || coalesce(' ' || array_to_string(c.reloptions, ','), '') || coalesce(' in ' || s.spcname, '') \
     from pg_catalog.pg_class c left join pg_catalog.pg_tablespace s on s.oid = c.reltablespace \
-    where c.relname like 'pgbench%' order by c.oid";
+    where c.relname like 'pgbench%' \
+    order by c.relkind in ('i', 'I'), case when c.relkind in ('i', 'I') then 0 else c.oid::bigint end, c.relname";
 
 /// Columns with their types.
 pub const COLUMNS: &str = "\
@@ -46,6 +68,11 @@ pub const KEYS: &str = "\
     select conname || ' ' || pg_catalog.pg_get_constraintdef(oid) from pg_catalog.pg_constraint \
     where contype in ('p', 'f') and conrelid::regclass::text in \
         ('pgbench_accounts', 'pgbench_branches', 'pgbench_history', 'pgbench_tellers') order by conname";
+
+/// Keys of partitions too, and what they have from their parents.
+const INHERITED: &str = "\
+    select conname || ' ' || contype::text || ' ' || conislocal || ' ' || coninhcount \
+    from pg_catalog.pg_constraint where conname like 'pgbench%' order by conname, coninhcount";
 
 const INDEXES: &str =
     "select indexdef from pg_catalog.pg_indexes where tablename like 'pgbench%' order by indexname";
@@ -66,9 +93,19 @@ pub const ROWS: &str = "\
 
 /// What the catalogs say about the tables.
 pub fn definitions(session: &mut Session) -> Vec<String> {
-    let mut queries = vec![RELATIONS, COLUMNS, KEYS, INDEXES];
+    let mut queries = vec![RELATIONS, COLUMNS, KEYS, INHERITED, INDEXES];
     if session.server_version_num() >= 100_000 {
         queries.push(PARTITIONS);
     }
     queries.into_iter().flat_map(|sql| lines(session, sql)).collect()
+}
+
+/// Holds lines against lines, and shows only those that differ.
+#[track_caller]
+pub fn assert_same(ours: &[String], theirs: &[String], about: &str) {
+    let only = |these: &[String], others: &[String]| -> Vec<String> {
+        these.iter().filter(|line| !others.contains(line)).cloned().collect()
+    };
+    assert_eq!(only(ours, theirs), only(theirs, ours), "{about}");
+    assert_eq!(ours, theirs, "{about}: the same in another order");
 }

@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 
 use pgmeter_workload::{
     InitOptions, InitProgress, PartitionMethod, Partitioning, ROWS_PER_PROGRESS, Step, WorkloadError,
-    detect_scale, init,
+    detect_scale,
 };
-use testkit::cluster::Cluster;
 
-use crate::harness::{COLUMNS, KEYS, NEWEST, OLDEST, RELATIONS, ROWS, lines, make, session};
+use crate::harness::{COLUMNS, KEYS, NEWEST, OLDEST, RELATIONS, ROWS, init, lines, make, session};
 
 const COLUMNS_OF_PGBENCH: [&str; 17] = [
     "pgbench_accounts.aid integer not null",
@@ -58,9 +57,9 @@ fn check_tables(major: &str, name: &str, letters: &str) {
             "pgbench_tellers r p fillfactor=70",
             "pgbench_accounts r p fillfactor=70",
             "pgbench_branches r p fillfactor=70",
+            "pgbench_accounts_pkey i p",
             "pgbench_branches_pkey i p",
             "pgbench_tellers_pkey i p",
-            "pgbench_accounts_pkey i p",
         ]
     );
     assert_eq!(lines(&mut session, COLUMNS), COLUMNS_OF_PGBENCH);
@@ -170,6 +169,22 @@ fn rows_are_loaded_frozen_where_the_server_keeps_them_so() {
 }
 
 #[test]
+fn partitions_are_loaded_frozen_each_by_itself() {
+    let mut session = session(NEWEST, "frozen_partitions");
+    let partitioning = Some(Partitioning { method: PartitionMethod::Range, partitions: 3 });
+    make(&mut session, &InitOptions { partitioning, ..InitOptions::default() }).expect("a load");
+    session.execute("create extension pg_visibility").expect("it comes with PostgreSQL");
+    for number in 1..=3 {
+        let partition = format!("pgbench_accounts_{number}");
+        let frozen = format!(
+            "select (all_frozen = pg_relation_size('{partition}') / 8192)::text \
+             from pg_visibility_map_summary('{partition}')"
+        );
+        assert_eq!(lines(&mut session, &frozen), ["true"], "{partition}");
+    }
+}
+
+#[test]
 fn partitions_on_a_server_without_them_are_refused_before_anything_is_dropped() {
     let mut session = session(OLDEST, "refused");
     session.execute("create table pgbench_history (mine int)").expect("a table");
@@ -218,22 +233,6 @@ fn progress_counts_every_row_and_may_break_off_with_nothing_kept() {
 }
 
 #[test]
-fn a_server_process_that_ends_while_loading_is_reported_with_its_own_words() {
-    let conninfo = Cluster::shared(NEWEST).database("ended");
-    let (mut session, mut other) = (Cluster::session(&conninfo), Cluster::session(&conninfo));
-    let end = format!("select pg_terminate_backend({})", session.cancel_key().process_id);
-    let error = init(&mut session, &InitOptions::default(), &mut |progress| {
-        if matches!(progress, InitProgress::Rows { table: "pgbench_accounts", done: 10_000, .. }) {
-            other.query(&end).expect("a superuser may");
-        }
-        ControlFlow::Continue(())
-    });
-    let message = error.expect_err("the rows have nowhere to go").to_string();
-    assert!(message.contains("terminating connection due to administrator command"), "{message}");
-    assert!(message.contains("\nQuery was: copy pgbench_accounts from stdin"), "{message}");
-}
-
-#[test]
 fn steps_partitions_and_notices_are_told_in_the_order_of_pgbench() {
     let mut session = session(NEWEST, "told");
     let partitioning = Some(Partitioning { method: PartitionMethod::Range, partitions: 2 });
@@ -245,7 +244,8 @@ fn steps_partitions_and_notices_are_told_in_the_order_of_pgbench() {
             InitProgress::Partitions(partitions) => format!("creating {partitions} partitions..."),
             InitProgress::Notice(notice) => format!("{}: {}", notice.severity, notice.message),
             InitProgress::Finished(time) => time.step.facts().name.to_owned(),
-            InitProgress::Rows { .. } => String::new(),
+            InitProgress::Rows { .. } | InitProgress::Lost { .. } => String::new(),
+            InitProgress::Waiting => return ControlFlow::Continue(()),
         });
         ControlFlow::Continue(())
     })

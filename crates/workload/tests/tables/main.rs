@@ -4,5 +4,6 @@
 mod beside_pgbench;
 mod harness;
 mod init;
+mod lasting;
 mod prepare;
 mod versions;

@@ -13,7 +13,7 @@ const ROWS_OF_PGBENCH: [&str; 4] = [
     "history 0",
 ];
 
-/// Name, kind, persistence and options of what there should be, in the order of creation. Since 11, a key of a
+/// Name, kind, persistence and options of what there should be, tables in the order of creation, indexes by name. Since 11, a key of a
 /// partitioned table has an index on each partition.
 fn relations(options: &InitOptions) -> Vec<String> {
     let fill = format!(" fillfactor={}", options.fillfactor);
@@ -40,10 +40,10 @@ fn relations(options: &InitOptions) -> Vec<String> {
     if !options.steps.contains(&Step::PrimaryKeys) {
         return expected;
     }
+    expected.extend(parted("_pkey", 'i', ""));
+    expected.push(format!("pgbench_accounts_pkey {index} {accounts}"));
     expected.push(format!("pgbench_branches_pkey i {others}"));
     expected.push(format!("pgbench_tellers_pkey i {others}"));
-    expected.push(format!("pgbench_accounts_pkey {index} {accounts}"));
-    expected.extend(parted("_pkey", 'i', ""));
     expected
 }
 

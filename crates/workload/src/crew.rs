@@ -1,0 +1,283 @@
+//! Carries out a stage: connections on threads of their own take chains of jobs, while the caller's thread watches,
+//! tells how far it is, and ends the work when it is asked to or when something failed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use connect::Session;
+
+use crate::WorkloadError;
+use crate::connection::{Cancel, Connection, Event, Shared};
+use crate::init::{InitProgress, Progress, ROWS_PER_PROGRESS, StepTime, tell};
+use crate::stage::{Job, Stage};
+use crate::stopwatch::Stopwatch;
+
+/// How often the caller is asked whether to go on when there is nothing to tell.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Chains that wait for a connection.
+type Queue = Mutex<VecDeque<Vec<Job>>>;
+
+/// Does all of a stage; `sessions` is the first and as many others as may be of use.
+pub(crate) fn work(
+    stage: Stage,
+    sessions: &mut [&mut Session],
+    shared: Shared<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<StepTime>, WorkloadError> {
+    let Stage { steps, opening, chains, closing } = stage;
+    let mut left = vec![0; steps.len()];
+    for job in opening.iter().chain(chains.iter().flatten()).chain(&closing) {
+        left[job.step] += 1;
+    }
+    let mut watch = Watch {
+        progress,
+        halt: shared.halt,
+        steps,
+        left,
+        current: 0,
+        lap: Stopwatch::start(),
+        times: Vec::new(),
+        count: None,
+        is_asked_to_end: false,
+    };
+    watch.begin_step()?;
+    let (first, _) = sessions.split_at_mut(1);
+    watch.round(vec![opening], first, shared)?;
+    watch.round(chains, sessions, shared)?;
+    let (first, _) = sessions.split_at_mut(1);
+    watch.round(vec![closing], first, shared)?;
+    Ok(watch.times)
+}
+
+/// Who watches the connections of a stage.
+struct Watch<'a, 'b> {
+    progress: &'a mut Progress<'b>,
+    halt: &'a AtomicBool,
+    steps: Vec<crate::Step>,
+    /// Jobs left of each step.
+    left: Vec<usize>,
+    /// The first step that is not finished.
+    current: usize,
+    lap: Stopwatch,
+    times: Vec<StepTime>,
+    count: Option<Count>,
+    is_asked_to_end: bool,
+}
+
+impl Watch<'_, '_> {
+    /// Has the chains done by the sessions, side by side.
+    fn round(
+        &mut self,
+        chains: Vec<Vec<Job>>,
+        sessions: &mut [&mut Session],
+        shared: Shared<'_>,
+    ) -> Result<(), WorkloadError> {
+        let count = sessions.len().min(chains.len());
+        let queue: Queue = Mutex::new(chains.into());
+        let cancels: Vec<Cancel> = (0..count).map(|_| Cancel::default()).collect();
+        thread::scope(|scope| {
+            let (events, told) = mpsc::channel();
+            for (session, cancel) in sessions.iter_mut().zip(&cancels) {
+                let (queue, events) = (&queue, events.clone());
+                scope.spawn(move || {
+                    let mut connection = Connection { session, shared, cancel, events };
+                    if let Err(error) = take_chains(&mut connection, queue) {
+                        // Nobody listens any more only if nobody wants to know.
+                        let _ = connection.tell(Event::Failed(error));
+                    }
+                    *cancel.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                });
+            }
+            drop(events);
+            self.watch(&told, &cancels)
+        })
+    }
+
+    /// Hears all connections to their end.
+    fn watch(&mut self, told: &Receiver<Event>, cancels: &[Cancel]) -> Result<(), WorkloadError> {
+        let mut failure = None;
+        loop {
+            let heard = match told.recv_timeout(TICK) {
+                Ok(Event::Failed(error)) => Err(error),
+                Ok(event) => self.event(event),
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.halt.load(Ordering::Relaxed) {
+                        cancel_all(cancels);
+                    }
+                    self.say(InitProgress::Waiting)
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if let Err(error) = heard {
+                // The first failure is the one that tells; those of the others that are stopped for it do not.
+                failure.get_or_insert(error);
+                self.halt.store(true, Ordering::Relaxed);
+            }
+        }
+        match failure {
+            Some(error) => Err(error),
+            None if self.is_asked_to_end => Err(WorkloadError::Interrupted),
+            None => Ok(()),
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), WorkloadError> {
+        match event {
+            Event::Partitions(partitions) => self.say(InitProgress::Partitions(partitions)),
+            Event::Notice(notice) => self.say(InitProgress::Notice(&notice)),
+            Event::Lost { doing, reason } => self.say(InitProgress::Lost { doing: &doing, reason: &reason }),
+            Event::Rows { table, relation, done, total } => {
+                let mut count = self
+                    .count
+                    .take()
+                    .filter(|count| count.table == table)
+                    .unwrap_or_else(|| Count::new(table, total));
+                count.relation_has(relation, done);
+                while let Some(done) = count.next() {
+                    let elapsed = count.since.read();
+                    self.say(InitProgress::Rows { table, done, total, elapsed })?;
+                }
+                self.count = Some(count);
+                Ok(())
+            }
+            Event::Done { step } => {
+                self.left[step] -= 1;
+                self.finish_steps()
+            }
+            Event::Failed(error) => Err(error),
+        }
+    }
+
+    fn begin_step(&mut self) -> Result<(), WorkloadError> {
+        if let Some(&step) = self.steps.get(self.current) {
+            self.say(InitProgress::Started(step))?;
+        }
+        self.finish_steps()
+    }
+
+    /// Ends the steps of which nothing is left, in their order: what was done of later ones meanwhile counts as
+    /// time of the earlier.
+    fn finish_steps(&mut self) -> Result<(), WorkloadError> {
+        if self.current < self.steps.len() && self.left[self.current] == 0 {
+            let time = StepTime { step: self.steps[self.current], took: self.lap.lap() };
+            self.times.push(time);
+            self.current += 1;
+            self.say(InitProgress::Finished(time))?;
+            return self.begin_step();
+        }
+        Ok(())
+    }
+
+    /// Tells the caller, who is no longer asked once the answer was to end.
+    fn say(&mut self, what: InitProgress<'_>) -> Result<(), WorkloadError> {
+        if self.is_asked_to_end {
+            return Ok(());
+        }
+        let told = tell(self.progress, what);
+        if told.is_err() {
+            self.is_asked_to_end = true;
+            self.halt.store(true, Ordering::Relaxed);
+        }
+        // The work ends by itself, and says what became of it.
+        Ok(())
+    }
+}
+
+/// Takes chains as long as there are any.
+fn take_chains(connection: &mut Connection<'_>, queue: &Queue) -> Result<(), WorkloadError> {
+    connection.begin()?;
+    loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(chain) = next else { return Ok(()) };
+        for job in chain {
+            connection.take(&job.task)?;
+            connection.tell(Event::Done { step: job.step })?;
+        }
+    }
+}
+
+/// Cancels what the connections are doing. One that is between two statements sees by itself that it is to end.
+fn cancel_all(cancels: &[Cancel]) {
+    for cancel in cancels {
+        let way = cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((address, transport, key)) = way {
+            // A server that cannot be reached has nothing left to cancel.
+            let _ = connect::cancel(&address, &transport, &key);
+        }
+    }
+}
+
+/// How many rows of a table there are, made by one connection or by several.
+struct Count {
+    table: &'static str,
+    total: u64,
+    /// Of each relation.
+    done: BTreeMap<String, u64>,
+    sum: u64,
+    told: u64,
+    since: Stopwatch,
+}
+
+impl Count {
+    fn new(table: &'static str, total: u64) -> Count {
+        Count { table, total, done: BTreeMap::new(), sum: 0, told: 0, since: Stopwatch::start() }
+    }
+
+    /// A relation has so many rows now; fewer than before if it had to begin again.
+    fn relation_has(&mut self, relation: String, done: u64) {
+        let before = self.done.insert(relation, done).unwrap_or(0);
+        self.sum = self.sum - before + done;
+        if done < before {
+            self.told = self.sum / ROWS_PER_PROGRESS * ROWS_PER_PROGRESS;
+        }
+        if self.sum == 0 {
+            self.since = Stopwatch::start();
+        }
+    }
+
+    /// The next number of rows to tell: all round ones, and the last.
+    fn next(&mut self) -> Option<u64> {
+        let next = (self.told / ROWS_PER_PROGRESS + 1) * ROWS_PER_PROGRESS;
+        let next = next.min(self.total);
+        if next > self.sum || next == self.told {
+            return None;
+        }
+        self.told = next;
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_numbers_of_rows_are_told_once_whoever_makes_them() {
+        let mut count = Count::new("t", 45_000);
+        let mut told = Vec::new();
+        let mut has = |relation: &str, done| {
+            count.relation_has(relation.to_owned(), done);
+            told.extend(std::iter::from_fn(|| count.next()));
+        };
+        for (relation, done) in [("a", 0), ("b", 0), ("a", 9000), ("b", 9000), ("a", 22_000), ("b", 23_000)] {
+            has(relation, done);
+        }
+        assert_eq!(told, [10_000, 20_000, 30_000, 40_000, 45_000]);
+    }
+
+    #[test]
+    fn a_relation_that_begins_again_takes_its_rows_back() {
+        let mut count = Count::new("t", 30_000);
+        count.relation_has("a".to_owned(), 20_000);
+        assert_eq!(std::iter::from_fn(|| count.next()).collect::<Vec<_>>(), [10_000, 20_000]);
+        count.relation_has("a".to_owned(), 0);
+        assert_eq!(count.next(), None);
+        count.relation_has("a".to_owned(), 10_000);
+        assert_eq!((count.next(), count.next()), (Some(10_000), None));
+    }
+}

@@ -1,0 +1,267 @@
+//! What is to be done, as data: the steps grouped into stages, each with what comes first, what sessions may do side
+//! by side, and what comes last. Knows what is there already; talks to no server. Carried out by `crew`.
+
+use std::ops::Range;
+
+use crate::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, Rows, TELLER_ROWS};
+use crate::schema::{self, ACCOUNTS, BRANCHES, HISTORY, Partitioning, TELLERS};
+use crate::standing::Standing;
+use crate::{InitOptions, PartitionMethod, Step};
+
+/// Partitions beyond which nobody gains from sessions side by side, and a list of all that is to do gets long.
+const SIDE_BY_SIDE_PARTITIONS_MAX: u32 = 10_000;
+/// From this version on, a partitioned table can have a primary key.
+const KEYS_ON_PARTITIONED_FROM: u32 = 110_000;
+/// From this version on, a partitioned table can be analyzed without its partitions.
+const ANALYZES_ONLY_FROM: u32 = 180_000;
+
+/// Steps that are done together.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// One step, or several whose work overlaps, in the order asked for.
+    pub steps: Vec<Step>,
+    /// What one session does before all else.
+    pub opening: Vec<Job>,
+    /// Chains of jobs: each chain is one session's, several chains may be worked at side by side.
+    pub chains: Vec<Vec<Job>>,
+    /// What one session does when all chains are done.
+    pub closing: Vec<Job>,
+}
+
+/// A task as part of a step.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// The place of its step among those of the stage.
+    pub step: usize,
+    pub task: Task,
+}
+
+/// What one session does in one go, and does again from the beginning if it was lost meanwhile.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// Statements, each a transaction of its own.
+    Each(Vec<String>),
+    /// Statements in one transaction.
+    Together(Vec<String>),
+    /// Creates the partitions of pgbench_accounts.
+    CreatePartitions(Partitioning),
+    /// Empties tables, then fills some by COPY, in one transaction.
+    Load { truncate: String, parts: Vec<Part> },
+}
+
+/// Rows for one relation.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub rows: &'static Rows,
+    /// The relation that is filled: the table, or one of its partitions.
+    pub relation: String,
+    /// The numbers of its rows, counted from 0 through the whole table.
+    pub numbers: Range<u64>,
+    /// Rows of the whole table that are loaded in this stage, by whichever session.
+    pub total: u64,
+}
+
+/// What the stages are made from.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Circumstances<'a> {
+    pub options: &'a InitOptions,
+    /// The server's version as libpq counts.
+    pub version: u32,
+    pub standing: &'a Standing,
+}
+
+/// Groups the steps: those whose work may overlap come together.
+pub(crate) fn grouped(circumstances: Circumstances<'_>) -> Vec<Vec<Step>> {
+    let steps = &circumstances.options.steps;
+    let mut groups: Vec<Vec<Step>> = Vec::new();
+    let mut is_open = false;
+    for (place, &step) in steps.iter().enumerate() {
+        let is_shared = circumstances.works_side_by_side(&steps[..place], step);
+        let may_follow = is_shared && matches!(step, Step::Vacuum | Step::PrimaryKeys);
+        match groups.last_mut() {
+            Some(group) if is_open && may_follow && !group.contains(&step) => group.push(step),
+            _ => {
+                groups.push(vec![step]);
+                is_open = is_shared;
+            }
+        }
+    }
+    groups
+}
+
+impl Circumstances<'_> {
+    /// Whether several sessions may share a step's work: that on partitions which these very steps made. Only
+    /// then is it known what there is; and a table that others refer to cannot be emptied partition by partition.
+    fn works_side_by_side(self, before: &[Step], step: Step) -> bool {
+        let options = self.options;
+        let Some(Partitioning { method, partitions }) = options.partitioning else { return false };
+        let is_made = before.contains(&Step::CreateTables) || self.standing.has_tables;
+        let is_referred_to = before.contains(&Step::ForeignKeys);
+        let is_possible = match step {
+            // The server alone knows which hash partition a row belongs to.
+            Step::GenerateClientSide => method == PartitionMethod::Range && !is_referred_to,
+            Step::Vacuum => true,
+            Step::PrimaryKeys => self.version >= KEYS_ON_PARTITIONED_FROM,
+            _ => false,
+        };
+        let is_worthwhile = options.jobs > 1 && (2..=SIDE_BY_SIDE_PARTITIONS_MAX).contains(&partitions);
+        is_made && is_possible && is_worthwhile
+    }
+
+    /// The work of one group of steps; `before` are the steps of the groups before it.
+    pub(crate) fn stage(self, before: &[Step], steps: Vec<Step>) -> Stage {
+        let partitions = self.options.partitioning.map_or(0, |partitioning| partitioning.partitions);
+        let mut stage = Stage { steps, opening: Vec::new(), chains: Vec::new(), closing: Vec::new() };
+        if !stage.steps.iter().all(|&step| self.works_side_by_side(before, step)) {
+            for place in 0..stage.steps.len() {
+                let tasks = self.serial(stage.steps[place]);
+                stage.opening.extend(tasks.into_iter().map(|task| Job { step: place, task }));
+            }
+            return stage;
+        }
+        if stage.steps[0] == Step::GenerateClientSide && !self.standing.has_branches {
+            let parts = vec![self.whole(&BRANCH_ROWS), self.whole(&TELLER_ROWS)];
+            let truncate = schema::truncate_tables();
+            stage.opening.push(Job { step: 0, task: Task::Load { truncate, parts } });
+        }
+        // What is to be loaded, so that it is known how far that is.
+        let missing = (1..=partitions).filter(|number| !self.standing.partitions.contains(number));
+        let total =
+            missing.map(|number| self.numbers(number, partitions)).map(|rows| rows.end - rows.start).sum();
+        let chain = |task: &dyn Fn(Step) -> Option<Task>| -> Vec<Job> {
+            let jobs = stage.steps.iter().enumerate();
+            jobs.filter_map(|(place, &step)| Some(Job { step: place, task: task(step)? })).collect()
+        };
+        let mut chains: Vec<_> = (1..=partitions)
+            .map(|number| chain(&|step| self.of_partition(number, partitions, total, step)))
+            .collect();
+        chains.push(chain(&|step| self.of_small_tables(step)));
+        let closing = chain(&|step| self.of_parent(step));
+        chains.retain(|chain| !chain.is_empty());
+        Stage { chains, closing, ..stage }
+    }
+
+    /// A step by one session, as pgbench does it.
+    fn serial(self, step: Step) -> Vec<Task> {
+        let (options, standing) = (self.options, self.standing);
+        match step {
+            Step::DropTables | Step::CreateTables if standing.has_tables => Vec::new(),
+            Step::GenerateClientSide | Step::GenerateServerSide if standing.has_accounts => Vec::new(),
+            Step::DropTables => vec![Task::Each(vec![schema::drop_tables()])],
+            Step::CreateTables => {
+                let tables = Task::Each(schema::create_tables(options).into());
+                [tables].into_iter().chain(options.partitioning.map(Task::CreatePartitions)).collect()
+            }
+            Step::GenerateClientSide => {
+                let parts = FILLED.iter().map(|rows| self.whole(rows)).collect();
+                vec![Task::Load { truncate: schema::truncate_tables(), parts }]
+            }
+            Step::GenerateServerSide => {
+                let statements = [schema::truncate_tables()].into_iter();
+                vec![Task::Together(statements.chain(schema::generate_rows(options.scale)).collect())]
+            }
+            Step::Vacuum => {
+                let vacuumed = schema::VACUUMED.map(|table| table.name);
+                each(
+                    vacuumed
+                        .iter()
+                        .filter(|name| !standing.vacuumed.contains(**name))
+                        .map(|name| schema::vacuum(name)),
+                )
+            }
+            Step::PrimaryKeys => {
+                let place = options.index_tablespace.as_deref();
+                let keys = schema::keyed().filter(|(name, _)| !standing.keyed.contains(*name));
+                each(keys.map(|(name, key)| schema::primary_key(name, key, place)))
+            }
+            Step::ForeignKeys => {
+                let missing = |(name, _): &(String, String)| !standing.foreign_keys.contains(name);
+                each(schema::foreign_keys().into_iter().filter(missing).map(|(_, sql)| sql))
+            }
+        }
+    }
+
+    /// What a step does to one partition.
+    fn of_partition(self, number: u32, partitions: u32, total: u64, step: Step) -> Option<Task> {
+        let (options, standing) = (self.options, self.standing);
+        let relation = schema::partition_name(number);
+        match step {
+            Step::GenerateClientSide => {
+                let numbers = self.numbers(number, partitions);
+                if standing.partitions.contains(&number) || numbers.is_empty() {
+                    return None;
+                }
+                let truncate = schema::truncate(&relation);
+                let part = Part { rows: &ACCOUNT_ROWS, relation, numbers, total };
+                Some(Task::Load { truncate, parts: vec![part] })
+            }
+            // Analyzing the parent includes the partitions, unless the server can be told otherwise.
+            Step::Vacuum if standing.vacuumed.contains(&relation) => None,
+            Step::Vacuum if self.version >= ANALYZES_ONLY_FROM => {
+                Some(Task::Each(vec![schema::vacuum(&relation)]))
+            }
+            Step::Vacuum => Some(Task::Each(vec![format!("vacuum {relation}")])),
+            Step::PrimaryKeys if standing.keyed.contains(&relation) => None,
+            Step::PrimaryKeys => {
+                let key = ACCOUNTS.key.unwrap_or("aid");
+                let place = options.index_tablespace.as_deref();
+                Some(Task::Each(vec![schema::primary_key(&relation, key, place)]))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a step does to the tables beside the accounts.
+    fn of_small_tables(self, step: Step) -> Option<Task> {
+        let standing = self.standing;
+        let statements: Vec<String> = match step {
+            Step::Vacuum => [BRANCHES, TELLERS, HISTORY]
+                .iter()
+                .filter(|table| !standing.vacuumed.contains(table.name))
+                .map(|table| schema::vacuum(table.name))
+                .collect(),
+            Step::PrimaryKeys => schema::keyed()
+                .filter(|(name, _)| *name != ACCOUNTS.name && !standing.keyed.contains(*name))
+                .map(|(name, key)| schema::primary_key(name, key, self.options.index_tablespace.as_deref()))
+                .collect(),
+            _ => Vec::new(),
+        };
+        (!statements.is_empty()).then_some(Task::Each(statements))
+    }
+
+    /// What a step does to the partitioned table itself, when its partitions are done.
+    fn of_parent(self, step: Step) -> Option<Task> {
+        let name = ACCOUNTS.name;
+        match step {
+            Step::Vacuum if self.standing.vacuumed.contains(name) => None,
+            Step::Vacuum if self.version >= ANALYZES_ONLY_FROM => {
+                Some(Task::Each(vec![format!("analyze only {name}")]))
+            }
+            Step::Vacuum => Some(Task::Each(vec![format!("analyze {name}")])),
+            Step::PrimaryKeys if self.standing.keyed.contains(name) => None,
+            Step::PrimaryKeys => {
+                let place = self.options.index_tablespace.as_deref();
+                Some(Task::Each(vec![schema::primary_key(name, ACCOUNTS.key.unwrap_or("aid"), place)]))
+            }
+            _ => None,
+        }
+    }
+
+    /// The rows of a range partition.
+    fn numbers(self, number: u32, partitions: u32) -> Range<u64> {
+        let accounts = u64::from(self.options.scale) * ACCOUNTS.rows_per_scale;
+        schema::partition_rows(accounts, number, partitions)
+    }
+
+    /// All rows of a table.
+    fn whole(self, rows: &'static Rows) -> Part {
+        let total = u64::from(self.options.scale) * rows.table.rows_per_scale;
+        Part { rows, relation: rows.table.name.to_owned(), numbers: 0..total, total }
+    }
+}
+
+/// Statements as a task, if there are any.
+fn each(statements: impl Iterator<Item = String>) -> Vec<Task> {
+    let statements: Vec<String> = statements.collect();
+    if statements.is_empty() { Vec::new() } else { vec![Task::Each(statements)] }
+}

@@ -1,0 +1,206 @@
+//! What there is already of the tables: found out before a loading that was broken off is gone on with. Tables that the
+//! same options did not begin are refused. Reads only.
+
+use std::collections::BTreeSet;
+
+use connect::Session;
+
+use crate::init::query;
+use crate::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, Partitioning};
+use crate::{InitOptions, Logging, PartitionMethod, WorkloadError};
+
+/// What is there. Nothing, where the loading begins at its beginning.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    /// All four tables, and all partitions.
+    pub has_tables: bool,
+    /// The rows of pgbench_branches and pgbench_tellers.
+    pub has_branches: bool,
+    /// All rows.
+    pub has_accounts: bool,
+    /// The partitions that have their rows, counted from 1.
+    pub partitions: BTreeSet<u32>,
+    /// Tables and partitions that were vacuumed, and analyzed with what they are analyzed with, since they were filled.
+    pub vacuumed: BTreeSet<String>,
+    /// Tables and partitions with a primary key.
+    pub keyed: BTreeSet<String>,
+    /// The names of foreign keys.
+    pub foreign_keys: BTreeSet<String>,
+}
+
+/// The relations of which something is asked, by the names under which a script would find them.
+const OURS: &str = "\
+    select c.oid, c.relname from pg_catalog.pg_class c where c.oid in (\
+    pg_catalog.to_regclass('pgbench_accounts')::oid, pg_catalog.to_regclass('pgbench_branches')::oid, \
+    pg_catalog.to_regclass('pgbench_history')::oid, pg_catalog.to_regclass('pgbench_tellers')::oid)";
+
+/// From this version on, tables can be partitioned.
+const PARTITIONS_FROM: u32 = 100_000;
+/// From this version on, each partition is analyzed by itself.
+const ANALYZES_ONLY_FROM: u32 = 180_000;
+
+impl Standing {
+    /// Looks at the tables.
+    ///
+    /// # Errors
+    /// [`WorkloadError::NotResumable`] if they are others than the options would have begun.
+    pub(crate) fn find(session: &mut Session, options: &InitOptions) -> Result<Standing, WorkloadError> {
+        let tables: BTreeSet<String> = names(session, &format!("select relname from ({OURS}) ours"))?;
+        if tables.is_empty() {
+            return Ok(Standing::default());
+        }
+        let has_all = tables.len() == 4 && has_partitions(session, options)?;
+        if !has_all {
+            return match tables.iter().try_fold(false, |any, name| Ok(any || has_rows(session, name)?))? {
+                true => refuse("of the tables that are there some hold rows and others are missing"),
+                // Creating them was broken off.
+                false => Ok(Standing::default()),
+            };
+        }
+        check_storage(session, options)?;
+        let mut standing = Standing { has_tables: true, ..Standing::default() };
+        standing.find_rows(session, options)?;
+        standing.find_vacuumed(session)?;
+        standing.find_keys(session)?;
+        Ok(standing)
+    }
+
+    fn find_rows(&mut self, session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
+        let branches = first(session, "select count(*) from pgbench_branches")?;
+        let is_any_account_there = has_rows(session, ACCOUNTS.name)?;
+        match branches.as_str() {
+            "0" if is_any_account_there => return refuse("there are accounts without branches"),
+            "0" => return Ok(()),
+            scale if scale == options.scale.to_string() => {}
+            other => return refuse(&format!("the tables there are of scale {other}, not {}", options.scale)),
+        }
+        self.has_branches = true;
+        let Some(Partitioning { method: PartitionMethod::Range, partitions }) = options.partitioning else {
+            // Loaded in one transaction.
+            self.has_accounts = is_any_account_there;
+            return Ok(());
+        };
+        let accounts = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
+        let mut is_whole = true;
+        for number in 1..=partitions {
+            let is_loaded = has_rows(session, &schema::partition_name(number))?;
+            is_whole &= is_loaded || schema::partition_rows(accounts, number, partitions).is_empty();
+            if is_loaded {
+                self.partitions.insert(number);
+            }
+        }
+        self.has_accounts = is_whole;
+        Ok(())
+    }
+
+    /// Those that somebody vacuumed since rows came. What only the server did by itself is done again.
+    fn find_vacuumed(&mut self, session: &mut Session) -> Result<(), WorkloadError> {
+        let analyzed = "last_analyze is not null and n_mod_since_analyze = 0";
+        let vacuumed = format!("last_vacuum is not null and {analyzed}");
+        let ours = format!(
+            "select s.relname from pg_catalog.pg_stat_all_tables s join ({OURS}) ours on ours.oid = s.relid \
+             where {vacuumed}"
+        );
+        self.vacuumed = names(session, &ours)?;
+        if session.server_version_num() < PARTITIONS_FROM {
+            return Ok(());
+        }
+        let is_done = if session.server_version_num() >= ANALYZES_ONLY_FROM {
+            &vacuumed
+        } else {
+            "last_vacuum is not null"
+        };
+        let partitions = format!(
+            "select s.relname from pg_catalog.pg_stat_all_tables s \
+             join pg_catalog.pg_inherits i on i.inhrelid = s.relid join ({OURS}) ours on ours.oid = i.inhparent \
+             where {is_done}"
+        );
+        self.vacuumed.extend(names(session, &partitions)?);
+        Ok(())
+    }
+
+    fn find_keys(&mut self, session: &mut Session) -> Result<(), WorkloadError> {
+        let of_ours = format!("conrelid in (select ours.oid from ({OURS}) ours)");
+        let keyed = format!(
+            "select c.relname from pg_catalog.pg_constraint k join pg_catalog.pg_class c on c.oid = k.conrelid \
+             where k.contype = 'p' and ({of_ours} or conrelid in \
+             (select inhrelid from pg_catalog.pg_inherits where inhparent in (select ours.oid from ({OURS}) ours)))"
+        );
+        self.keyed = names(session, &keyed)?;
+        let foreign =
+            format!("select conname from pg_catalog.pg_constraint where contype = 'f' and {of_ours}");
+        self.foreign_keys = names(session, &foreign)?;
+        Ok(())
+    }
+}
+
+/// Whether pgbench_accounts has the partitions asked for; an error if it has others.
+fn has_partitions(session: &mut Session, options: &InitOptions) -> Result<bool, WorkloadError> {
+    let wanted = options.partitioning;
+    let found = if session.server_version_num() < PARTITIONS_FROM {
+        None
+    } else {
+        let sql = "select partstrat from pg_catalog.pg_partitioned_table \
+                   where partrelid = pg_catalog.to_regclass('pgbench_accounts')::oid";
+        names(session, sql)?.pop_first()
+    };
+    let strategy = wanted.map(|wanted| match wanted.method {
+        PartitionMethod::Range => "r",
+        PartitionMethod::Hash => "h",
+    });
+    if found.as_deref() != strategy {
+        return refuse("pgbench_accounts is not partitioned in that way");
+    }
+    let Some(Partitioning { method, partitions }) = wanted else { return Ok(true) };
+    let bounds = "select c.relname || ' ' || pg_catalog.pg_get_expr(c.relpartbound, c.oid) \
+                  from pg_catalog.pg_inherits i join pg_catalog.pg_class c on c.oid = i.inhrelid \
+                  where i.inhparent = pg_catalog.to_regclass('pgbench_accounts')::oid";
+    let plain = |text: &str| text.to_lowercase().replace(['\'', ' '], "");
+    let there: BTreeSet<String> = names(session, bounds)?.iter().map(|bound| plain(bound)).collect();
+    let accounts = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
+    let expected = (1..=partitions).map(|number| {
+        let bounds = schema::partition_bounds(method, accounts, number, partitions);
+        plain(&format!("{} for values {bounds}", schema::partition_name(number)))
+    });
+    let expected: BTreeSet<String> = expected.take(there.len() + 1).collect();
+    if !there.is_subset(&expected) {
+        return refuse("pgbench_accounts has other partitions, or is of another scale");
+    }
+    Ok(there.len() == expected.len())
+}
+
+/// Fill factor and logging are as asked for.
+fn check_storage(session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
+    let storage = "select pg_catalog.array_to_string(reloptions, ',') || ' ' || relpersistence::pg_catalog.text \
+                   from pg_catalog.pg_class where oid = pg_catalog.to_regclass('pgbench_branches')::oid";
+    let is_unlogged = match options.logging {
+        Logging::All => false,
+        Logging::None => true,
+        Logging::NoneAsPgbench => options.partitioning.is_none(),
+    };
+    let expected = format!("fillfactor={} {}", options.fillfactor, if is_unlogged { "u" } else { "p" });
+    if first(session, storage)? == expected {
+        return Ok(());
+    }
+    refuse("the tables there have another fill factor, or are logged in another way")
+}
+
+fn has_rows(session: &mut Session, relation: &str) -> Result<bool, WorkloadError> {
+    Ok(first(session, &format!("select exists(select 1 from {relation})"))? == "t")
+}
+
+fn refuse<T>(found: &str) -> Result<T, WorkloadError> {
+    Err(WorkloadError::NotResumable { found: found.to_owned() })
+}
+
+/// The first value of the first row.
+fn first(session: &mut Session, sql: &str) -> Result<String, WorkloadError> {
+    let rows = query(session, sql)?;
+    Ok(rows.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned())
+}
+
+/// The first column.
+fn names(session: &mut Session, sql: &str) -> Result<BTreeSet<String>, WorkloadError> {
+    let rows = query(session, sql)?;
+    Ok(rows.iter().filter_map(|row| row.get(0)).map(str::to_owned).collect())
+}
