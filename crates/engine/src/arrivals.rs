@@ -2,7 +2,8 @@
 //!
 //! Under a rate the arrivals are a Poisson stream drawn from the seed alone. They are fixed before the
 //! server is looked at, so a slow server cannot thin them out (no coordinated omission): an arrival
-//! that finds no free client waits, and its response time counts from its scheduled start.
+//! that finds no free client waits, and its response time counts from its scheduled start. In our own manner there is
+//! one stream for all workers, dealt out to them; in pgbench's, each worker has its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,137 +12,171 @@ use std::time::Duration;
 use script::Random;
 use stats::Timestamp;
 
-/// One worker's stream of scheduled starts.
+/// When a transaction is scheduled to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Arrival {
+    pub(crate) scheduled: Timestamp,
+    /// Which one of the run it is, from 0 over all workers, if its script and its draws depend on that.
+    pub(crate) number: Option<u64>,
+}
+
+/// One worker's scheduled starts.
 #[derive(Debug)]
 pub(crate) enum Arrivals {
     /// Closed loop: the next transaction is scheduled when its client becomes free.
     Closed,
     /// Open loop.
-    Open(Poisson),
+    Open {
+        stream: Stream,
+        /// Given back; the earliest is taken first.
+        returned: BinaryHeap<Reverse<Arrival>>,
+    },
+}
+
+/// Where the arrivals of one worker come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Stream {
+    /// A stream of this worker's own.
+    Own(MicrosecondGaps),
+    /// A part of the stream that all workers share.
+    Dealt(Dealt),
 }
 
 /// A Poisson stream: exponential gaps with the given mean, in whole microseconds as pgbench draws
 /// them (reference, section 14).
-#[derive(Debug)]
-pub(crate) struct Poisson {
+#[derive(Clone, Debug)]
+pub(crate) struct MicrosecondGaps {
     random: Random,
     mean_gap_us: f64,
     last: Timestamp,
-    /// Given back; the earliest is taken first.
-    returned: BinaryHeap<Reverse<Timestamp>>,
+}
+
+/// A worker's part of the one Poisson stream of the run. Each worker draws the whole of it and keeps what is its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Dealt {
+    gaps: NanosecondGaps,
+    /// Of the next arrival.
+    number: u64,
+    deal: Deal,
+}
+
+/// Which arrivals are whose: of each round of as many arrivals as there are clients, a worker gets as many as it has
+/// clients, taking turns with the others. With as many clients for each it is every so many-th.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deal {
+    pub(crate) worker: u64,
+    pub(crate) workers: u64,
+    pub(crate) clients: u64,
+}
+
+/// Exponential gaps, summed up without an error that grows: what is cut off at a nanosecond is kept for the next one.
+#[derive(Clone, Debug)]
+struct NanosecondGaps {
+    random: Random,
+    mean_gap_ns: f64,
+    last: Timestamp,
+    /// Below 1.
+    cut_off_ns: f64,
 }
 
 impl Arrivals {
-    /// The stream of one of `workers` workers that together make `rate_per_s`, beginning at `start`.
-    pub(crate) fn new(rate_per_s: Option<f64>, workers: usize, random: Random, start: Timestamp) -> Self {
-        match rate_per_s {
-            None => Self::Closed,
-            Some(rate) => {
-                let mean_gap_us = MICROS_PER_SECOND / rate * workers as f64;
-                Self::Open(Poisson { random, mean_gap_us, last: start, returned: BinaryHeap::new() })
-            }
-        }
+    /// Those of a stream, or of none.
+    pub(crate) fn of(stream: Option<Stream>) -> Self {
+        stream.map_or(Self::Closed, |stream| Self::Open { stream, returned: BinaryHeap::new() })
     }
 
-    /// The scheduled start of the next transaction, which may be in the past or in the future.
-    pub(crate) fn next(&mut self, now: Timestamp) -> Timestamp {
+    /// The next transaction's turn, which may be in the past or in the future.
+    pub(crate) fn next(&mut self, now: Timestamp) -> Arrival {
         match self {
-            Self::Closed => now,
-            Self::Open(stream) => stream.next(),
+            Self::Closed => Arrival { scheduled: now, number: None },
+            Self::Open { stream, returned } => match returned.pop() {
+                Some(Reverse(arrival)) => arrival,
+                None => stream.next(),
+            },
         }
     }
 
-    /// Gives back a start that [`Arrivals::next`] returned, because its client will not take it.
-    pub(crate) fn put_back(&mut self, scheduled: Timestamp) {
-        if let Self::Open(stream) = self {
-            stream.returned.push(Reverse(scheduled));
+    /// Gives back what [`Arrivals::next`] returned, because its client will not take it.
+    pub(crate) fn put_back(&mut self, arrival: Arrival) {
+        if let Self::Open { returned, .. } = self {
+            returned.push(Reverse(arrival));
         }
     }
 
     /// Whether starts are fixed by a rate.
     pub(crate) fn are_scheduled(&self) -> bool {
-        matches!(self, Self::Open(_))
+        matches!(self, Self::Open { .. })
     }
 
-    /// The next scheduled start before `end` that nobody has taken; it is used up.
-    pub(crate) fn next_missed(&mut self, end: Timestamp) -> Option<Timestamp> {
-        let Self::Open(stream) = self else { return None };
-        let scheduled = stream.next();
-        (scheduled < end).then_some(scheduled)
+    /// Whether an arrival decides which script runs and what it draws.
+    pub(crate) fn are_numbered(&self) -> bool {
+        matches!(self, Self::Open { stream: Stream::Dealt(_), .. })
+    }
+
+    /// The next arrival before `end` that nobody has taken; it is used up.
+    pub(crate) fn next_missed(&mut self, end: Timestamp) -> Option<Arrival> {
+        if !self.are_scheduled() {
+            return None;
+        }
+        let arrival = self.next(end);
+        (arrival.scheduled < end).then_some(arrival)
     }
 }
 
 const MICROS_PER_SECOND: f64 = 1e6;
+const NANOS_PER_SECOND: f64 = 1e9;
 
-impl Poisson {
-    fn next(&mut self) -> Timestamp {
-        if let Some(Reverse(scheduled)) = self.returned.pop() {
-            return scheduled;
+impl Stream {
+    /// The stream of one of `workers` workers that together make `rate_per_s`, beginning at `start`.
+    pub(crate) fn own(rate_per_s: f64, workers: usize, random: Random, start: Timestamp) -> Self {
+        let mean_gap_us = MICROS_PER_SECOND / rate_per_s * workers as f64;
+        Self::Own(MicrosecondGaps { random, mean_gap_us, last: start })
+    }
+
+    /// What is dealt to one worker of the stream of the whole run.
+    pub(crate) fn dealt(rate_per_s: f64, deal: Deal, random: Random, start: Timestamp) -> Self {
+        let mean_gap_ns = NANOS_PER_SECOND / rate_per_s;
+        let gaps = NanosecondGaps { random, mean_gap_ns, last: start, cut_off_ns: 0.0 };
+        Self::Dealt(Dealt { gaps, number: 0, deal })
+    }
+
+    fn next(&mut self) -> Arrival {
+        match self {
+            Self::Own(gaps) => {
+                let gap = Duration::from_micros(gaps.random.poisson_delay_us(gaps.mean_gap_us));
+                gaps.last = gaps.last + gap;
+                Arrival { scheduled: gaps.last, number: None }
+            }
+            Self::Dealt(dealt) => loop {
+                let scheduled = dealt.gaps.next();
+                let number = dealt.number;
+                dealt.number += 1;
+                if dealt.deal.is_ours(number) {
+                    return Arrival { scheduled, number: Some(number) };
+                }
+            },
         }
-        let gap = Duration::from_micros(self.random.poisson_delay_us(self.mean_gap_us));
-        self.last = self.last + gap;
+    }
+}
+
+impl Deal {
+    fn is_ours(&self, number: u64) -> bool {
+        number % self.clients % self.workers == self.worker
+    }
+}
+
+impl NanosecondGaps {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "never negative; saturates")]
+    fn next(&mut self) -> Timestamp {
+        // Inversion: −ln U is exponential with mean 1 for U uniform in (0, 1].
+        let uniform = 1.0 - self.random.next_f64();
+        let gap_ns = self.mean_gap_ns * -uniform.ln() + self.cut_off_ns;
+        let whole_ns = gap_ns.floor();
+        self.cut_off_ns = gap_ns - whole_ns;
+        self.last = self.last + Duration::from_nanos(whole_ns as u64);
         self.last
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seconds(seconds: u64) -> Timestamp {
-        Timestamp::ZERO + Duration::from_secs(seconds)
-    }
-
-    fn missed(arrivals: &mut Arrivals, until_s: u64) -> Vec<Timestamp> {
-        std::iter::from_fn(|| arrivals.next_missed(seconds(until_s))).collect()
-    }
-
-    #[test]
-    fn a_closed_loop_schedules_when_asked() {
-        let mut arrivals = Arrivals::new(None, 1, Random::from_seed(1), Timestamp::ZERO);
-        let now = Timestamp::from_nanos(77);
-        assert_eq!(arrivals.next(now), now);
-        assert_eq!(arrivals.next_missed(now), None);
-    }
-
-    #[test]
-    fn an_open_loop_does_not_look_at_now() {
-        let stream = || Arrivals::new(Some(1000.0), 2, Random::from_seed(1), Timestamp::from_nanos(5));
-        let (mut early, mut late) = (stream(), stream());
-        for k in 0..1000 {
-            assert_eq!(early.next(Timestamp::ZERO), late.next(seconds(k)));
-        }
-    }
-
-    #[test]
-    fn an_open_loop_keeps_its_rate() {
-        let mut arrivals = Arrivals::new(Some(500.0), 1, Random::from_seed(42), Timestamp::ZERO);
-        let count = missed(&mut arrivals, 100).len() as f64;
-        let expected = 50_000.0_f64;
-        assert!((count - expected).abs() < 5.0 * expected.sqrt(), "{count} arrivals, {expected} expected");
-    }
-
-    #[test]
-    fn a_start_that_is_put_back_is_taken_again_the_earliest_first() {
-        let mut arrivals = Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO);
-        let taken = [(); 3].map(|()| arrivals.next(Timestamp::ZERO));
-        for scheduled in [taken[2], taken[0], taken[1]] {
-            arrivals.put_back(scheduled);
-        }
-        assert_eq!([(); 3].map(|()| arrivals.next(Timestamp::ZERO)), taken);
-        for scheduled in taken {
-            arrivals.put_back(scheduled);
-        }
-        assert_eq!(arrivals.next_missed(taken[1]), Some(taken[0]));
-        assert_eq!(arrivals.next_missed(taken[1]), None);
-    }
-
-    #[test]
-    fn a_start_that_is_put_back_is_drained_with_the_others() {
-        let mut arrivals = Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO);
-        let mut untouched = Arrivals::new(Some(1000.0), 1, Random::from_seed(7), Timestamp::ZERO);
-        let first = arrivals.next(Timestamp::ZERO);
-        arrivals.put_back(first);
-        assert_eq!(missed(&mut arrivals, 1), missed(&mut untouched, 1));
-    }
-}
+mod tests;

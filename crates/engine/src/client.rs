@@ -218,6 +218,11 @@ impl Client {
         self.links[link].take_error()
     }
 
+    /// The next transaction and its retries draw from this stream.
+    pub(crate) fn draw_from(&mut self, draws: Random) {
+        self.random = draws;
+    }
+
     /// Begins a transaction of `script` that was scheduled for `scheduled`.
     pub(crate) fn begin(&mut self, script: usize, scheduled: Timestamp, turn: &mut Turn<'_>) -> Step {
         self.script = script;

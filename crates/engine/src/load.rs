@@ -1,7 +1,8 @@
 //! What all workers read during a run: the plan, and what follows from it before anything is connected.
 //!
 //! Every random stream of the run is seeded here, from the plan's seed, in pgbench's order (reference,
-//! section 20): the clients' streams, `:default_seed`, then three streams for each worker.
+//! section 20): the clients' streams, `:default_seed`, then three streams for each worker. Beside these, in our own
+//! manner, an open loop has one stream of gaps for all workers and one of draws for each arrival.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +10,19 @@ use script::{Random, Slot, Symbols, Value, Variables};
 
 use stats::{CommandTable, Timestamp};
 
+use crate::arrivals::{Arrivals, Deal, Stream};
 use crate::client::Client;
-use crate::plan::{Plan, ScriptPlan};
+use crate::plan::{Manner, Plan, ScriptPlan};
 use crate::statements::Statements;
 use crate::witness::WorkerIntro;
 
 /// Tells a client's stream of places from the stream of its scripts: "hosts", as bytes. pgbench's streams stay as
 /// they are.
 const HOST_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0hosts");
+/// Tells the stream of the gaps between arrivals from all others of the seed.
+const GAP_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0\0gaps");
+/// Tells the streams of the arrivals from all others of the seed.
+const ARRIVAL_DRAWS: u64 = u64::from_be_bytes(*b"arrivals");
 
 /// The load, ready to be put on the server.
 #[derive(Debug)]
@@ -32,17 +38,22 @@ pub(crate) struct Load<'p> {
     /// For each script, which of these connections it runs on.
     pub(crate) script_links: Vec<usize>,
     client_seeds: Vec<u64>,
+    /// That of the first arrival; the next ones count up from it.
+    arrival_seed: u64,
+    total_weight: u64,
     automatic: Automatic,
 }
 
 /// One worker's part.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
+    /// The worker's number.
+    pub(crate) number: usize,
     /// Its clients' numbers: contiguous blocks, the first workers get the extra ones.
     pub(crate) clients: std::ops::Range<usize>,
     /// Draws which script is next.
     pub(crate) chooser: Random,
-    /// Draws the gaps between scheduled starts.
+    /// Draws the gaps between scheduled starts, in pgbench's manner.
     pub(crate) throttle: Random,
     /// For the witness: draws which transactions a log keeps.
     pub(crate) sampler: Random,
@@ -73,9 +84,10 @@ impl<'p> Load<'p> {
         let defined = plan.variables.iter().any(|(name, _)| name == "default_seed");
         let default_seed = if defined { 0 } else { base.next_u64().cast_signed() };
         let workers = deal(plan.clients, plan.workers)
-            .map(|clients| {
+            .enumerate()
+            .map(|(number, clients)| {
                 let [chooser, throttle, sampler] = [(); 3].map(|()| Random::from_seed(base.next_u64()));
-                Share { clients, chooser, throttle, sampler }
+                Share { number, clients, chooser, throttle, sampler }
             })
             .collect();
         let statements = Statements::of(&plan.scripts);
@@ -92,6 +104,8 @@ impl<'p> Load<'p> {
             links,
             script_links,
             client_seeds,
+            arrival_seed: Random::from_seed(plan.seed ^ ARRIVAL_DRAWS).next_u64(),
+            total_weight: plan.total_weight(),
             automatic,
         }
     }
@@ -100,6 +114,41 @@ impl<'p> Load<'p> {
     pub(crate) fn introduce(&self, number: usize, start: Timestamp) -> WorkerIntro {
         let Share { clients, sampler, .. } = &self.workers[number];
         WorkerIntro { number, clients: clients.clone(), sampler: sampler.clone(), start }
+    }
+
+    /// The arrivals of one worker, from `start` on.
+    pub(crate) fn arrivals(&self, worker: usize, start: Timestamp) -> Arrivals {
+        let workers = self.workers.len();
+        Arrivals::of(self.plan.rate_per_s.map(|rate_per_s| match self.plan.manner {
+            Manner::Pgbench => Stream::own(rate_per_s, workers, self.workers[worker].throttle.clone(), start),
+            Manner::Pgmeter => {
+                let clients = self.plan.clients as u64;
+                let deal = Deal { worker: worker as u64, workers: workers as u64, clients };
+                Stream::dealt(rate_per_s, deal, Random::from_seed(self.plan.seed ^ GAP_DRAWS), start)
+            }
+        }))
+    }
+
+    /// What belongs to one arrival alone: its script is drawn from it, then all that the script draws.
+    pub(crate) fn draws_of_arrival(&self, number: u64) -> Random {
+        Random::from_seed(self.arrival_seed.wrapping_add(number))
+    }
+
+    /// Draws a script by the scripts' weights; nothing is drawn when there is only one.
+    pub(crate) fn choose_script(&self, random: &mut Random) -> usize {
+        let scripts = &self.plan.scripts;
+        if scripts.len() == 1 {
+            return 0;
+        }
+        let mut drawn = random.range(self.total_weight - 1);
+        for (index, script) in scripts.iter().enumerate() {
+            let weight = u64::from(script.weight);
+            if drawn < weight {
+                return index;
+            }
+            drawn -= weight;
+        }
+        unreachable!("a draw below the total weight falls into one of the weights")
     }
 
     /// An empty table for the statistics of each command.

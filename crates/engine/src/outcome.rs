@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use stats::{CommandTable, Interval, Summary};
+use stats::{CommandTable, Interval, Summary, WorkerHealth};
 
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
@@ -60,6 +60,8 @@ pub struct Outcome {
     pub warmup_transactions: u64,
     /// CPU time, user and system, of this whole process during the measured window.
     pub client_cpu: Duration,
+    /// How each worker's own loop fared during the measured window, by the workers' numbers.
+    pub health: Vec<WorkerHealth>,
     /// Clients that could not go on, in the order of their numbers.
     pub aborted: Vec<AbortedClient>,
     /// Workers that were really started.

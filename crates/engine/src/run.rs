@@ -27,7 +27,7 @@ use crate::worker::{Worker, WorkerOutcome};
 enum Notice {
     Connected,
     Interval(Interval, bool),
-    Done(Result<WorkerOutcome, EngineError>),
+    Done(Result<Box<WorkerOutcome>, EngineError>),
 }
 
 /// The coordinator's line to one worker.
@@ -77,7 +77,7 @@ pub fn run<'w>(
                 .spawn_scoped(scope, move || {
                     let result = work(load, share, driver, &started, &mut desk, stop);
                     let failed = result.is_err();
-                    desk.tell(Notice::Done(result));
+                    desk.tell(Notice::Done(result.map(Box::new)));
                     // Only now, so that the others' reason for ending is not heard before this one.
                     if failed {
                         stop.ask();
@@ -198,7 +198,7 @@ fn coordinate<'w>(
             Notice::Done(result) => {
                 merging.close(worker);
                 match result {
-                    Ok(outcome) => outcomes[worker] = Some(outcome),
+                    Ok(outcome) => outcomes[worker] = Some(*outcome),
                     // The others have been asked to end too.
                     Err(error) => failure = failure.or(Some(error)),
                 }
@@ -248,7 +248,14 @@ fn conclude(
     let failed_worker = outcomes.iter().position(|outcome| !outcome.aborted.is_empty());
     let mut commands = load.command_table();
     outcomes.iter().for_each(|outcome| commands.merge(&outcome.commands));
-    let mut aborted: Vec<_> = outcomes.into_iter().flat_map(|outcome| outcome.aborted).collect();
+    let mut health = Vec::with_capacity(outcomes.len());
+    let mut aborted: Vec<_> = outcomes
+        .into_iter()
+        .flat_map(|outcome| {
+            health.push(outcome.health);
+            outcome.aborted
+        })
+        .collect();
     aborted.sort_by_key(|aborted| aborted.client);
     let end = if interrupted && stop.is_asked_by_user() {
         End::Interrupted
@@ -272,6 +279,7 @@ fn conclude(
         reconnects,
         commands,
         warmup_transactions,
+        health,
         client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
         aborted,
         workers: load.workers.len(),

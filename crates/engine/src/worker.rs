@@ -1,6 +1,7 @@
 //! One thread's loop: waits, reads `now` once per wake-up, hands bytes and timers to its clients, and
 //! records what they leave behind. Generic over the [`Driver`], so that it also runs in virtual time.
-//!
+//! All that a wake-up brings has happened at its `now`; a client that begins late in a long batch has that in its
+//! service time. What is scheduled begins at a time of its own: its lag is neither hidden nor put on the server.
 //! How clients get in is in `connecting` and `reconnecting`, what a free one does next in `pacing`, what is left
 //! to do at the end in `closing`.
 
@@ -9,7 +10,7 @@ use std::io;
 use std::time::Duration;
 
 use script::Random;
-use stats::{CommandTable, Ending, Timestamp};
+use stats::{CommandTable, Ending, Timestamp, WorkerHealth};
 
 use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrivals;
@@ -26,12 +27,14 @@ use crate::timeline::Timeline;
 use crate::timers::Timers;
 use crate::witness::{Happening, Witness};
 
+use health::Health;
 use pacing::Booking;
 use reconnecting::Reconnecting;
 use workbench::Workbench;
 
 mod closing;
 mod connecting;
+mod health;
 mod pacing;
 mod reconnecting;
 mod workbench;
@@ -54,6 +57,7 @@ pub(crate) struct WorkerOutcome {
     pub(crate) interrupted: bool,
     pub(crate) reconnects: Reconnects,
     pub(crate) commands: CommandTable,
+    pub(crate) health: WorkerHealth,
     /// Sessions whose command was running when the run was stopped.
     pub(crate) to_cancel: Vec<RunningSession>,
     /// How it waited for its sockets.
@@ -70,10 +74,12 @@ pub(crate) struct Worker<'p, D> {
     /// Free clients whose last transaction never had to wait.
     eager: VecDeque<usize>,
     chooser: Random,
-    throttle: Random,
-    total_weight: u64,
+    number: usize,
     aborted: Vec<AbortedClient>,
     reconnecting: Reconnecting,
+    health: Health,
+    /// The latest time that was read; nothing that is done now is before it.
+    told: Timestamp,
 }
 
 /// A client and what the worker knows about it.
@@ -81,6 +87,10 @@ struct Seat {
     client: Client,
     /// The transaction that it will start when its alarm rings, or when it is connected.
     booking: Option<Booking>,
+    /// The script that it will run, chosen before arrivals were skipped.
+    script_kept: Option<usize>,
+    /// It is done, for want of arrivals; it takes one that is given back.
+    on_call: bool,
     /// The timer that counts; others of this seat are out of date.
     alarm: Option<Timestamp>,
     /// Since when it has been connecting for its next transaction.
@@ -113,6 +123,8 @@ impl Seat {
         Self {
             client,
             booking: None,
+            script_kept: None,
+            on_call: false,
             alarm: None,
             connecting_since: None,
             under_way_since: None,
@@ -134,10 +146,11 @@ impl<'p, D: Driver> Worker<'p, D> {
             timers: Timers::default(),
             eager: VecDeque::new(),
             chooser: share.chooser.clone(),
-            throttle: share.throttle.clone(),
-            total_weight: load.plan.total_weight(),
+            number: share.number,
             aborted: Vec::new(),
             reconnecting: Reconnecting::default(),
+            health: Health::new(),
+            told: Timestamp::ZERO,
         }
     }
 
@@ -156,17 +169,19 @@ impl<'p, D: Driver> Worker<'p, D> {
     ) -> Result<WorkerOutcome, EngineError> {
         let plan = self.load.plan;
         self.workbench.begin(timeline, witness);
-        let throttle = self.throttle.clone();
         let mut shift = Shift {
             timeline,
             measurement: Measurement::new(plan, timeline),
-            arrivals: Arrivals::new(plan.rate_per_s, self.load.workers.len(), throttle, timeline.start),
+            arrivals: self.load.arrivals(self.number, timeline.start),
             sink,
             stop,
             active: self.seats.len(),
             finished: timeline.start,
-            cpu_at_measure: plan.warmup.is_zero().then(|| self.driver.cpu_time()),
+            cpu_at_measure: None,
         };
+        if plan.warmup.is_zero() {
+            self.begin_window(timeline.start, &mut shift);
+        }
         self.attend(&mut shift)?;
         // Whoever asks when all are done has come too late.
         let interrupted = shift.active > 0;
@@ -178,6 +193,7 @@ impl<'p, D: Driver> Worker<'p, D> {
             warmup_transactions: shift.measurement.warmup_transactions(),
             aborted: std::mem::take(&mut self.aborted),
             interrupted,
+            health: self.health(),
             reconnects: self.reconnecting.reconnects,
             commands: self.workbench.end(finished),
             to_cancel: self.hang_up(interrupted),
@@ -202,9 +218,9 @@ impl<'p, D: Driver> Worker<'p, D> {
                 Err(error) => return Err(EngineError::System { what: "wait for its sockets", error }),
             };
             self.pass(now, shift);
-            self.handle_events(now, shift);
-            self.fire_timers(now, shift);
-            self.admit(now, shift);
+            let happened = self.handle_events(now, shift);
+            self.fire_timers(now, happened, shift);
+            self.admit(now.max(self.told), shift);
             self.run_eager(shift);
         }
         Ok(())
@@ -213,24 +229,37 @@ impl<'p, D: Driver> Worker<'p, D> {
     /// Waits for events or for the next thing to do.
     fn wait(&mut self, now: Timestamp, shift: &Shift<'_>) -> io::Result<Timestamp> {
         let mut deadline = (now + STOP_CHECK).min(shift.measurement.interval_end());
+        let mut timer = self.timers.earliest().filter(|timer| *timer > now && *timer <= deadline);
         if let Some(timer) = self.timers.earliest() {
             deadline = deadline.min(timer);
         }
         if !self.eager.is_empty() || self.reconnecting.has_room() {
-            deadline = now;
+            (deadline, timer) = (now, None);
         }
-        self.driver.wait(deadline)
+        let woke = self.driver.wait(deadline)?;
+        self.health.woke(woke, timer);
+        Ok(woke)
+    }
+
+    /// The measured window begins.
+    fn begin_window(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
+        shift.cpu_at_measure = Some(self.driver.cpu_time());
+        self.health.begin(now, &mut self.driver);
     }
 
     /// It is `now`: must be called before anything that finished now is recorded.
     fn pass(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
         if shift.measurement.pass(now, shift.sink) {
-            shift.cpu_at_measure = Some(self.driver.cpu_time());
+            self.begin_window(now, shift);
         }
     }
 
-    fn handle_events(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
+    /// True if anything has happened.
+    fn handle_events(&mut self, now: Timestamp, shift: &mut Shift<'_>) -> bool {
+        let mut happened = false;
         while let Some(event) = self.driver.next_event() {
+            happened = true;
+            let now = now.max(self.told);
             match event {
                 Event::Readable(connection) => {
                     let (seat, link) = self.seat_of(connection);
@@ -247,12 +276,14 @@ impl<'p, D: Driver> Worker<'p, D> {
             }
         }
         self.check_patience(now, shift);
+        happened
     }
 
     /// Takes in all that has arrived for a client.
-    fn receive(&mut self, seat: usize, link: usize, now: Timestamp, shift: &mut Shift<'_>) {
+    fn receive(&mut self, seat: usize, link: usize, mut now: Timestamp, shift: &mut Shift<'_>) {
         let connection = self.connection(seat, link);
         while self.seats[seat].active {
+            now = now.max(self.told);
             let Self { load, driver, seats, workbench, .. } = self;
             let Seat { client, warmup, .. } = &mut seats[seat];
             let step = match driver.receive(connection) {
@@ -269,7 +300,10 @@ impl<'p, D: Driver> Worker<'p, D> {
         }
     }
 
-    fn fire_timers(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
+    /// Wakes the clients whose time has come. What is scheduled starts at a time of its own: once anything has been
+    /// done since the loop woke, `now` is not the moment at which a client begins, and the clock is read again.
+    fn fire_timers(&mut self, mut now: Timestamp, mut happened: bool, shift: &mut Shift<'_>) {
+        now = now.max(self.told);
         while let Some((at, seat)) = self.timers.pop_due(now) {
             let Seat { client, alarm, booking, connecting_since, warmup, active, .. } = &mut self.seats[seat];
             if !*active || *alarm != Some(at) {
@@ -279,6 +313,9 @@ impl<'p, D: Driver> Worker<'p, D> {
             if connecting_since.is_some() {
                 self.knock(seat, now, shift);
             } else if let Some(booking) = booking.take() {
+                if std::mem::replace(&mut happened, true) {
+                    now = self.tell_time(shift);
+                }
                 self.start(seat, booking, now, shift);
             } else {
                 let step = client.wake(&mut self.workbench.turn(now, *warmup));
@@ -314,15 +351,13 @@ impl<'p, D: Driver> Worker<'p, D> {
                     return false;
                 }
                 Step::Computed => {
-                    now = self.driver.now();
-                    self.pass(now, shift);
+                    now = self.tell_time(shift);
                     let Seat { client, warmup, .. } = &mut self.seats[seat];
                     step = client.wake(&mut self.workbench.turn(now, *warmup));
                 }
                 Step::Shell { command, capture } => {
                     let answer = self.driver.run_shell(&command, capture);
-                    now = self.driver.now();
-                    self.pass(now, shift);
+                    now = self.tell_time(shift);
                     let Seat { client, warmup, .. } = &mut self.seats[seat];
                     step = client.shell_done(answer, &mut self.workbench.turn(now, *warmup));
                 }
@@ -367,7 +402,7 @@ impl<'p, D: Driver> Worker<'p, D> {
         }
         self.seats[seat].connecting_since = None;
         self.reconnecting.forget(&mut self.seats[seat].under_way_since);
-        self.pass_on_booking(seat, shift);
+        self.pass_on_booking(seat, now, shift);
         self.workbench.tell(&Happening::Aborted(&aborted));
         self.aborted.push(aborted);
         self.workbench.out.clear();

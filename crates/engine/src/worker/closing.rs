@@ -3,6 +3,7 @@
 
 use stats::{Ending, Sample, Timestamp};
 
+use super::pacing::Booking;
 use super::{Shift, Worker};
 use crate::cancelling::RunningSession;
 use crate::driver::Driver;
@@ -20,7 +21,7 @@ impl<D: Driver> Worker<'_, D> {
                 self.record(seat, Ending::Unfinished, now, shift);
             }
             if let Some(booking) = self.seats[seat].booking.take() {
-                shift.arrivals.put_back(booking.scheduled);
+                shift.arrivals.put_back(booking.arrival);
             }
         }
         let finished = if interrupted { now } else { shift.finished };
@@ -46,11 +47,12 @@ impl<D: Driver> Worker<'_, D> {
         };
         let mut measured = 0;
         while measured < most
-            && let Some(scheduled) = shift.arrivals.next_missed(until)
+            && let Some(arrival) = shift.arrivals.next_missed(until)
         {
+            let Booking { script, .. } = self.book(arrival, None);
             let sample = Sample {
-                script: self.choose_script(),
-                scheduled,
+                script,
+                scheduled: arrival.scheduled,
                 started: finished,
                 finished,
                 tries: 0,

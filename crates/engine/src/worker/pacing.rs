@@ -1,9 +1,11 @@
 //! What a free client does next: which script, when, or nothing any more. Closed loop and open loop are the same
 //! here; `arrivals` knows the difference.
 
+use script::Random;
 use stats::{Ending, Sample, Timestamp};
 
-use super::{Shift, Worker};
+use super::{Seat, Shift, Worker};
+use crate::arrivals::Arrival;
 use crate::client::Step;
 use crate::driver::Driver;
 use crate::plan::{Limit, Manner};
@@ -12,11 +14,27 @@ use crate::plan::{Limit, Manner};
 /// they do not starve the others.
 const ROUND: usize = 64;
 
+/// Arrivals that a client skips before it lets the others have their turn, and the loop look at the stop flag.
+const SKIPS: usize = 256;
+
 /// A transaction to come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Booking {
     pub(super) script: usize,
-    pub(super) scheduled: Timestamp,
+    pub(super) arrival: Arrival,
+    /// What its script draws from, if that is not the client's own stream.
+    pub(super) draws: Option<Random>,
+}
+
+/// What is next for a client that is free.
+enum Next {
+    Transaction(Booking),
+    /// It has skipped many arrivals, and more may follow.
+    MoreToSkip,
+    /// It has run as many transactions as it should, or nothing may start any more.
+    Nothing,
+    /// No arrival is left, as long as none is given back.
+    NoArrival,
 }
 
 impl<D: Driver> Worker<'_, D> {
@@ -24,29 +42,37 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn run_eager(&mut self, shift: &mut Shift<'_>) {
         for _ in 0..self.eager.len().min(ROUND) {
             let Some(seat) = self.eager.pop_front() else { return };
-            let now = self.driver.now();
-            self.pass(now, shift);
+            let now = self.tell_time(shift);
             self.release(seat, now, shift);
         }
     }
 
-    /// A client is free: gives it the next transaction, now or later, or ends it. The script is chosen before its
-    /// time is known and kept when transactions are skipped, as pgbench does (reference, section 13).
+    /// A client is free: gives it the next transaction, now or later, or ends it.
     pub(super) fn release(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
-        if self.has_had_its_share(seat) {
-            return self.finish(seat, now, shift);
+        match self.next_transaction(seat, now, shift) {
+            Next::Transaction(booking) if booking.arrival.scheduled > now => {
+                self.set_alarm(seat, booking.arrival.scheduled);
+                self.seats[seat].booking = Some(booking);
+            }
+            Next::Transaction(booking) => {
+                let now = if shift.arrivals.are_scheduled() { self.tell_time(shift) } else { now };
+                self.start(seat, booking, now, shift);
+            }
+            Next::MoreToSkip => self.eager.push_back(seat),
+            Next::Nothing => self.finish(seat, now, shift),
+            Next::NoArrival => {
+                self.seats[seat].on_call = true;
+                self.finish(seat, now, shift);
+            }
         }
-        let script = self.choose_script();
-        let Some(scheduled) = self.next_arrival(seat, script, now, shift) else {
-            return self.finish(seat, now, shift);
-        };
-        let booking = Booking { script, scheduled };
-        if scheduled > now {
-            self.seats[seat].booking = Some(booking);
-            self.set_alarm(seat, scheduled);
-        } else {
-            self.start(seat, booking, now, shift);
-        }
+    }
+
+    /// Reads the clock: of what is scheduled, the moment at which it begins is told apart from that at which the loop
+    /// woke.
+    pub(super) fn tell_time(&mut self, shift: &mut Shift<'_>) -> Timestamp {
+        self.told = self.driver.now();
+        self.pass(self.told, shift);
+        self.told
     }
 
     /// Whether the client has run as many transactions as it should.
@@ -57,36 +83,53 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
-    /// When the client's next transaction starts; `None`: never. Those that would be too late are skipped.
-    fn next_arrival(
-        &mut self,
-        seat: usize,
-        script: usize,
-        now: Timestamp,
-        shift: &mut Shift<'_>,
-    ) -> Option<Timestamp> {
-        loop {
-            let scheduled = shift.arrivals.next(now);
-            if shift.timeline.is_over(scheduled) {
-                return None;
+    /// The client's next transaction. Those that would be too late are skipped. Where an arrival does not decide about
+    /// it, the script is chosen before its time is known and kept when transactions are skipped, as pgbench does
+    /// (reference, section 13).
+    fn next_transaction(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) -> Next {
+        if self.has_had_its_share(seat) {
+            return Next::Nothing;
+        }
+        let kept = self.seats[seat].script_kept.take();
+        let chosen =
+            if shift.arrivals.are_numbered() { None } else { kept.or_else(|| Some(self.choose_script())) };
+        for _ in 0..SKIPS {
+            let arrival = shift.arrivals.next(now);
+            if shift.timeline.is_over(arrival.scheduled) {
+                return Next::NoArrival;
             }
             if shift.timeline.is_over(now) {
-                shift.arrivals.put_back(scheduled);
-                return None;
+                shift.arrivals.put_back(arrival);
+                return Next::Nothing;
             }
-            if self.load.plan.latency_limit.is_none_or(|limit| scheduled + limit >= now) {
-                return Some(scheduled);
+            let booking = self.book(arrival, chosen);
+            if self.load.plan.latency_limit.is_none_or(|limit| arrival.scheduled + limit >= now) {
+                return Next::Transaction(booking);
             }
-            self.skip(seat, Booking { script, scheduled }, now, shift);
+            self.skip(seat, booking, now, shift);
             if self.has_had_its_share(seat) {
-                return None;
+                return Next::Nothing;
             }
         }
+        self.seats[seat].script_kept = chosen;
+        Next::MoreToSkip
+    }
+
+    /// The transaction of an arrival, which brings its script and its draws along; otherwise the script is the one that
+    /// was `chosen`, or is now.
+    pub(super) fn book(&mut self, arrival: Arrival, chosen: Option<usize>) -> Booking {
+        let Some(number) = arrival.number else {
+            let script = chosen.unwrap_or_else(|| self.choose_script());
+            return Booking { script, arrival, draws: None };
+        };
+        let mut draws = self.load.draws_of_arrival(number);
+        let script = self.load.choose_script(&mut draws);
+        Booking { script, arrival, draws: Some(draws) }
     }
 
     /// Counts a transaction that is not run, because it is later already than the limit allows.
     fn skip(&mut self, seat: usize, booking: Booking, now: Timestamp, shift: &mut Shift<'_>) {
-        let Booking { script, scheduled } = booking;
+        let Booking { script, arrival: Arrival { scheduled, .. }, .. } = booking;
         let ending = Ending::Skipped;
         let sample = Sample { script, scheduled, started: now, finished: now, tries: 0, business: 1, ending };
         let seat = &mut self.seats[seat];
@@ -108,9 +151,12 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Begins a transaction.
     pub(super) fn begin(&mut self, seat: usize, booking: Booking, now: Timestamp, shift: &mut Shift<'_>) {
-        let Booking { script, scheduled } = booking;
+        let Booking { script, arrival: Arrival { scheduled, .. }, draws } = booking;
         let warmup = scheduled < shift.timeline.measure;
         self.seats[seat].warmup = warmup;
+        if let Some(draws) = draws {
+            self.seats[seat].client.draw_from(draws);
+        }
         let step = self.seats[seat].client.begin(script, scheduled, &mut self.workbench.turn(now, warmup));
         let mut ended_at = now;
         if matches!(step, Step::Ended(_)) {
@@ -122,42 +168,45 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
-    /// Draws the next script; nothing is drawn when there is only one.
-    pub(super) fn choose_script(&mut self) -> usize {
-        let scripts = &self.load.plan.scripts;
-        if scripts.len() == 1 {
-            return 0;
-        }
-        let mut drawn = self.chooser.range(self.total_weight - 1);
-        for (index, script) in scripts.iter().enumerate() {
-            let weight = u64::from(script.weight);
-            if drawn < weight {
-                return index;
-            }
-            drawn -= weight;
-        }
-        unreachable!("a draw below the total weight falls into one of the weights")
+    /// Draws the next script from the worker's own stream.
+    fn choose_script(&mut self) -> usize {
+        self.load.choose_script(&mut self.chooser)
     }
 
-    /// A client will not start the transaction that it was going to: the arrival is for others. Who of them waits
-    /// for a later one takes it, and leaves that to whoever is free next.
-    pub(super) fn pass_on_booking(&mut self, seat: usize, shift: &mut Shift<'_>) {
-        let Some(Booking { scheduled, .. }) = self.seats[seat].booking.take() else { return };
+    /// A client will not start the transaction that it was going to: the arrival is for others. Who had found none
+    /// left takes it; else who waits for a later one, and leaves that to whoever is free next.
+    pub(super) fn pass_on_booking(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
+        let Some(booking) = self.seats[seat].booking.take() else { return };
         if self.load.plan.manner == Manner::Pgbench || !shift.arrivals.are_scheduled() {
             return;
         }
-        let waits_for = |heir: &usize| {
-            let heir = &self.seats[*heir];
-            heir.booking.filter(|_| heir.connecting_since.is_none()).map(|booking| booking.scheduled)
+        let Some(heir) = self.heir(booking.arrival, now, shift) else {
+            return shift.arrivals.put_back(booking.arrival);
         };
-        let last = (0..self.seats.len()).max_by_key(waits_for);
-        let heir =
-            last.and_then(|heir| Some((heir, waits_for(&heir)?))).filter(|(_, later)| *later > scheduled);
-        let Some((heir, later)) = heir else { return shift.arrivals.put_back(scheduled) };
-        shift.arrivals.put_back(later);
-        if let Some(booking) = &mut self.seats[heir].booking {
-            booking.scheduled = scheduled;
+        self.set_alarm(heir, booking.arrival.scheduled);
+        let heir = &mut self.seats[heir];
+        if std::mem::take(&mut heir.on_call) {
+            heir.active = true;
+            shift.active += 1;
         }
-        self.set_alarm(heir, scheduled);
+        if let Some(later) = heir.booking.replace(booking) {
+            shift.arrivals.put_back(later.arrival);
+        }
+    }
+
+    /// Who can take an arrival that was given back.
+    fn heir(&self, arrival: Arrival, now: Timestamp, shift: &Shift<'_>) -> Option<usize> {
+        if shift.timeline.is_over(now) {
+            return None;
+        }
+        let waits_for = |heir: &usize| {
+            let Seat { booking, connecting_since, .. } = &self.seats[*heir];
+            booking.as_ref().filter(|_| connecting_since.is_none()).map(|booking| booking.arrival)
+        };
+        let idle = self.seats.iter().position(|seat| seat.on_call);
+        idle.or_else(|| {
+            let last = (0..self.seats.len()).max_by_key(waits_for)?;
+            waits_for(&last).filter(|later| *later > arrival).map(|_| last)
+        })
     }
 }

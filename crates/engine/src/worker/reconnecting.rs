@@ -61,7 +61,7 @@ impl<D: Driver> Worker<'_, D> {
             }
             if shift.timeline.is_over(now) {
                 self.seats[seat].connecting_since = None;
-                self.pass_on_booking(seat, shift);
+                self.pass_on_booking(seat, now, shift);
                 self.finish(seat, now, shift);
                 continue;
             }
@@ -148,13 +148,13 @@ impl<D: Driver> Worker<'_, D> {
         self.reconnecting.reconnects.count += 1;
         self.reconnecting.reconnects.time += now.since(since);
         if shift.timeline.is_over(now) {
-            self.pass_on_booking(seat, shift);
+            self.pass_on_booking(seat, now, shift);
             self.leave(seat);
             return self.finish(seat, now, shift);
         }
         if let Some(mut booking) = self.seats[seat].booking.take() {
             if !shift.arrivals.are_scheduled() {
-                booking.scheduled = now;
+                booking.arrival.scheduled = now;
             }
             self.begin(seat, booking, now, shift);
         }
@@ -193,6 +193,6 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The link of the transaction to come.
     fn booked_link(&self, seat: usize) -> Option<usize> {
-        self.seats[seat].booking.map(|booking| self.load.script_links[booking.script])
+        self.seats[seat].booking.as_ref().map(|booking| self.load.script_links[booking.script])
     }
 }

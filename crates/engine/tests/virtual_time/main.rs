@@ -10,6 +10,7 @@ mod conditionals;
 mod determinism;
 mod failures;
 mod habits;
+mod health;
 mod onlooker;
 mod open_loop;
 mod pipelines;

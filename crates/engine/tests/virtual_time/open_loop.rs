@@ -1,9 +1,11 @@
 //! The open loop: arrivals are fixed before the server is looked at, none is lost, and a server that stalls
 //! makes all of them wait that were scheduled meanwhile. Response time shows that; service time does not.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use pgmeter_engine::{End, Limit, Plan};
+use stats::Timestamp;
 use testkit::fake::{FakeServer, Moment, Service, Stall, Trouble};
 
 use super::arrivals;
@@ -124,6 +126,42 @@ fn an_arrival_that_waited_for_its_time_at_a_client_is_not_lost_with_the_client()
     assert_eq!(ran.counts().scheduled, arrivals::count(&plan, Duration::ZERO, seconds(10)));
     assert_eq!(ran.counts().succeeded, ran.counts().scheduled, "the other client was free to take it");
     assert_eq!(ran.summary().total.response.max_ns(), Some(500_000), "the other client took it in time");
+}
+
+#[test]
+fn an_arrival_that_is_given_back_goes_to_a_client_that_had_found_none_left() {
+    // The last arrival waits at one client while the other is done; then the one loses its connection.
+    let plan = Plan { limit: Limit::Duration(seconds(4)), ..paced(2, 2.0) };
+    let scheduled = arrivals::scheduled(&plan, seconds(4));
+    let [.., before, last] = scheduled[..] else { panic!("two arrivals, not {scheduled:?}") };
+    let waits = (scheduled.len() - 1) % 2;
+    let between = Timestamp::ZERO + (before + last) / 2;
+    let ran = run(&plan, troubled(vec![fault(waits, Moment::Time(between), Trouble::Close)]));
+    assert_eq!(ran.outcome.aborted.len(), 1);
+    assert_eq!(ran.counts().scheduled, scheduled.len() as u64);
+    assert_eq!(ran.counts().unfinished, 0, "the client that had nothing left to do has done it");
+    assert_eq!(ran.summary().total.response.max_ns(), Some(500_000), "and in time");
+}
+
+#[test]
+fn each_arrival_draws_for_itself_whoever_runs_it_and_a_retry_draws_the_same() {
+    let script = "\\set x random(1, 1000000000)\nSELECT :x;\n";
+    let plan = |clients: usize, max_tries| Plan {
+        clients,
+        limit: Limit::TransactionsPerClient(200 / clients as u64),
+        rate_per_s: Some(100.0),
+        max_tries: NonZeroU32::new(max_tries),
+        ..plan(script)
+    };
+    let drawn =
+        |ran: &Ran| -> Vec<String> { ran.log.statements().into_iter().map(|(_, _, text)| text).collect() };
+    let one = drawn(&run(&plan(1, 1), FakeServer::default()));
+    assert_eq!(drawn(&run(&plan(5, 1), FakeServer::default())), one, "with five clients");
+    let error = Trouble::error("40001", "could not serialize access");
+    let ran = run(&plan(1, 2), troubled(vec![fault(0, Moment::Statement(70), error)]));
+    let mut retried = drawn(&ran);
+    assert_eq!(retried.remove(71), one[70], "the retry is the same statement");
+    assert_eq!(retried, one, "and those after it are not changed by it");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! A latency limit: under a rate, what is later than the limit already when its turn comes is not run but skipped;
 //! without a rate nothing is skipped, and late ones are only counted.
 
-use pgmeter_engine::{Limit, Plan};
+use pgmeter_engine::{End, Limit, Manner, Plan};
 use stats::Ending;
 use testkit::fake::{FakeServer, Service, Stall};
 
 use super::arrivals;
-use super::support::{Ran, at_ms, mix, ms, plan, run, seconds};
+use super::support::{Ran, at_ms, mix, ms, plan, run, run_until, seconds};
 
 fn paced(clients: usize, rate_per_s: f64) -> Plan {
     Plan { clients, rate_per_s: Some(rate_per_s), latency_limit: Some(ms(100)), ..plan("SELECT 1;") }
@@ -101,6 +101,23 @@ fn chosen(ran: &Ran, clients: usize) -> Vec<usize> {
 }
 
 #[test]
+fn a_long_backlog_is_skipped_in_rounds_and_the_run_can_be_stopped_meanwhile() {
+    // After a hundred seconds of silence two million arrivals are too late. Each look at the clock takes a millisecond,
+    // and the stop comes a second later.
+    let server = FakeServer {
+        tick: ms(1),
+        stalls: vec![Stall { from: at_ms(1000), until: at_ms(101_000) }],
+        ..FakeServer::default()
+    };
+    let plan = Plan { limit: Limit::Duration(seconds(1000)), ..paced(1, 20_000.0) };
+    let ran = run_until(&plan, server, seconds(102));
+    assert_eq!(ran.outcome.end, End::Interrupted);
+    assert!(ran.summary().duration < seconds(103), "{:?}", ran.summary().duration);
+    assert!((100_000..400_000).contains(&ran.counts().skipped), "{:?}", ran.counts());
+    assert_eq!(ran.counts().scheduled, arrivals::count(&plan, ms(0), ran.summary().duration));
+}
+
+#[test]
 fn the_scripts_are_those_of_the_reference_also_when_transactions_are_skipped() {
     // Reference, section 21: seed 42, two clients, one thread, weights 5, 3, 2.
     let expected = [1, 1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0];
@@ -109,7 +126,8 @@ fn the_scripts_are_those_of_the_reference_also_when_transactions_are_skipped() {
     let slow = || FakeServer { service: Service::Fixed(ms(10)), ..FakeServer::default() };
     let closed = run(&mix(), slow());
     assert_eq!(chosen(&closed, 2)[..12], expected);
-    let rated = Plan { rate_per_s: Some(2000.0), latency_limit: Some(ms(1)), ..mix() };
+    let manner = Manner::Pgbench;
+    let rated = Plan { rate_per_s: Some(2000.0), latency_limit: Some(ms(1)), manner, ..mix() };
     let skipping = run(&rated, slow());
     assert!(skipping.counts().skipped > 1000, "{:?}", skipping.counts());
     assert_eq!(chosen(&skipping, 2)[..12], expected);

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use connect::{Address, Transport};
-use engine::{Driver, Event, Receive, ShellAnswer};
+use engine::{BackPressure, Driver, Event, Receive, ShellAnswer, ThreadUsage};
 use script::Random;
 use stats::Timestamp;
 
@@ -26,9 +26,12 @@ pub struct FakeDriver {
     /// By the worker's numbers.
     lines: Vec<Option<Line>>,
     events: VecDeque<Event>,
+    /// Those that the last wait has brought; what happens after it is for the next one.
+    ready: VecDeque<Event>,
     log: Log,
     /// Connections begun, which also number them for the faults.
     generations: u64,
+    sends: u64,
     /// Draws the seeds of the lines.
     seeds: Random,
 }
@@ -64,8 +67,10 @@ impl FakeDriver {
             timetable: Timetable::new(),
             lines: Vec::new(),
             events: VecDeque::new(),
+            ready: VecDeque::new(),
             log: Log::default(),
             generations: 0,
+            sends: 0,
             seeds: Random::from_seed(server.seed),
             server,
         }
@@ -191,6 +196,22 @@ impl Driver for FakeDriver {
         self.now.since(Timestamp::ZERO) / 4
     }
 
+    /// The thread runs for a quarter of the time and waits for a core for an eighth.
+    fn thread_usage(&mut self) -> ThreadUsage {
+        let elapsed = self.now.since(Timestamp::ZERO);
+        ThreadUsage { cpu: elapsed / 4, run_queue: Some(elapsed / 8) }
+    }
+
+    /// Each send is held back, and for a sixteenth of the time there is one that is.
+    fn back_pressure(&self) -> BackPressure {
+        let held_back_for = self.now.since(Timestamp::ZERO) / 16;
+        BackPressure { held_back: self.sends, held_back_for }
+    }
+
+    fn shortest_connect(&self) -> Option<Duration> {
+        (self.generations > 0).then_some(self.server.network_delay)
+    }
+
     fn connect(&mut self, connection: usize, _address: &Address, _transport: &Transport) -> io::Result<()> {
         match &mut self.server.reach {
             Reach::Busy(times) if *times > 0 => {
@@ -226,6 +247,7 @@ impl Driver for FakeDriver {
     /// Fails once the server has closed, as on a Unix socket; what it said before can then be read.
     fn send(&mut self, connection: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
         let bytes = std::mem::take(bytes);
+        self.sends += 1;
         self.catch_up();
         let Some(line) = self.lines.get(connection).and_then(Option::as_ref) else {
             return Err(ErrorKind::NotConnected.into());
@@ -276,18 +298,20 @@ impl Driver for FakeDriver {
                 None => break,
             }
         }
-        if self.events.is_empty() {
-            self.now = self.now.max(deadline);
+        if self.events.is_empty() && deadline > self.now {
+            self.now = deadline + self.server.wakes_late_by;
+            self.catch_up();
         }
         if self.now.since(Timestamp::ZERO) > self.server.patience {
             let sentence = "the run hangs: virtual time has passed the fake server's patience";
             return Err(io::Error::new(ErrorKind::TimedOut, sentence));
         }
+        self.ready.append(&mut self.events);
         Ok(self.now)
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        let event = self.events.pop_front()?;
+        let event = self.ready.pop_front()?;
         if let Event::Readable(connection) = event
             && let Some(line) = self.lines.get_mut(connection).and_then(Option::as_mut)
         {

@@ -42,6 +42,8 @@ pub struct FakeServer {
     pub reach: Reach,
     /// What each look at the clock costs, so that a client that never waits does not stop the time; not zero.
     pub tick: Duration,
+    /// How much later than asked the clients' side wakes when nothing has come that would wake it.
+    pub wakes_late_by: Duration,
     /// What commands of the shell answer; they are run on the clients' side.
     pub shell: fn(&[u8]) -> std::io::Result<ShellAnswer>,
     /// How long such a command takes.
@@ -108,6 +110,7 @@ impl Default for FakeServer {
             faults: Vec::new(),
             reach: Reach::Open,
             tick: Duration::from_nanos(100),
+            wakes_late_by: Duration::ZERO,
             shell: |_| Ok(ShellAnswer { status: Some(0), output: Vec::new() }),
             shell_time: Duration::from_millis(1),
             patience: Duration::from_secs(3600),

@@ -1,0 +1,80 @@
+//! How a worker's loop itself fares, over the measured window: how often it woke and how late, and what its thread
+//! and its sockets say at both ends of the window. It costs the loop an addition for each wake-up, and one record in
+//! a histogram for each that a timer was due at. Judged by `results`.
+
+use stats::{Distribution, Timestamp, WorkerHealth};
+
+use super::Worker;
+use crate::driver::{BackPressure, Driver, ThreadUsage};
+
+/// See the module.
+pub(super) struct Health {
+    wakeups: u64,
+    lateness: Distribution,
+    /// Where the window began.
+    begun: Option<Mark>,
+}
+
+/// What the driver said at one end of the window.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: Timestamp,
+    usage: ThreadUsage,
+    pressure: BackPressure,
+}
+
+impl Mark {
+    fn of<D: Driver>(at: Timestamp, driver: &mut D) -> Self {
+        Self { at, usage: driver.thread_usage(), pressure: driver.back_pressure() }
+    }
+}
+
+impl Health {
+    pub(super) fn new() -> Self {
+        Self { wakeups: 0, lateness: Distribution::new(), begun: None }
+    }
+
+    /// The measured window begins: what was before does not count.
+    pub(super) fn begin<D: Driver>(&mut self, now: Timestamp, driver: &mut D) {
+        self.wakeups = 0;
+        self.lateness.clear();
+        self.begun = Some(Mark::of(now, driver));
+    }
+
+    /// The loop has waited and woke at `woke`. `timer` is the moment to come that it had asked to be woken for, if
+    /// there was one: an event that came before it has nothing to do with it, but whatever woke a loop that slept on
+    /// beyond that moment, it was late by so much.
+    #[inline]
+    pub(super) fn woke(&mut self, woke: Timestamp, timer: Option<Timestamp>) {
+        self.wakeups += 1;
+        if let Some(timer) = timer
+            && woke >= timer
+        {
+            self.lateness.record_ns(woke.as_nanos() - timer.as_nanos());
+        }
+    }
+}
+
+impl<D: Driver> Worker<'_, D> {
+    /// The worker is done: what it says of itself. All zero if the window never began.
+    pub(super) fn health(&mut self) -> WorkerHealth {
+        let end = Mark::of(self.driver.now(), &mut self.driver);
+        let Health { wakeups, lateness, begun } = std::mem::replace(&mut self.health, Health::new());
+        let (begin, wakeups) = begun.map_or((end, 0), |begin| (begin, wakeups));
+        let nanos = |duration: std::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let run_queue =
+            end.usage.run_queue.zip(begin.usage.run_queue).map(|(end, begin)| end.saturating_sub(begin));
+        WorkerHealth {
+            worker: self.number,
+            clients: self.seats.len(),
+            span_ns: nanos(end.at.since(begin.at)),
+            cpu_ns: nanos(end.usage.cpu.saturating_sub(begin.usage.cpu)),
+            run_queue_ns: run_queue.map(nanos),
+            wakeups,
+            wakeup_lateness: if begun.is_some() { lateness } else { Distribution::new() },
+            sends_held_back: end.pressure.held_back.saturating_sub(begin.pressure.held_back),
+            held_back_ns: nanos(end.pressure.held_back_for.saturating_sub(begin.pressure.held_back_for)),
+            shortest_connect_ns: self.driver.shortest_connect().map(nanos),
+        }
+    }
+}

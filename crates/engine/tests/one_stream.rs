@@ -1,0 +1,159 @@
+//! The open loop over real sockets and several workers: what is scheduled, which script it is and what it draws
+//! depend on the seed alone, not on how many workers and clients there are. No timing is judged.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use connect::Transport;
+use pgmeter_engine::{
+    Ended, Happening, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan, Witness, WorkerIntro, run,
+};
+use script::{Dialect, Symbols};
+use testkit::null::{NullOptions, NullServer};
+use wire::StartupParameters;
+
+const SCRIPTS: [(&str, u32); 3] = [
+    (
+        "\\set x debug(random(1, 1000000000))\n\\set y debug(random_gaussian(1, 1000000, 3))\nSELECT :x, :y;\n",
+        3,
+    ),
+    ("\\set x debug(random_zipfian(1, 1000000, 1.5) + random(0, 1000000000))\nSELECT :x;\n", 1),
+    ("SELECT 1;\n\\set x debug(random(0, 1000000000))\nSELECT :x;\n", 2),
+];
+
+/// Which script ran when it was scheduled, and what it drew.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ran {
+    scheduled_ns: u64,
+    script: usize,
+    draws: Vec<String>,
+}
+
+/// Writes down what the clients of one worker run.
+struct Scribe {
+    start_ns: u64,
+    first_client: usize,
+    /// What each client has drawn in its transaction.
+    draws: Vec<Vec<String>>,
+    ran: Vec<Ran>,
+    all: Arc<Mutex<Vec<Ran>>>,
+}
+
+impl Scribe {
+    fn new(intro: WorkerIntro, all: Arc<Mutex<Vec<Ran>>>) -> Self {
+        Self {
+            start_ns: intro.start.as_nanos(),
+            first_client: intro.clients.start,
+            draws: intro.clients.map(|_| Vec::new()).collect(),
+            ran: Vec::new(),
+            all,
+        }
+    }
+}
+
+impl Witness for Scribe {
+    fn transaction(&mut self, ended: &Ended<'_>) {
+        let Ended { client, sample, .. } = ended;
+        let draws = std::mem::take(&mut self.draws[client - self.first_client]);
+        let scheduled_ns = sample.scheduled.as_nanos() - self.start_ns;
+        self.ran.push(Ran { scheduled_ns, script: sample.script, draws });
+    }
+
+    fn happened(&mut self, happening: &Happening<'_>) {
+        if let Happening::Debugged { client, value, .. } = happening {
+            self.draws[client - self.first_client].push((*value).to_owned());
+        }
+    }
+
+    fn end(&mut self, _now: stats::Timestamp) {
+        self.all.lock().expect("nobody panicked").append(&mut self.ran);
+    }
+}
+
+fn plan(server: &NullServer) -> Plan {
+    let mut symbols = Symbols::new();
+    let mut scripts = Vec::new();
+    for (text, weight) in SCRIPTS {
+        let program = script::parse("script.sql", text.as_bytes(), &mut symbols, Dialect::Extended);
+        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        scripts.push(ScriptPlan { program, weight, target: 0 });
+    }
+    let startup = StartupParameters { user: "tester".to_owned(), ..StartupParameters::default() };
+    let host = HostPlan { address: server.address().clone(), transport: Transport::default(), startup };
+    let target = TargetPlan { name: String::new(), hosts: vec![host] };
+    Plan { seed: 42, rate_per_s: Some(5000.0), ..Plan::new(vec![target], scripts, symbols) }
+}
+
+/// Everything that ran, in the order of its schedule.
+fn ran(plan: &Plan) -> (Vec<Ran>, Outcome) {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let witnesses = |intro| Box::new(Scribe::new(intro, Arc::clone(&all))) as Box<dyn Witness>;
+    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &witnesses);
+    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(outcome.aborted, []);
+    let mut all = std::mem::take(&mut *all.lock().expect("nobody panicked"));
+    all.sort();
+    (all, outcome)
+}
+
+#[test]
+fn what_is_scheduled_and_drawn_is_the_same_on_one_worker_and_on_eight() {
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let of = |clients: usize, workers: usize, transactions: u64| {
+        let limit = Limit::TransactionsPerClient(transactions);
+        let (ran, outcome) = ran(&Plan { clients, workers, limit, ..plan(&server) });
+        assert_eq!(outcome.workers, workers);
+        let healths: Vec<_> = outcome.health.iter().map(|health| (health.worker, health.clients)).collect();
+        assert_eq!(healths.len(), workers);
+        assert_eq!(healths.iter().map(|(_, clients)| clients).sum::<usize>(), clients);
+        ran
+    };
+    let one = of(12, 1, 50);
+    assert_eq!(one.len(), 600);
+    assert!(one.windows(2).all(|pair| pair[0].draws != pair[1].draws), "each arrival draws for itself");
+    for script in 0..SCRIPTS.len() {
+        assert!(one.iter().any(|ran| ran.script == script), "script {script} was never chosen");
+    }
+    assert_eq!(of(12, 8, 50), one);
+    // Clients that cannot be dealt evenly, and other numbers of them.
+    assert_eq!(of(12, 5, 50), one);
+    assert_eq!(of(8, 8, 75), one);
+    assert_eq!(of(1, 1, 600), one);
+}
+
+#[test]
+fn another_seed_gives_another_schedule_and_other_draws() {
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let of = |seed| ran(&Plan { seed, limit: Limit::TransactionsPerClient(50), ..plan(&server) }).0;
+    let (one, other) = (of(1), of(2));
+    assert!(one.iter().all(|ran| other.iter().all(|other| ran.draws != other.draws)));
+    assert!(one.iter().zip(&other).all(|(one, other)| one.scheduled_ns != other.scheduled_ns));
+}
+
+/// Keeps the whole worker waiting once, as a machine does that is suspended.
+struct Sleeper {
+    left: u64,
+}
+
+impl Witness for Sleeper {
+    fn transaction(&mut self, _ended: &Ended<'_>) {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 1 {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+}
+
+#[test]
+fn whatever_holds_a_worker_up_no_arrival_is_lost() {
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let (clients, transactions) = (8, 400);
+    let limit = Limit::TransactionsPerClient(transactions);
+    let plan = Plan { clients, limit, ..plan(&server) };
+    let witnesses = |_| Box::new(Sleeper { left: 300 }) as Box<dyn Witness>;
+    let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &witnesses);
+    let total = outcome.unwrap_or_else(|error| panic!("{error}")).summary.total;
+    assert_eq!(total.counts.succeeded, transactions * clients as u64);
+    assert!(total.lag_max_ns > 100_000_000, "what was scheduled meanwhile began late, which must show");
+}
