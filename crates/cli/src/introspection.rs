@@ -22,7 +22,7 @@ pub(crate) fn of<'a>(
 ) -> Introspection<'a> {
     Introspection {
         event_loop: event_loop(&outcome.event_loop),
-        health: &[],
+        health: &outcome.health,
         work: work(plan, &outcome.commands),
         over_network: over_network(plan),
         calibration,
