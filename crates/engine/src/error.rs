@@ -21,6 +21,9 @@ pub enum EngineError {
         /// Its answer.
         error: io::Error,
     },
+    /// The plan insists on io_uring.
+    #[error("io_uring cannot be used: {0}; choose the event loop epoll, or auto to have it where it can be")]
+    NoIoUring(String),
     /// A client did not get in before the run.
     #[error("could not create connection for client {client} to {address}: {reason}")]
     Connect {

@@ -1,166 +1,127 @@
-//! The driver for real sockets: non-blocking TCP and Unix sockets over the portable `mio` (epoll on
-//! Linux), edge-triggered, each socket registered once.
-//!
-//! An edge means "read until nothing is left". A read that does not fill the buffer has emptied the
-//! socket (epoll(7), questions and answers), so the usual reply costs one system call, not two; unless
-//! the peer has closed, for then the end itself is still to be read and no other edge will tell.
+//! The drivers for real sockets: `uring` where Linux has io_uring and lets us use it, `epoll` everywhere else. Which
+//! one it is, is chosen here, once for each worker and in its thread; why not the other is kept for the outcome.
 
 use std::io;
-use std::time::Duration;
 
-use connect::{Address, Transport};
-use mio::{Events, Poll, Token};
-use stats::Timestamp;
+use crate::clock::Clock;
+use crate::error::EngineError;
+use crate::plan::EventLoopChoice;
 
-use crate::clock::{Clock, process_cpu_time};
-use crate::driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
+use epoll::EpollDriver;
+use uring::UringDriver;
 
-use alarm::Alarm;
-use connection::{Buffers, Connection};
-use gauges::Gauges;
-
-mod alarm;
-mod connection;
+mod epoll;
 mod gauges;
 mod shell;
 mod stream;
+#[cfg(target_os = "linux")]
+mod uring;
+#[cfg(not(target_os = "linux"))]
+#[path = "net/no_uring.rs"]
+mod uring;
 
-/// Events taken from the kernel per wake-up; more wait for the next one.
+/// Events that a driver hands out for each wait; more wait for the next one, so that timers get their turn.
 const EVENTS_PER_WAIT: usize = 256;
-/// Bytes read per system call; replies of usual transactions fit many times.
-const READ_BUFFER_BYTES: usize = 64 * 1024;
-/// The token of the alarm; connections have theirs from 0 up.
-const ALARM: Token = Token(usize::MAX);
 
-/// The sockets of one worker.
-pub(crate) struct NetDriver {
-    clock: Clock,
-    poll: Poll,
-    events: Events,
-    /// What the last wait brought, in reverse order.
-    ready: Vec<Event>,
-    connections: Vec<Option<Connection>>,
-    buffers: Buffers,
-    alarm: Alarm,
-    gauges: Gauges,
+/// The driver of one worker.
+pub(crate) enum Network {
+    IoUring(UringDriver),
+    Epoll(EpollDriver),
 }
 
-impl NetDriver {
-    /// A driver for up to `connections` connections.
-    pub(crate) fn new(clock: Clock, connections: usize) -> io::Result<Self> {
-        let poll = Poll::new()?;
-        let alarm = Alarm::new(poll.registry(), ALARM)?;
-        Ok(Self {
-            clock,
-            poll,
-            events: Events::with_capacity(EVENTS_PER_WAIT),
-            ready: Vec::with_capacity(EVENTS_PER_WAIT),
-            connections: (0..connections).map(|_| None).collect(),
-            buffers: Buffers {
-                input: vec![0; READ_BUFFER_BYTES].into_boxed_slice(),
-                plain: Vec::new(),
-                cipher: Vec::new(),
-            },
-            alarm,
-            gauges: Gauges::default(),
-        })
-    }
-}
-
-impl Driver for NetDriver {
-    fn now(&mut self) -> Timestamp {
-        self.clock.now()
+impl Network {
+    /// A driver for up to `connections` connections of the calling thread.
+    pub(crate) fn new(
+        choice: EventLoopChoice,
+        clock: Clock,
+        connections: usize,
+    ) -> Result<Self, EngineError> {
+        wake_punctually();
+        Self::choose(
+            choice,
+            || UringDriver::new(clock, connections),
+            |because| EpollDriver::new(clock, connections, because),
+        )
     }
 
-    fn cpu_time(&mut self) -> Duration {
-        process_cpu_time()
-    }
-
-    fn thread_usage(&mut self) -> ThreadUsage {
-        gauges::thread_usage()
-    }
-
-    fn back_pressure(&self) -> BackPressure {
-        self.gauges.back_pressure()
-    }
-
-    fn shortest_connect(&self) -> Option<Duration> {
-        self.gauges.shortest_connect()
-    }
-
-    fn event_loop(&self) -> EventLoop {
-        EventLoop::Epoll { because: None }
-    }
-
-    fn connect(&mut self, number: usize, address: &Address, transport: &Transport) -> io::Result<()> {
-        let begun = self.clock.now();
-        let connection = Connection::open(number, address, transport, self.poll.registry(), begun)?;
-        self.connections[number] = Some(connection);
-        Ok(())
-    }
-
-    fn channel_binding(&self, number: usize) -> Option<&[u8]> {
-        self.connections[number].as_ref().and_then(Connection::channel_binding)
-    }
-
-    fn send(&mut self, number: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
-        let result = match self.connections[number].as_mut() {
-            Some(connection) => {
-                let held_back = connection.holds_back();
-                let sent = connection.send(bytes, &mut self.buffers, self.poll.registry());
-                self.gauges.sent(held_back, connection.holds_back());
-                sent
+    fn choose(
+        choice: EventLoopChoice,
+        uring: impl FnOnce() -> io::Result<UringDriver>,
+        epoll: impl FnOnce(Option<String>) -> io::Result<EpollDriver>,
+    ) -> Result<Self, EngineError> {
+        let because = if choice == EventLoopChoice::Epoll {
+            None
+        } else {
+            match uring() {
+                Ok(driver) => return Ok(Self::IoUring(driver)),
+                Err(error) if choice == EventLoopChoice::IoUring => {
+                    return Err(EngineError::NoIoUring(why_not(&error)));
+                }
+                Err(error) => Some(why_not(&error)),
             }
-            None => Err(io::ErrorKind::NotConnected.into()),
         };
-        bytes.clear();
-        result
+        let driver = epoll(because)
+            .map_err(|error| EngineError::System { what: "make a poll for its sockets", error })?;
+        Ok(Self::Epoll(driver))
     }
+}
 
-    fn receive(&mut self, number: usize) -> Receive<'_> {
-        match self.connections[number].as_mut() {
-            Some(connection) => connection.receive(&mut self.buffers, self.poll.registry()),
-            None => Receive::Empty,
+/// What the system's answer means for whoever wonders.
+fn why_not(error: &io::Error) -> String {
+    let meaning = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "it is forbidden here, by kernel.io_uring_disabled or by a container's seccomp filter"
         }
+        io::ErrorKind::Unsupported => "this system has none",
+        io::ErrorKind::InvalidInput => "it takes Linux 6.1 or newer",
+        io::ErrorKind::OutOfMemory => "there is not enough memory that may be locked (ulimit -l)",
+        _ => "the system refuses it",
+    };
+    format!("{meaning} ({error})")
+}
+
+/// Timed waits end when they should, and not up to 50 µs later, as Linux has it otherwise.
+fn wake_punctually() {
+    #[cfg(target_os = "linux")]
+    // Whoever is refused this is a little less punctual, which is measured.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::{Driver, EventLoop};
+
+    fn refused(kind: io::ErrorKind) -> impl FnOnce() -> io::Result<UringDriver> {
+        move || Err(kind.into())
     }
 
-    fn close(&mut self, number: usize) {
-        // Dropping the socket closes it, which also removes it from the poll.
-        let closed = self.connections[number].take();
-        self.gauges.flushed(closed.is_some_and(|connection| connection.holds_back()), false);
+    fn epoll(because: Option<String>) -> io::Result<EpollDriver> {
+        EpollDriver::new(Clock::start(), 1, because)
     }
 
-    fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
-        let timeout = self.alarm.set(deadline, self.clock.now())?;
-        match self.poll.poll(&mut self.events, Some(timeout)) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
-        let now = self.clock.now();
-        self.gauges.pass(now);
-        self.ready.clear();
-        for event in &self.events {
-            if event.token() == ALARM {
-                self.alarm.rang();
-                continue;
-            }
-            let number = event.token().0;
-            if let Some(connection) = self.connections[number].as_mut() {
-                let held_back = connection.holds_back();
-                self.ready.extend(connection.notice(event, &mut self.buffers, self.poll.registry()));
-                self.gauges.flushed(held_back, connection.holds_back());
-                self.gauges.connected(connection.take_connecting_since(), now);
-            }
-        }
-        self.ready.reverse();
-        Ok(now)
+    #[test]
+    fn where_io_uring_is_refused_epoll_does_it_and_knows_why() {
+        let network = Network::choose(EventLoopChoice::Auto, refused(io::ErrorKind::PermissionDenied), epoll);
+        let Ok(Network::Epoll(driver)) = network else { panic!("epoll it is") };
+        let EventLoop::Epoll { because: Some(because) } = driver.event_loop() else {
+            panic!("with a reason")
+        };
+        assert!(because.contains("seccomp"), "{because}");
     }
 
-    fn next_event(&mut self) -> Option<Event> {
-        self.ready.pop()
+    #[test]
+    fn whoever_insists_on_io_uring_is_told_why_there_is_none() {
+        let network = Network::choose(EventLoopChoice::IoUring, refused(io::ErrorKind::Unsupported), epoll);
+        let Err(error) = network else { panic!("there is none") };
+        assert!(error.to_string().contains("this system has none"), "{error}");
+        assert!(error.to_string().contains("epoll"), "what to do next: {error}");
     }
 
-    fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
-        shell::run(command, capture)
+    #[test]
+    fn whoever_asks_for_epoll_gets_it_without_a_reason() {
+        let network = Network::new(EventLoopChoice::Epoll, Clock::start(), 1);
+        let Ok(Network::Epoll(driver)) = network else { panic!("epoll it is") };
+        assert_eq!(driver.event_loop(), EventLoop::Epoll { because: None });
     }
 }

@@ -15,7 +15,7 @@ use crate::error::EngineError;
 use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
 use crate::merging::Merging;
-use crate::net::NetDriver;
+use crate::net::Network;
 use crate::outcome::{End, Outcome, Progress, Reconnects};
 use crate::plan::{Manner, Plan};
 use crate::stopping::Stop;
@@ -65,8 +65,6 @@ pub fn run<'w>(
     thread::scope(|scope| {
         let mut lines = Vec::new();
         for (number, share) in load.workers.iter().enumerate() {
-            let driver = NetDriver::new(clock, share.clients.len() * load.links.len())
-                .map_err(|error| EngineError::System { what: "make a poll for its sockets", error })?;
             let (start, started) = channel();
             let (spares, returned) = channel();
             lines.push(Line { start, spares });
@@ -75,7 +73,12 @@ pub fn run<'w>(
             thread::Builder::new()
                 .name(format!("worker-{number}"))
                 .spawn_scoped(scope, move || {
-                    let result = work(load, share, driver, &started, &mut desk, stop);
+                    let connections = share.clients.len() * load.links.len();
+                    let result = match Network::new(plan.event_loop, clock, connections) {
+                        Ok(Network::IoUring(driver)) => work(load, share, driver, &started, &mut desk, stop),
+                        Ok(Network::Epoll(driver)) => work(load, share, driver, &started, &mut desk, stop),
+                        Err(error) => Err(error),
+                    };
                     let failed = result.is_err();
                     desk.tell(Notice::Done(result.map(Box::new)));
                     // Only now, so that the others' reason for ending is not heard before this one.
@@ -149,7 +152,7 @@ impl IntervalSink for Merging<'_> {
 fn work<'w>(
     load: &Load<'_>,
     share: &Share,
-    driver: NetDriver,
+    driver: impl Driver,
     started: &Receiver<Start<'w>>,
     desk: &mut Desk,
     stop: &Stop<'_>,

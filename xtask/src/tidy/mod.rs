@@ -69,6 +69,16 @@ const BANS: &[Ban<'_>] = &[
         why: "workers share nothing mutable while a run goes on; hand data over instead",
     },
     Ban {
+        words: &["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"],
+        scope: Scope::Everywhere,
+        allowed: &[
+            ("crates/ring/src/ring.rs", "requests with addresses are handed to the kernel"),
+            ("crates/ring/src/arena.rs", "the kernel reads from here"),
+            ("crates/ring/src/pool.rs", "the kernel writes to here"),
+        ],
+        why: "only the rim of io_uring may, behind a safe face",
+    },
+    Ban {
         words: &["println!", "print!", "eprintln!", "eprint!", "dbg!", "stdout()", "stderr()"],
         scope: Scope::Libraries,
         allowed: &[],

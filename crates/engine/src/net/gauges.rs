@@ -27,6 +27,11 @@ impl Gauges {
         self.now = now;
     }
 
+    /// The time that it was told last.
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
+    }
+
     /// A connection has sent, having held bytes back before, or not, and doing so after.
     pub(super) fn sent(&mut self, before: bool, after: bool) {
         self.back_pressure.held_back += u64::from(after);

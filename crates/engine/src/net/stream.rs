@@ -2,6 +2,10 @@
 //! Knows nothing of events; `net` calls it when the kernel says that something can be done.
 
 use std::io::{self, Read, Write};
+#[cfg(target_os = "linux")]
+use std::net::Shutdown;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
 
 use connect::{Address, KeepAlive};
 use mio::net::{TcpStream, UnixStream};
@@ -62,6 +66,25 @@ impl Stream {
             Self::Tcp(stream) => keep_alive.prepare_socket(address, stream),
             Self::Unix(_) => Ok(()),
         }
+    }
+
+    /// The socket itself, for those who ask the kernel in other ways.
+    #[cfg(target_os = "linux")]
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        }
+    }
+
+    /// Ends it in both directions; what has arrived can still be read.
+    #[cfg(target_os = "linux")]
+    pub(super) fn shut_down(&self) {
+        // Where the peer has done so already there is nothing to do.
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
     }
 
     /// Reads once; `None` when there is nothing now.

@@ -1,5 +1,5 @@
 //! One connection of the driver for real sockets: connecting, TLS if it was asked for, sending what does not fit at
-//! once, and what the kernel's notices mean. A plain connection pays for TLS with a branch. Called by `net`, which
+//! once, and what the kernel's notices mean. A plain connection pays for TLS with a branch. Called by `epoll`, which
 //! owns the poll and the buffers.
 
 use std::io;
@@ -8,8 +8,8 @@ use connect::{Address, KeepAlive, TlsChannel, TlsError, Transport};
 use mio::{Interest, Registry};
 use stats::Timestamp;
 
-use super::stream::{Stream, Unsent};
 use crate::driver::{Event, Receive};
+use crate::net::stream::{Stream, Unsent};
 
 /// Memory that all connections of a driver use in turn.
 pub(super) struct Buffers {

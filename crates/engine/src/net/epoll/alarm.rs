@@ -32,14 +32,14 @@ mod linux {
     use super::{Duration, EARLY, FINE_BELOW, Registry, Timestamp, Token, io};
 
     /// A timer that wakes the poll.
-    pub(in crate::net) struct Alarm {
+    pub(in crate::net::epoll) struct Alarm {
         timer: OwnedFd,
         armed_for: Option<Timestamp>,
     }
 
     impl Alarm {
         /// A silent alarm, registered with the poll.
-        pub(in crate::net) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+        pub(in crate::net::epoll) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
             registry.register(&mut SourceFd(&timer.as_raw_fd()), token, Interest::READABLE)?;
@@ -48,7 +48,11 @@ mod linux {
 
         /// Arranges to be woken at `deadline`, or a little before it when that is far away, and
         /// returns the timeout for the poll.
-        pub(in crate::net) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
+        pub(in crate::net::epoll) fn set(
+            &mut self,
+            deadline: Timestamp,
+            now: Timestamp,
+        ) -> io::Result<Duration> {
             let wait = deadline.since(now);
             if wait.is_zero() {
                 return Ok(Duration::ZERO);
@@ -67,7 +71,7 @@ mod linux {
         }
 
         /// The timer fired. It need not be read: setting it again makes the next edge.
-        pub(in crate::net) fn rang(&mut self) {
+        pub(in crate::net::epoll) fn rang(&mut self) {
             self.armed_for = None;
         }
     }
@@ -78,20 +82,24 @@ mod portable {
     use super::{Duration, Registry, Timestamp, Token, io};
 
     /// Only the poll's own timeout.
-    pub(in crate::net) struct Alarm;
+    pub(in crate::net::epoll) struct Alarm;
 
     impl Alarm {
         /// Nothing to prepare.
-        pub(in crate::net) fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
+        pub(in crate::net::epoll) fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
             Ok(Self)
         }
 
         /// The timeout for the poll.
-        pub(in crate::net) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
+        pub(in crate::net::epoll) fn set(
+            &mut self,
+            deadline: Timestamp,
+            now: Timestamp,
+        ) -> io::Result<Duration> {
             Ok(deadline.since(now))
         }
 
         /// Never happens here.
-        pub(in crate::net) fn rang(&mut self) {}
+        pub(in crate::net::epoll) fn rang(&mut self) {}
     }
 }

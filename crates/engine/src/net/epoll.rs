@@ -1,0 +1,165 @@
+//! The driver over readiness: non-blocking TCP and Unix sockets over the portable `mio` (epoll on
+//! Linux), edge-triggered, each socket registered once.
+//!
+//! An edge means "read until nothing is left". A read that does not fill the buffer has emptied the
+//! socket (epoll(7), questions and answers), so the usual reply costs one system call, not two; unless
+//! the peer has closed, for then the end itself is still to be read and no other edge will tell.
+
+use std::io;
+use std::time::Duration;
+
+use connect::{Address, Transport};
+use mio::{Events, Poll, Token};
+use stats::Timestamp;
+
+use super::gauges::Gauges;
+use super::{EVENTS_PER_WAIT, gauges, shell};
+use crate::clock::{Clock, process_cpu_time};
+use crate::driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
+
+use alarm::Alarm;
+use connection::{Buffers, Connection};
+
+mod alarm;
+mod connection;
+
+/// Bytes read per system call; replies of usual transactions fit many times.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// The token of the alarm; connections have theirs from 0 up.
+const ALARM: Token = Token(usize::MAX);
+
+/// The sockets of one worker.
+pub(crate) struct EpollDriver {
+    clock: Clock,
+    poll: Poll,
+    events: Events,
+    /// What the last wait brought, in reverse order.
+    ready: Vec<Event>,
+    connections: Vec<Option<Connection>>,
+    buffers: Buffers,
+    alarm: Alarm,
+    gauges: Gauges,
+    /// Why it is not io_uring that is used.
+    because: Option<String>,
+}
+
+impl EpollDriver {
+    /// A driver for up to `connections` connections.
+    pub(crate) fn new(clock: Clock, connections: usize, because: Option<String>) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let alarm = Alarm::new(poll.registry(), ALARM)?;
+        Ok(Self {
+            clock,
+            poll,
+            events: Events::with_capacity(EVENTS_PER_WAIT),
+            ready: Vec::with_capacity(EVENTS_PER_WAIT),
+            connections: (0..connections).map(|_| None).collect(),
+            buffers: Buffers {
+                input: vec![0; READ_BUFFER_BYTES].into_boxed_slice(),
+                plain: Vec::new(),
+                cipher: Vec::new(),
+            },
+            alarm,
+            gauges: Gauges::default(),
+            because,
+        })
+    }
+}
+
+impl Driver for EpollDriver {
+    fn now(&mut self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn cpu_time(&mut self) -> Duration {
+        process_cpu_time()
+    }
+
+    fn thread_usage(&mut self) -> ThreadUsage {
+        gauges::thread_usage()
+    }
+
+    fn back_pressure(&self) -> BackPressure {
+        self.gauges.back_pressure()
+    }
+
+    fn shortest_connect(&self) -> Option<Duration> {
+        self.gauges.shortest_connect()
+    }
+
+    fn event_loop(&self) -> EventLoop {
+        EventLoop::Epoll { because: self.because.clone() }
+    }
+
+    fn connect(&mut self, number: usize, address: &Address, transport: &Transport) -> io::Result<()> {
+        let begun = self.clock.now();
+        let connection = Connection::open(number, address, transport, self.poll.registry(), begun)?;
+        self.connections[number] = Some(connection);
+        Ok(())
+    }
+
+    fn channel_binding(&self, number: usize) -> Option<&[u8]> {
+        self.connections[number].as_ref().and_then(Connection::channel_binding)
+    }
+
+    fn send(&mut self, number: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let result = match self.connections[number].as_mut() {
+            Some(connection) => {
+                let held_back = connection.holds_back();
+                let sent = connection.send(bytes, &mut self.buffers, self.poll.registry());
+                self.gauges.sent(held_back, connection.holds_back());
+                sent
+            }
+            None => Err(io::ErrorKind::NotConnected.into()),
+        };
+        bytes.clear();
+        result
+    }
+
+    fn receive(&mut self, number: usize) -> Receive<'_> {
+        match self.connections[number].as_mut() {
+            Some(connection) => connection.receive(&mut self.buffers, self.poll.registry()),
+            None => Receive::Empty,
+        }
+    }
+
+    fn close(&mut self, number: usize) {
+        // Dropping the socket closes it, which also removes it from the poll.
+        let closed = self.connections[number].take();
+        self.gauges.flushed(closed.is_some_and(|connection| connection.holds_back()), false);
+    }
+
+    fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
+        let timeout = self.alarm.set(deadline, self.clock.now())?;
+        match self.poll.poll(&mut self.events, Some(timeout)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+        let now = self.clock.now();
+        self.gauges.pass(now);
+        self.ready.clear();
+        for event in &self.events {
+            if event.token() == ALARM {
+                self.alarm.rang();
+                continue;
+            }
+            let number = event.token().0;
+            if let Some(connection) = self.connections[number].as_mut() {
+                let held_back = connection.holds_back();
+                self.ready.extend(connection.notice(event, &mut self.buffers, self.poll.registry()));
+                self.gauges.flushed(held_back, connection.holds_back());
+                self.gauges.connected(connection.take_connecting_since(), now);
+            }
+        }
+        self.ready.reverse();
+        Ok(now)
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        self.ready.pop()
+    }
+
+    fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
+        shell::run(command, capture)
+    }
+}

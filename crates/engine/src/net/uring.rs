@@ -1,0 +1,302 @@
+//! The driver over Linux's io_uring: all sends of a turn of the loop, and the wait for what comes, are one system
+//! call. Each socket is heard by one request that goes on by itself, into buffers that all sockets share; a send that
+//! the socket takes whole says nothing, what it does not take waits in its connection.
+//!
+//! The ring runs what has arrived in bunches of about twenty for each call, so that the first clients of a crowd are
+//! answered before the last one is heard. [`ring`] holds the memory that the kernel uses.
+
+use std::io;
+use std::time::Duration;
+
+use connect::{Address, Transport};
+use ring::{Options, Ring, Unsent};
+use stats::Timestamp;
+
+use super::{EVENTS_PER_WAIT, gauges, shell};
+use crate::clock::{Clock, process_cpu_time};
+use crate::driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
+
+use super::gauges::Gauges;
+use connection::Connection;
+
+mod connection;
+
+/// Buffers for what arrives. The kernel fills some twenty before we look; large results need a few times that.
+const BUFFERS: u16 = 256;
+/// Bytes of each: replies of usual transactions fit many times.
+const BUFFER_BYTES: u32 = 8 * 1024;
+
+/// The sockets of one worker.
+pub(crate) struct UringDriver {
+    clock: Clock,
+    ring: Ring,
+    connections: Vec<Option<Connection>>,
+    /// The connection whose bytes the ring has lent out and nobody has taken.
+    heard: Option<usize>,
+    /// Events that may be handed out before the next wait.
+    left: usize,
+    plain: Vec<u8>,
+    cipher: Vec<u8>,
+    gauges: Gauges,
+}
+
+impl UringDriver {
+    /// A driver for up to `connections` connections.
+    pub(crate) fn new(clock: Clock, connections: usize) -> io::Result<Self> {
+        let slots = u32::try_from(connections).map_err(|_| io::ErrorKind::InvalidInput)?;
+        Ok(Self {
+            clock,
+            ring: Ring::new(Options { slots, buffers: BUFFERS, buffer_bytes: BUFFER_BYTES })?,
+            connections: (0..connections).map(|_| None).collect(),
+            heard: None,
+            left: 0,
+            plain: Vec::new(),
+            cipher: Vec::new(),
+            gauges: Gauges::default(),
+        })
+    }
+
+    /// Sends bytes as they go over the network; what the socket does not take is kept.
+    fn write(&mut self, number: usize, bytes: &[u8]) -> io::Result<()> {
+        let slot = slot(number);
+        if self.keep_in_order(number, bytes) || self.ring.send(slot, bytes).is_ok() {
+            return Ok(());
+        }
+        // The batch is full, or has a send of this connection that may turn out not to have been taken.
+        self.flush()?;
+        if self.keep_in_order(number, bytes) || self.ring.send(slot, bytes).is_ok() {
+            return Ok(());
+        }
+        if self.ring.has_queued(slot) || bytes.len() <= Ring::SEND_BYTES_MAX {
+            return Err(io::Error::other("the kernel takes no more requests"));
+        }
+        // Too long to be copied.
+        let Some(connection) = &mut self.connections[number] else { return Ok(()) };
+        connection.write(bytes);
+        let holds_back = connection.holds_back();
+        self.gauges.sent(false, holds_back);
+        if holds_back { self.ring.watch_writable(slot) } else { Ok(()) }
+    }
+
+    /// Keeps the bytes if there are others before them.
+    fn keep_in_order(&mut self, number: usize, bytes: &[u8]) -> bool {
+        let Some(connection) = self.connections[number].as_mut().filter(|connection| connection.holds_back())
+        else {
+            return false;
+        };
+        connection.keep(bytes);
+        self.gauges.sent(true, true);
+        true
+    }
+
+    /// Hands over what is queued now.
+    fn flush(&mut self) -> io::Result<()> {
+        self.ring.submit()?;
+        self.collect_unsent()
+    }
+
+    /// What the sockets did not take goes on when they do.
+    fn collect_unsent(&mut self) -> io::Result<()> {
+        while let Some(Unsent { slot, rest, error }) = self.ring.next_unsent() {
+            let Some(connection) = self.connections[slot as usize].as_mut() else { continue };
+            match error {
+                Some(error) => connection.fail(error),
+                None => {
+                    let held_back = connection.holds_back();
+                    connection.keep(rest);
+                    self.gauges.sent(held_back, true);
+                    self.ring.watch_writable(slot)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns what happened to a socket into an event for the worker, if it means anything to it.
+    fn notice(&mut self, number: usize, event: ring::Event) -> Option<Event> {
+        let connection = self.connections[number].as_mut()?;
+        let done = match event {
+            ring::Event::Received if connection.is_open() => {
+                self.heard = Some(number);
+                return Some(Event::Readable(number));
+            }
+            ring::Event::Received => self.shake_hands(number),
+            ring::Event::Writable => self.go_on(number),
+            ring::Event::Ended(error) => {
+                connection.end(error);
+                return Some(Event::Readable(number));
+            }
+        };
+        match done {
+            Ok(true) => Some(Event::Connected(number)),
+            Ok(false) => None,
+            Err(error) => {
+                self.give_up(number, error);
+                Some(Event::Readable(number))
+            }
+        }
+    }
+
+    /// The connection is of no more use.
+    fn give_up(&mut self, number: usize, error: io::Error) {
+        if let Some(connection) = &mut self.connections[number] {
+            connection.end(Some(error));
+        }
+    }
+
+    /// The socket is writable, or has done connecting. True when that makes the connection ready for the protocol.
+    fn go_on(&mut self, number: usize) -> io::Result<bool> {
+        let Some(connection) = &mut self.connections[number] else { return Ok(false) };
+        let held_back = connection.holds_back();
+        let was_connected = connection.is_connected();
+        let connected = connection.go_on()?;
+        self.gauges.flushed(held_back, connection.holds_back());
+        if !was_connected && connected {
+            self.gauges.connected(Some(connection.connecting_since()), self.gauges.now());
+            self.ring.receive(slot(number))?;
+        }
+        if !connected || connection.holds_back() {
+            self.ring.watch_writable(slot(number))?;
+        }
+        Ok(!was_connected && connected && connection.is_open())
+    }
+
+    /// Goes on with the TLS handshake by what has come; true when it is done.
+    fn shake_hands(&mut self, number: usize) -> io::Result<bool> {
+        self.decrypt(number)?;
+        Ok(self.connections[number].as_ref().is_some_and(Connection::is_open))
+    }
+
+    /// Decrypts what has come into `plain`, and answers what TLS wants to be answered.
+    fn decrypt(&mut self, number: usize) -> io::Result<()> {
+        self.plain.clear();
+        self.cipher.clear();
+        let Some(channel) = self.connections[number].as_mut().and_then(Connection::tls) else {
+            return Ok(());
+        };
+        let decrypted = channel.receive(self.ring.received(), &mut self.plain, &mut self.cipher);
+        let sent = if self.cipher.is_empty() { Ok(()) } else { self.write_cipher(number) };
+        decrypted?;
+        sent
+    }
+
+    /// Sends what was encrypted.
+    fn write_cipher(&mut self, number: usize) -> io::Result<()> {
+        let cipher = std::mem::take(&mut self.cipher);
+        let sent = self.write(number, &cipher);
+        self.cipher = cipher;
+        sent
+    }
+}
+
+/// The ring's number for a connection.
+fn slot(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl Driver for UringDriver {
+    fn now(&mut self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn cpu_time(&mut self) -> Duration {
+        process_cpu_time()
+    }
+
+    fn thread_usage(&mut self) -> ThreadUsage {
+        gauges::thread_usage()
+    }
+
+    fn back_pressure(&self) -> BackPressure {
+        self.gauges.back_pressure()
+    }
+
+    fn shortest_connect(&self) -> Option<Duration> {
+        self.gauges.shortest_connect()
+    }
+
+    fn event_loop(&self) -> EventLoop {
+        EventLoop::IoUring
+    }
+
+    fn connect(&mut self, number: usize, address: &Address, transport: &Transport) -> io::Result<()> {
+        self.close(number);
+        let connection = Connection::open(address, transport, self.clock.now())?;
+        self.ring.attach(slot(number), connection.socket())?;
+        self.connections[number] = Some(connection);
+        self.ring.watch_writable(slot(number))
+    }
+
+    fn channel_binding(&self, number: usize) -> Option<&[u8]> {
+        self.connections[number].as_ref().and_then(Connection::channel_binding)
+    }
+
+    fn send(&mut self, number: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let Some(connection) = &mut self.connections[number] else {
+            bytes.clear();
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let result = if let Some(error) = connection.take_failure() {
+            Err(error)
+        } else if let Some(channel) = connection.tls() {
+            self.cipher.clear();
+            channel.send(bytes, &mut self.cipher);
+            self.write_cipher(number)
+        } else {
+            self.write(number, bytes)
+        };
+        bytes.clear();
+        result
+    }
+
+    fn receive(&mut self, number: usize) -> Receive<'_> {
+        if self.heard.take_if(|heard| *heard == number).is_some() {
+            let Some(connection) = &self.connections[number] else { return Receive::Empty };
+            if !connection.is_encrypted() {
+                return Receive::Bytes(self.ring.received());
+            }
+            if let Err(error) = self.decrypt(number) {
+                self.give_up(number, error);
+            } else if !self.plain.is_empty() {
+                return Receive::Bytes(&self.plain);
+            }
+        }
+        self.connections[number].as_mut().map_or(Receive::Empty, Connection::receive_end)
+    }
+
+    fn close(&mut self, number: usize) {
+        let Some(connection) = self.connections[number].take() else { return };
+        self.heard.take_if(|heard| *heard == number);
+        self.gauges.flushed(connection.holds_back(), false);
+        // A kernel that takes no requests says so again when waiting.
+        let _ = self.ring.detach(slot(number));
+        let _ = self.collect_unsent();
+    }
+
+    fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
+        let timeout = if self.ring.has_events() { Duration::ZERO } else { deadline.since(self.clock.now()) };
+        self.heard = None;
+        self.ring.wait(timeout)?;
+        let now = self.clock.now();
+        self.gauges.pass(now);
+        self.collect_unsent()?;
+        self.left = EVENTS_PER_WAIT;
+        Ok(now)
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        while self.left > 0 {
+            self.heard = None;
+            let (slot, event) = self.ring.next_event()?;
+            self.left -= 1;
+            if let Some(event) = self.notice(slot as usize, event) {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
+        shell::run(command, capture)
+    }
+}

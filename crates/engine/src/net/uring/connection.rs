@@ -1,0 +1,144 @@
+//! One connection of the driver over io_uring: how far it has come, TLS if it was asked for, and what its socket did
+//! not take. Called by `uring`, which owns the ring.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use connect::{Address, KeepAlive, TlsChannel, TlsError, Transport};
+use stats::Timestamp;
+
+use crate::driver::Receive;
+use crate::net::stream::{Stream, Unsent};
+
+/// See the module.
+pub(super) struct Connection {
+    stream: Stream,
+    address: Address,
+    keep_alive: KeepAlive,
+    tls: Option<Box<TlsChannel>>,
+    connected: bool,
+    connecting_since: Timestamp,
+    /// Nothing more will come.
+    ended: bool,
+    /// Why it is of no more use; handed over once all that had arrived is read.
+    broken: Option<io::Error>,
+    unsent: Unsent,
+}
+
+impl Connection {
+    /// Begins to connect.
+    pub(super) fn open(address: &Address, transport: &Transport, now: Timestamp) -> io::Result<Self> {
+        let mut unsent = Unsent::default();
+        let tls = match &transport.tls {
+            Some(tls) => {
+                let mut first = Vec::new();
+                let channel = tls.connect(address, &mut first)?;
+                unsent.keep(&first);
+                Some(Box::new(channel))
+            }
+            None => None,
+        };
+        Ok(Self {
+            stream: Stream::connect(address)?,
+            address: address.clone(),
+            keep_alive: transport.keep_alive,
+            tls,
+            connected: false,
+            connecting_since: now,
+            ended: false,
+            broken: None,
+            unsent,
+        })
+    }
+
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
+    }
+
+    /// What SCRAM is bound to.
+    pub(super) fn channel_binding(&self) -> Option<&[u8]> {
+        self.tls.as_ref().and_then(|channel| channel.end_point())
+    }
+
+    pub(super) fn tls(&mut self) -> Option<&mut TlsChannel> {
+        self.tls.as_deref_mut()
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The transport is connected; TLS may still be under way.
+    pub(super) fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    /// The protocol may begin, or has.
+    pub(super) fn is_open(&self) -> bool {
+        self.connected && self.tls.as_ref().is_none_or(|channel| channel.is_open())
+    }
+
+    pub(super) fn connecting_since(&self) -> Timestamp {
+        self.connecting_since
+    }
+
+    /// It has bytes that the socket did not take yet.
+    pub(super) fn holds_back(&self) -> bool {
+        self.connected && !self.unsent.is_empty()
+    }
+
+    /// Keeps bytes for when the socket takes them.
+    pub(super) fn keep(&mut self, bytes: &[u8]) {
+        self.unsent.keep(bytes);
+    }
+
+    /// Writes now what the socket takes, keeps the rest.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        match self.stream.write_some(bytes) {
+            Ok(written) => self.unsent.keep(&bytes[written..]),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Done connecting, or ready to send more; false when it still connects.
+    pub(super) fn go_on(&mut self) -> io::Result<bool> {
+        if !self.connected {
+            if !self.stream.finish_connecting()? {
+                return Ok(false);
+            }
+            self.stream.prepare(&self.address, &self.keep_alive)?;
+            self.connected = true;
+        }
+        if let Err(error) = self.unsent.flush_to(&mut self.stream) {
+            self.fail(error);
+        }
+        Ok(true)
+    }
+
+    /// Sending has failed. What the peer said before it went is still to be read, then comes the end.
+    pub(super) fn fail(&mut self, error: io::Error) {
+        self.broken.get_or_insert(error);
+        self.unsent = Unsent::default();
+        self.stream.shut_down();
+    }
+
+    /// Nothing more will come.
+    pub(super) fn end(&mut self, error: Option<io::Error>) {
+        self.ended = true;
+        let shakes_hands = self.tls.as_ref().is_some_and(|channel| !channel.is_open());
+        let early = || shakes_hands.then(|| TlsError::closed().into());
+        self.broken = self.broken.take().or(error).or_else(early);
+    }
+
+    /// Why nothing can be sent, if that is so.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        let closed = || io::ErrorKind::BrokenPipe.into();
+        self.ended.then(|| self.broken.take().unwrap_or_else(closed))
+    }
+
+    /// There are no bytes: is it the end?
+    pub(super) fn receive_end(&mut self) -> Receive<'static> {
+        let is_closed = self.ended || self.tls.as_ref().is_some_and(|channel| channel.is_closed());
+        if is_closed { Receive::Closed(self.broken.take()) } else { Receive::Empty }
+    }
+}

@@ -1,0 +1,14 @@
+//! Sockets over Linux's io_uring: many of them sent to, and heard, with one system call. The one crate with `unsafe`.
+//!
+//! Safe to use because the ring owns all memory that the kernel may touch: what is sent is copied into its arena, what
+//! comes lies in its pool and is lent out one piece at a time, and the memory is freed only when the kernel has let go
+//! of it. Knows nothing of PostgreSQL; used by the engine's driver. Empty on other systems than Linux.
+
+#![cfg(target_os = "linux")]
+
+mod arena;
+mod pool;
+mod ring;
+mod tag;
+
+pub use ring::{Event, Options, Refused, Ring, Unsent};
