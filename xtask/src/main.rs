@@ -23,8 +23,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["tidy"] => run_tidy(),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
-        ["self-bench"] => self_bench::run("18"),
-        ["self-bench", version] => self_bench::run(version),
+        ["self-bench", ref arguments @ ..] => self_bench::run(arguments),
         _ => {
             eprintln!("usage: cargo xtask {}", CHORES.join("|"));
             false
