@@ -10,7 +10,7 @@ use pgmeter_engine::{
     Ended, Happening, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan, Witness, WorkerIntro, run,
 };
 use script::{Dialect, Symbols};
-use testkit::null::{NullOptions, NullServer};
+use testkit::null::{NullOptions, NullServer, Stalls};
 use wire::StartupParameters;
 
 const SCRIPTS: [(&str, u32); 3] = [
@@ -156,4 +156,23 @@ fn whatever_holds_a_worker_up_no_arrival_is_lost() {
     let total = outcome.unwrap_or_else(|error| panic!("{error}")).summary.total;
     assert_eq!(total.counts.succeeded, transactions * clients as u64);
     assert!(total.lag_max_ns > 100_000_000, "what was scheduled meanwhile began late, which must show");
+}
+
+#[test]
+fn a_server_that_is_silent_for_two_seconds_changes_nothing_of_what_is_scheduled() {
+    let stalls = Stalls { every: Duration::from_millis(500), length: Duration::from_secs(2) };
+    let scheduled = [None, Some(stalls)].map(|stalls| {
+        let server = NullServer::on_unix_socket(NullOptions { stalls, ..NullOptions::default() });
+        let server = server.expect("a null server");
+        let limit = Limit::Duration(Duration::from_secs(3));
+        let plan = Plan { clients: 16, workers: 2, limit, rate_per_s: Some(2000.0), ..plan(&server) };
+        let (ran, outcome) = ran(&plan);
+        let counts = outcome.summary.total.counts;
+        assert_eq!(counts.succeeded, ran.len() as u64, "what was run has left a sample");
+        assert_eq!(counts.succeeded + counts.unfinished, counts.scheduled);
+        counts.scheduled
+    });
+    assert_eq!(scheduled[0], scheduled[1]);
+    // Poisson: 6000 on average, 77 of standard deviation.
+    assert!((5700..6300).contains(&scheduled[0]), "{scheduled:?}");
 }

@@ -86,6 +86,18 @@ fn a_stall_does_not_show_in_the_service_time_of_those_that_waited_for_a_client()
 }
 
 #[test]
+fn twenty_thousand_starts_per_second_survive_a_stall_of_two_seconds_without_losing_one() {
+    let plan = Plan { limit: Limit::Duration(seconds(3)), ..paced(64, 20_000.0) };
+    let ran = run(&plan, stalling(200, 2200));
+    assert_eq!(ran.counts().scheduled, arrivals::count(&plan, Duration::ZERO, seconds(3)));
+    assert_eq!(ran.counts().succeeded, ran.counts().scheduled);
+    assert_close("longest lag", ran.summary().total.lag_max_ns as f64, 2e9, 0.01);
+    let undisturbed = run(&plan, FakeServer::default());
+    assert_eq!(undisturbed.counts().scheduled, ran.counts().scheduled, "the server has no say in it");
+    assert_eq!(undisturbed.summary().total.lag_quantile_ns(0.99), Some(0), "each began in its nanosecond");
+}
+
+#[test]
 fn what_was_scheduled_and_never_started_is_unfinished() {
     let plan = paced(20, 500.0);
     let ran = run(&plan, stalling(8000, 12_000));

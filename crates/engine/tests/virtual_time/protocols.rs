@@ -4,7 +4,7 @@
 use pgmeter_engine::{Limit, Plan, Protocol};
 use testkit::fake::{FakeServer, Moment, Received, Trouble};
 
-use super::support::{fault, mix, plan, run, troubled};
+use super::support::{fault, mix, plan, run, run_until, seconds, troubled};
 
 const SCRIPT: &str = "\\set a 7\n\\set b :a * -6\nSELECT :a,\n  :b\n  FROM t;\nUPDATE t SET c = :a;\n";
 
@@ -30,6 +30,22 @@ fn bind(statement: &str, parameters: &[&str]) -> Received {
 /// Describe, Execute, Sync, of the unnamed portal.
 fn rest(sql: &str) -> [Received; 3] {
     [Received::Describe(true, String::new()), Received::Execute(sql.to_owned()), Received::Sync]
+}
+
+#[test]
+fn a_statement_that_is_prepared_for_one_client_keeps_no_other_waiting() {
+    // The server never answers the first client's Parse.
+    let plan = Plan {
+        clients: 3,
+        protocol: Protocol::Prepared,
+        limit: Limit::Duration(seconds(2)),
+        ..plan("SELECT 1;\nSELECT 2;\n")
+    };
+    let ran = run_until(&plan, troubled(vec![fault(0, Moment::Parse(1), Trouble::Silence)]), seconds(3));
+    assert_eq!(ran.counts().unfinished, 1);
+    assert_eq!(ran.summary().total.service.max_ns(), Some(1_000_000), "two round trips, as without it");
+    let each = |client| ran.seen.iter().filter(|seen| seen.client == client).count();
+    assert_eq!((each(0), each(1), each(2)), (0, 2000, 2000));
 }
 
 #[test]

@@ -80,6 +80,22 @@ fn a_client_on_its_way_in_keeps_no_other_waiting() {
 }
 
 #[test]
+fn under_a_rate_a_client_on_its_way_in_delays_the_arrival_that_it_has_taken_and_no_other() {
+    let plan = Plan {
+        rate_per_s: Some(200.0),
+        connect_timeout: seconds(1),
+        limit: Limit::Duration(seconds(3)),
+        ..reconnecting(8)
+    };
+    let ran = run(&plan, troubled(vec![fault(5, Moment::StartUp, Trouble::Silence)]));
+    assert_eq!(ran.aborted().len(), 1);
+    assert_eq!(ran.counts().scheduled, arrivals::count(&plan, ms(0), seconds(3)));
+    assert_eq!(ran.counts().succeeded, ran.counts().scheduled);
+    let lags = ran.seen.iter().map(|seen| seen.sample.started.since(seen.sample.scheduled));
+    assert_eq!(lags.filter(|lag| *lag > us(151)).count(), 1, "another client has run it a second later");
+}
+
+#[test]
 fn a_refusal_in_the_middle_of_the_run_ends_its_client_and_no_other() {
     let trouble = Trouble::fatal("53300", "sorry, too many clients already");
     let ran = run(&reconnecting(3), troubled(vec![fault(100, Moment::StartUp, trouble)]));
