@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Bench(Box<BenchArguments>),
     /// Create and fill the tables of the built-in workloads
     Init(InitArguments),
+    /// Find out what pgmeter itself can do at best on this machine, so that runs can be held against it
+    Calibrate(CalibrateArguments),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(ServerArguments),
     /// Answer every query at once and do nothing: what is measured against it is the load generator
@@ -303,6 +305,18 @@ pub(crate) struct NullServerArguments {
     /// Seconds for which it is silent then
     #[arg(long, value_name = "SECONDS", requires = "stall_every", value_parser = positive_seconds)]
     pub(crate) stall_for: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArguments {
+    /// Seconds measured in each of its six steps
+    #[arg(short = 'T', long, value_name = "SECONDS", default_value = "1", value_parser = positive_seconds)]
+    pub(crate) duration: f64,
+    #[command(flatten)]
+    pub(crate) event_loop: EventLoopArguments,
+    /// Show what is kept, and measure nothing
+    #[arg(long, conflicts_with = "duration")]
+    pub(crate) show: bool,
 }
 
 #[derive(Debug, Args)]

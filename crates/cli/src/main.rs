@@ -3,6 +3,7 @@
 
 mod arguments;
 mod bench;
+mod calibrate;
 mod describing;
 mod descriptors;
 mod event_loop;
@@ -54,6 +55,7 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),
         Command::Bench(arguments) => bench::run(arguments, terminal, signals),
         Command::Init(arguments) => init::run(arguments, terminal, signals),
+        Command::Calibrate(arguments) => calibrate::run(arguments, terminal, signals),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
     }

@@ -30,7 +30,8 @@ pub struct Generator {
     pub shortest_connect_us: Option<f64>,
     /// What the scripts' commands made of the time.
     pub commands: CommandTimes,
-    /// The part of a round trip that its worker took, queueing for it included; `null` where there were none.
+    /// The part of a round trip that its worker took, queueing for it and its wait for a core included; `null` where
+    /// there were none.
     pub own_us_per_round_trip: Option<f64>,
     /// What was kept of `pgmeter calibrate` and fits this run; `null` if nothing.
     pub calibration: Option<CalibrationUsed>,
@@ -308,10 +309,15 @@ impl RoundTrip {
         let round_trips = work.round_trips as f64 * share_of_clients;
         let took_us = work.sql_ns as f64 / work.round_trips as f64 / NANOSECONDS_PER_MICROSECOND;
         let span_us = busiest.span_s * MICROSECONDS_PER_SECOND;
-        let held_us = busiest.busy_share() * span_us / round_trips;
+        let ran_us = busiest.cpu_share * span_us / round_trips;
         let cycle_us = f64::from(busiest.clients) * span_us / round_trips;
-        let own_us = verdict::residence(held_us, cycle_us, busiest.clients).min(took_us);
-        Some(RoundTrip { took_us, own_us, network_us: shortest_connect_us.map(|us| us.min(took_us)) })
+        let served_us = verdict::residence(ran_us, cycle_us, busiest.clients);
+        // Whatever a worker finds when it wakes has waited as long as it had to wait for a core.
+        let waited_us = busiest.run_queue_share.unwrap_or(0.0) * span_us / busiest.wakeups.max(1) as f64;
+        let core_wait_us = waited_us.min(took_us);
+        let own_us = (served_us + core_wait_us).min(took_us);
+        let network_us = shortest_connect_us.map(|us| us.min(took_us));
+        Some(RoundTrip { took_us, own_us, core_wait_us, network_us })
     }
 }
 

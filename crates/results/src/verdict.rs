@@ -55,7 +55,7 @@ const DOMINANT: f64 = 0.5;
 /// A run that does so much of what the machine can do at best is at the machine's end: two runs of one load differ
 /// by less than the rest.
 const REACHED: f64 = 0.8;
-/// Lateness that is so much of the response time shows in it.
+/// What pgmeter adds to a time shows in it if it is so much of it.
 const DISTORTING: f64 = 0.25;
 /// A worker that waits for a core as long as this is short of cores, and not of threads.
 const CROWDED: f64 = 0.25;
@@ -113,6 +113,8 @@ pub(crate) struct RoundTrip {
     pub(crate) took_us: f64,
     /// The part that the worker took, queueing for it included.
     pub(crate) own_us: f64,
+    /// Of that, what the worker waited for a core.
+    pub(crate) core_wait_us: f64,
     /// The part of the network.
     pub(crate) network_us: Option<f64>,
 }
@@ -138,7 +140,7 @@ impl Calibrated {
 /// Judges a run. The first rule that has something to say says it: whether there is anything to judge, then who
 /// was saturated, then who has most of a round trip.
 pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
-    let rules: [fn(&Run<'_>) -> Option<Verdict>; 10] = [
+    let rules: [fn(&Run<'_>) -> Option<Verdict>; 11] = [
         too_little,
         nothing_sent,
         saturated_worker,
@@ -147,6 +149,7 @@ pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
         waiting_of_its_own,
         connecting,
         back_pressure,
+        crowded_worker,
         halves,
         no_alibi,
     ];
@@ -202,7 +205,7 @@ fn advice(run: &Run<'_>) -> &'static str {
     let free_cores = run.cpus.is_none_or(|cpus| run.workers < cpus as usize);
     let shareable = (run.workers as u64) < u64::from(run.clients);
     match (crowded, free_cores && shareable) {
-        (true, _) => "it shares its cores with others: run it on a machine of its own, or with fewer clients",
+        (true, _) => CROWD_ADVICE,
         (false, true) => "give it more threads (-j) or fewer clients",
         (false, false) => "it needs a machine with more cores, or fewer clients",
     }
@@ -225,7 +228,7 @@ fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
                 LimitedBy::Client,
                 format!(
                     "{how_often} a worker woke {} or more too late to begin a transaction, and that is {} of the \
-                     response time there, {}; it needs a core that is free when the time comes",
+                     response time there, {}; service times are free of it",
                     time(late_us),
                     percent((late_us / response_us).min(1.0)),
                     time(response_us)
@@ -244,10 +247,11 @@ fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
     )
 }
 
-/// The machine's own maximum was reached, or its floor.
+/// The machine's own maximum was reached, or its floor. A worker that was idle most of the time was not at its maximum,
+/// whatever a calibration says that was made on a busy day.
 fn calibrated_maximum(run: &Run<'_>) -> Option<Verdict> {
     let Calibrated { round_trips_per_s_max, reached_share, floor_us } = run.calibrated?;
-    if reached_share >= REACHED {
+    if reached_share >= REACHED && run.busiest.busy_share() >= DOMINANT {
         return found(
             LimitedBy::Client,
             format!(
@@ -337,20 +341,34 @@ fn back_pressure(run: &Run<'_>) -> Option<Verdict> {
     )
 }
 
+/// Answers that had come lay there, because the worker had no core to fetch them with.
+fn crowded_worker(run: &Run<'_>) -> Option<Verdict> {
+    let RoundTrip { took_us, core_wait_us, .. } = run.round_trip?;
+    if core_wait_us < DISTORTING * took_us {
+        return None;
+    }
+    let waited = percent(run.busiest.run_queue_share.unwrap_or(0.0));
+    let (core_wait, took) = (time(core_wait_us), time(took_us));
+    found(
+        LimitedBy::Client,
+        format!(
+            "{} waited for a core {waited} of the time, {core_wait} of the {took} that a round trip took; {CROWD_ADVICE}",
+            busiest(run)
+        ),
+    )
+}
+
+const CROWD_ADVICE: &str =
+    "it shares its cores with others: run it on a machine of its own, or with fewer clients";
+
 /// One side has more than half of a round trip.
 fn halves(run: &Run<'_>) -> Option<Verdict> {
-    let RoundTrip { took_us, own_us, network_us } = run.round_trip?;
+    let RoundTrip { took_us, own_us, core_wait_us: _, network_us } = run.round_trip?;
     if own_us >= DOMINANT * took_us {
-        let why = match run.busiest.run_queue_share {
-            Some(waited) if waited >= CROWDED => {
-                format!(", whose worker waited for a core {} of the time", percent(waited))
-            }
-            _ => String::new(),
-        };
         let (own, took) = (time(own_us), time(took_us));
         return found(
             LimitedBy::Client,
-            format!("{own} of the {took} that a round trip took are pgmeter's own{why}"),
+            format!("{own} of the {took} that a round trip took are pgmeter's own"),
         );
     }
     let network_us = network_us.filter(|network_us| *network_us >= DOMINANT * took_us)?;
@@ -387,7 +405,7 @@ fn no_alibi(run: &Run<'_>) -> Option<Verdict> {
 
 /// What is neither pgmeter's nor the network's is the server's, if it is the bigger part.
 fn remainder(run: &Run<'_>) -> Verdict {
-    let Some(RoundTrip { took_us, own_us, network_us }) = run.round_trip else {
+    let Some(RoundTrip { took_us, own_us, core_wait_us: _, network_us }) = run.round_trip else {
         let evidence = "no command of the scripts came to a good end".to_owned();
         return Verdict { limit: LimitedBy::Undecided, evidence };
     };

@@ -7,6 +7,7 @@ mod bad_luck;
 mod bench;
 mod connections;
 mod dropin;
+mod generator;
 mod harness;
 mod null_server;
 mod quickstart;

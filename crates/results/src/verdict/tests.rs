@@ -40,7 +40,7 @@ fn waiting_for_the_server() -> Case {
             shell_share: 0.0,
         },
         sends_sql: true,
-        round_trip: Some(RoundTrip { took_us: 3_400.0, own_us: 40.0, network_us: None }),
+        round_trip: Some(RoundTrip { took_us: 3_400.0, own_us: 40.0, core_wait_us: 4.0, network_us: None }),
         connecting_share: 0.0,
         held_back: HeldBack::default(),
         calibrated: None,
@@ -85,7 +85,7 @@ fn check(case: Case, limit: LimitedBy, evidence: &str) {
 }
 
 fn round_trip(took_us: f64, own_us: f64, network_us: f64) -> Option<RoundTrip> {
-    Some(RoundTrip { took_us, own_us, network_us: Some(network_us) })
+    Some(RoundTrip { took_us, own_us, core_wait_us: 0.0, network_us: Some(network_us) })
 }
 
 #[test]
@@ -177,17 +177,27 @@ fn who_has_more_than_half_of_a_round_trip_is_its_limit() {
         "4.10 µs of the 7.00 µs that a round trip took are pgmeter's own",
     );
     check(
-        Case { run_queue_share: Some(0.3), ..of(round_trip(700.0, 410.0, 0.0)) },
-        LimitedBy::Client,
-        "410 µs of the 700 µs that a round trip took are pgmeter's own, whose worker waited for a core 30 % of the \
-         time",
-    );
-    check(
         of(round_trip(100.0, 30.0, 40.0)),
         LimitedBy::Undecided,
         "of the 100 µs that a round trip took 30.0 µs are pgmeter's own and 40.0 µs the network's: nobody has the \
          bigger part",
     );
+}
+
+#[test]
+fn answers_that_lie_there_for_want_of_a_core_are_not_the_servers() {
+    let crowded = |core_wait_us| Case {
+        run_queue_share: Some(0.35),
+        round_trip: Some(RoundTrip { took_us: 4_000.0, own_us: 1_200.0, core_wait_us, network_us: None }),
+        ..waiting_for_the_server()
+    };
+    check(
+        crowded(1_100.0),
+        LimitedBy::Client,
+        "the worker waited for a core 35 % of the time, 1.10 ms of the 4.00 ms that a round trip took; it shares its \
+         cores with others: run it on a machine of its own, or with fewer clients",
+    );
+    assert_eq!(judge(crowded(990.0)).0, LimitedBy::Server);
 }
 
 #[test]
@@ -222,13 +232,13 @@ fn a_rate_that_is_kept_has_no_limit_unless_pgmeter_comes_late() {
         scheduled(0.0, 120.0, 140.0),
         LimitedBy::Client,
         "half of the time a worker woke 120 µs or more too late to begin a transaction, and that is 30 % of the \
-         response time there, 400 µs; it needs a core that is free when the time comes",
+         response time there, 400 µs; service times are free of it",
     );
     check(
         scheduled(0.0, 10.0, 1_000.0),
         LimitedBy::Client,
         "in one of a hundred cases a worker woke 1.00 ms or more too late to begin a transaction, and that is 50 % of \
-         the response time there, 2.00 ms; it needs a core that is free when the time comes",
+         the response time there, 2.00 ms; service times are free of it",
     );
     // A rate that is not kept is a closed loop: every client is busy all the time.
     assert_eq!(judge(scheduled(0.02, 120.0, 140.0)).0, LimitedBy::Server);
@@ -242,6 +252,7 @@ fn a_rate_that_is_kept_has_no_limit_unless_pgmeter_comes_late() {
 #[test]
 fn what_the_machine_can_do_at_best_is_no_measure_of_a_server() {
     let calibrated = |reached_share, floor_us| Case {
+        cpu_share: 0.6,
         calibrated: Some(Calibrated { round_trips_per_s_max: 240_000.0, reached_share, floor_us }),
         ..waiting_for_the_server()
     };
@@ -253,6 +264,7 @@ fn what_the_machine_can_do_at_best_is_no_measure_of_a_server() {
     );
     assert_eq!(judge(calibrated(0.79, 20.0)).0, LimitedBy::Server);
     assert_eq!(judge(calibrated(0.81, 20.0)).0, LimitedBy::Client);
+    assert_eq!(judge(Case { cpu_share: 0.45, ..calibrated(1.5, 20.0) }).0, LimitedBy::Server);
     check(
         Case { round_trip: round_trip(34.0, 6.0, 0.0), ..calibrated(0.1, 20.0) },
         LimitedBy::Client,
