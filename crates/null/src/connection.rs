@@ -117,8 +117,12 @@ impl Connection {
 
     fn send_rest(&mut self) -> io::Result<()> {
         if !self.unsent.is_empty() {
-            let unsent = std::mem::take(&mut self.unsent);
-            self.unsent = unsent[self.write(&unsent)?..].to_vec();
+            let mut unsent = std::mem::take(&mut self.unsent);
+            let written = self.write(&unsent)?;
+            if written < unsent.len() {
+                unsent.drain(..written);
+                self.unsent = unsent;
+            }
         }
         Ok(())
     }

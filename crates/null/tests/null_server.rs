@@ -2,11 +2,11 @@
 //! The engine's own tests hold the real driver against it.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 
 use connect::Address;
-use pgmeter_null::session::{Fault, Moment, Trouble};
+use pgmeter_null::session::{Fault, Moment, Rows, Trouble};
 use pgmeter_null::{NullOptions, NullServer};
 use wire::{Decoder, Message, frontend};
 
@@ -73,6 +73,49 @@ fn hundreds_of_connections_are_served_at_once() {
             clients.iter_mut().for_each(|client| client.query("SELECT 1"));
             assert!(clients.iter_mut().all(Client::wait));
         }
+    }
+}
+
+#[test]
+fn clients_come_and_go_and_those_who_stay_are_served() {
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let mut steady = Client::connect(server.address());
+    assert!(steady.wait());
+    for _ in 0..300 {
+        assert!(Client::connect(server.address()).wait());
+        steady.query("SELECT 1");
+        assert!(steady.wait());
+    }
+}
+
+#[test]
+fn who_says_no_more_after_a_question_is_still_answered() {
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let Address::Unix(path) = server.address().clone() else { panic!("not a Unix socket") };
+    let mut bytes = Vec::new();
+    frontend::startup(&mut bytes, &[("user", "u")]);
+    frontend::query(&mut bytes, b"SELECT 1");
+    let mut socket = UnixStream::connect(path).expect("a connection");
+    socket.write_all(&bytes).expect("the server reads");
+    socket.shutdown(Shutdown::Write).expect("our half is closed");
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).expect("the server answers and closes");
+    assert!(answer.windows(8).any(|window| window == b"SELECT 1"));
+}
+
+#[test]
+fn long_answers_wait_for_a_client_that_reads_slowly() {
+    let rows = Rows { count: 2000, bytes: 100 };
+    let options = NullOptions { rows, ..NullOptions::default() };
+    let server = NullServer::on_tcp(options).expect("a null server");
+    let mut client = Client::connect(server.address());
+    assert!(client.wait());
+    // More than sockets hold, before anything is read.
+    for _ in 0..50 {
+        client.query("SELECT 1");
+    }
+    for _ in 0..50 {
+        assert!(client.wait());
     }
 }
 

@@ -118,6 +118,25 @@ fn a_start_up_is_one_that_our_own_start_up_accepts() {
 }
 
 #[test]
+fn what_only_a_real_server_has_is_refused_and_what_pgmeter_asks_of_it_is_answered() {
+    let mut conversation = Conversation::begun(Vec::new());
+    for sql in [
+        "select o.n, p.partstrat, pg_catalog.count(i.inhparent) from pg_class",
+        "select name, setting from pg_config",
+    ] {
+        let (said, _) = conversation.say(&query(sql));
+        assert!(said[0].starts_with("42P01 there are no catalogs here"), "{said:?}");
+        assert_eq!(said[1..], ["ready"]);
+    }
+    let identity =
+        "select version(), current_setting('server_version'), current_setting('server_version_num'), 1";
+    let (said, _) = conversation.say_raw(&query(identity));
+    assert!(String::from_utf8_lossy(&said).contains("pgmeter null server"));
+    let settings = "select name, current_setting(name) from pg_settings where true";
+    assert_eq!(conversation.say(&query(settings)).0, ["RowDescription", "SELECT 0", "ready"]);
+}
+
+#[test]
 fn a_password_is_asked_for_and_checked() {
     for (given, expected) in [("right", Step::Told), ("wrong", Step::Closed)] {
         let mut conversation = Conversation::with(Vec::new());

@@ -1,6 +1,9 @@
 //! The open loop: whether what is scheduled starts when it should, and whether anything is lost when the server
 //! falls silent.
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::lab::Lab;
@@ -12,6 +15,8 @@ const CLIENTS: u32 = 64;
 const RATE: u32 = 20_000;
 const SECONDS: u32 = 60;
 const LAG_P99_US: Goal = Goal::AtMost(100.0);
+/// Transactions whose lag is looked at one by one; the record has only the mean and the maximum.
+const LOGGED_SHARE: &str = "0.05";
 /// Of the rate, in percent.
 const DRIFT: Goal = Goal::AtMost(0.01);
 /// Intervals at both ends whose lags are compared.
@@ -30,14 +35,18 @@ pub(super) fn punctuality(lab: &mut Lab) -> Result<Vec<Line>, String> {
     let server = lab.null_server()?;
     let until = Until::Seconds(lab.seconds(SECONDS));
     let load = Load { rate: Some(RATE), ..Load::select_only(server.conninfo(), CLIENTS, until) };
-    let (record, _) = lab.programs.record(EventLoop::Auto, &load)?;
-    let lag = |name: &str| record["summary"]["lag_us"][name].as_f64().unwrap_or(f64::NAN);
+    let prefix = lab.folder.path().join("lags");
+    let mut bench = lab.programs.bench(EventLoop::Auto, &load);
+    bench.args(["--log", "--sampling-rate", LOGGED_SHARE, "--log-prefix"]).arg(&prefix);
+    let (record, _) = lab.programs.record_of(&mut bench)?;
+    let lags_us = lags_us(lab.folder.path(), "lags")?;
+    let max_us = record["summary"]["lag_us"]["max"].as_f64().unwrap_or(f64::NAN);
     let drift = drift_percent(&record["intervals"]).ok_or("the record's intervals were not understood")?;
     let what = |part: &str| format!("{part} of started − scheduled, {RATE} starts per second, null server");
     Ok(vec![
-        Line::alone("pace-p50", &what("p50"), lag("p50"), "µs"),
-        Line::alone("pace-p99", &what("p99"), lag("p99"), "µs").goal(LAG_P99_US),
-        Line::alone("pace-max", &what("maximum"), lag("max"), "µs"),
+        Line::alone("pace-p50", &what("p50"), quantile(&lags_us, 0.5), "µs"),
+        Line::alone("pace-p99", &what("p99"), quantile(&lags_us, 0.99), "µs").goal(LAG_P99_US),
+        Line::alone("pace-max", &what("maximum"), max_us, "µs"),
         Line::alone("pace-drift", "drift of the rate from the schedule over the run", drift, "%").goal(DRIFT),
     ])
 }
@@ -58,6 +67,38 @@ pub(super) fn stall(lab: &mut Lab) -> Result<Vec<Line>, String> {
     let what = "samples lost in a run in which the server is silent for 2 s";
     let note = format!("{:.0} scheduled, longest response {:.2} s", count("scheduled"), longest_us / 1e6);
     Ok(vec![Line::alone("stall", what, lost, "samples").goal(Goal::AtMost(0.0)).note(&note)])
+}
+
+/// The lags in the log files of this prefix, sorted; each file is removed.
+fn lags_us(folder: &Path, prefix: &str) -> Result<Vec<f64>, String> {
+    let complain = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut lags = Vec::new();
+    for entry in fs::read_dir(folder).map_err(complain)? {
+        let entry = entry.map_err(complain)?;
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            lags.extend(fs::read_to_string(entry.path()).map_err(complain)?.lines().filter_map(lag_us));
+            fs::remove_file(entry.path()).map_err(complain)?;
+        }
+    }
+    lags.sort_by(f64::total_cmp);
+    Ok(lags)
+}
+
+/// The last of seven columns: client, transaction, latency, script, two of time, lag.
+fn lag_us(line: &str) -> Option<f64> {
+    line.split(' ').nth(6)?.parse().ok()
+}
+
+/// Of sorted values, by the nearest rank.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index"
+    )]
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)
 }
 
 /// How much later than scheduled the last intervals' transactions start than the first ones', as a share of the
@@ -118,6 +159,15 @@ mod tests {
         let slow: Vec<_> =
             (0_u8..60).map(|second| interval(second.into(), 1000 * u64::from(second))).collect();
         assert!(drift_percent(&slow.into()).is_some_and(|drift| (drift - 0.1).abs() < 1e-9));
+    }
+
+    #[test]
+    fn quantiles_are_values_of_the_log() {
+        assert_eq!(lag_us("3 17 512 0 1700000000 123456 42"), Some(42.0));
+        assert_eq!(lag_us("3 17 512 0 1700000000 123456"), None);
+        let lags: Vec<f64> = (1_u8..=100).map(f64::from).collect();
+        assert_eq!((quantile(&lags, 0.5), quantile(&lags, 0.99)), (50.0, 99.0));
+        assert!(quantile(&[], 0.5).is_nan());
     }
 
     #[test]

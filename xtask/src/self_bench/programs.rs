@@ -129,7 +129,12 @@ impl Programs {
 
     /// Runs a load with pgmeter, for its record.
     pub(super) fn record(&self, event_loop: EventLoop, load: &Load) -> Result<(Value, Ended), String> {
-        let ended = processes::run(&mut self.bench(event_loop, load))?;
+        self.record_of(&mut self.bench(event_loop, load))
+    }
+
+    /// Runs a command made by [`Programs::bench`], for its record.
+    pub(super) fn record_of(&self, bench: &mut Command) -> Result<(Value, Ended), String> {
+        let ended = processes::run(bench)?;
         let path = only_file(&self.records)?;
         let complain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let json = fs::read_to_string(&path).map_err(|error| complain(&error))?;
