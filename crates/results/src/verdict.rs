@@ -191,12 +191,17 @@ fn saturated_worker(run: &Run<'_>) -> Option<Verdict> {
     } else {
         format!("idle only {} of the time", percent(idle))
     };
+    let shares = shares(run);
+    found(LimitedBy::Client, format!("{who} was {idle}: {shares}; {}", advice(run)))
+}
+
+/// What the busiest worker did with its time.
+fn shares(run: &Run<'_>) -> String {
     let ran = percent(run.busiest.cpu_share);
-    let shares = match run.busiest.run_queue_share {
+    match run.busiest.run_queue_share {
         Some(waited) => format!("it ran {ran} of the time and waited for a core {}", percent(waited)),
         None => format!("it ran {ran} of the time"),
-    };
-    found(LimitedBy::Client, format!("{who} was {idle}: {shares}; {}", advice(run)))
+    }
 }
 
 /// What would make the generator faster.
@@ -394,10 +399,11 @@ fn no_alibi(run: &Run<'_>) -> Option<Verdict> {
     }
     let busy = run.busiest.busy_share();
     let evidence = || {
-        let idle = percent(1.0 - busy);
         format!(
-            "{} was idle {idle} of the time: too little to rule it out, enough not to accuse it",
-            busiest(run)
+            "{} was idle {} of the time: too little to rule it out, enough not to accuse it; {}",
+            busiest(run),
+            percent(1.0 - busy),
+            shares(run)
         )
     };
     if busy >= DOUBTFUL { found(LimitedBy::Undecided, evidence()) } else { None }

@@ -152,7 +152,8 @@ fn between_an_alibi_and_guilt_nothing_is_decided() {
     check(
         Case { cpu_share: 0.8, ..waiting_for_the_server() },
         LimitedBy::Undecided,
-        "the worker was idle 18 % of the time: too little to rule it out, enough not to accuse it",
+        "the worker was idle 18 % of the time: too little to rule it out, enough not to accuse it; it ran 80 % of the \
+         time and waited for a core 2.0 %",
     );
     check(
         Case { cpu_share: 0.6, run_queue_share: None, ..waiting_for_the_server() },
