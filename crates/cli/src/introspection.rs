@@ -107,3 +107,43 @@ fn is_ours(address: IpAddr) -> bool {
     });
     address.is_loopback() || local.is_ok_and(|local| local.ip() == address)
 }
+
+#[cfg(test)]
+mod tests {
+    use script::{Dialect, Symbols};
+
+    use super::*;
+
+    /// The work of a script whose every command took a microsecond, once.
+    fn work_of(script: &str) -> Work {
+        let mut symbols = Symbols::new();
+        let program = script::parse("s", script.as_bytes(), &mut symbols, Dialect::Extended).unwrap();
+        let commands = program.commands().len();
+        let mut table = CommandTable::new([commands]);
+        (0..commands).for_each(|command| table.complete(0, command, 1_000));
+        let scripts = vec![ScriptPlan { program, weight: 1, target: 0 }];
+        work(&Plan::new(Vec::new(), scripts, symbols), &table)
+    }
+
+    #[test]
+    fn a_pipeline_waits_for_the_server_once() {
+        let work =
+            work_of("\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 2;\n\\endpipeline\nSELECT 3;\n");
+        assert_eq!((work.round_trips, work.sql_ns), (2, 5_000));
+    }
+
+    #[test]
+    fn what_does_not_wait_for_the_server_is_no_round_trip() {
+        let work = work_of("\\set a 1\n\\sleep 1 us\n\\shell true\n\\setshell b echo 1\nSELECT :a;\n");
+        let expected =
+            Work { round_trips: 1, failed_round_trips: 0, sql_ns: 1_000, sleep_ns: 1_000, shell_ns: 2_000 };
+        assert_eq!(work, expected);
+    }
+
+    #[test]
+    fn addresses_of_this_machine_are_no_network() {
+        assert!(is_ours("127.0.0.1".parse().unwrap()) && is_ours("::1".parse().unwrap()));
+        // For documentation (RFC 5737): nobody has it.
+        assert!(!is_ours("192.0.2.1".parse().unwrap()));
+    }
+}
