@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use connect::{Session, Target};
 use workload::{InitOptions, InitProgress, InitReport, Logging, PartitionMethod, Partitioning, Step};
@@ -15,6 +16,8 @@ use crate::password::connect_asking;
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
+/// Between two lines about the rows where nobody watches: for logs, in which a short loading says nothing.
+const LINES_APART: Duration = Duration::from_secs(30);
 /// Bounds of the sessions that load side by side unless they are named. More than a few only wait for each other
 /// where the log is written.
 const JOBS_MIN: u32 = 2;
@@ -80,30 +83,9 @@ pub(crate) fn load(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
-    let mut bar: Option<Bar> = None;
+    let mut view = View { terminal, noise, bar: None, due: LINES_APART };
     let mut show = |progress: InitProgress<'_>| {
-        match progress {
-            InitProgress::Lost { doing, reason } => {
-                bar = None;
-                terminal.warn(lost(doing, reason));
-            }
-            _ if noise == Noise::LastLine => {}
-            InitProgress::Started(step) => {
-                bar = None;
-                let waiting = terminal.bar(None, Unit::Nothing);
-                waiting.label(format!("{} …", step.facts().doing));
-                bar = Some(waiting);
-            }
-            InitProgress::Rows { table, done, total, .. } => {
-                let rows =
-                    bar.take().filter(Bar::counts).unwrap_or_else(|| terminal.bar(Some(total), Unit::Rows));
-                rows.label(format!("loading {table}"));
-                rows.reached(done, total);
-                bar = Some(rows);
-            }
-            InitProgress::Finished(_) => bar = None,
-            InitProgress::Partitions(_) | InitProgress::Notice(_) | InitProgress::Waiting => {}
-        }
+        view.show(progress);
         if signals.stop().load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
@@ -111,13 +93,80 @@ pub(crate) fn load(
         }
     };
     let result = signals.guard(session, |session| workload::init(target, session, options, &mut show));
-    drop(bar);
+    drop(view);
     // A statement that was cancelled because of a signal is an interruption, not an error.
     if result.is_err() && signals.stop().load(Ordering::Relaxed) {
         return Err(workload::WorkloadError::Interrupted.into());
     }
     terminal.say(summary(options, &result?));
     Ok(())
+}
+
+/// What is shown meanwhile: bars where somebody watches, else a line now and then.
+struct View<'a> {
+    terminal: &'a Terminal,
+    noise: Noise,
+    bar: Option<Bar>,
+    /// When the next line is due where nobody watches, counted from the table's first row.
+    due: Duration,
+}
+
+impl View<'_> {
+    fn show(&mut self, progress: InitProgress<'_>) {
+        if let InitProgress::Lost { doing, reason } = progress {
+            self.bar = None;
+            return self.terminal.warn(lost(doing, reason));
+        }
+        if self.noise == Noise::LastLine {
+            return;
+        }
+        match progress {
+            InitProgress::Started(step) => {
+                self.bar = None;
+                let doing = step.facts().doing;
+                // Who has waited that long for the rows wants to know what else takes time.
+                if self.due > LINES_APART && !self.terminal.is_watched() {
+                    self.terminal.say(format_args!("{doing} …"));
+                }
+                let waiting = self.terminal.bar(None, Unit::Nothing);
+                waiting.label(format!("{doing} …"));
+                self.bar = Some(waiting);
+            }
+            InitProgress::Rows { table, done, total, elapsed } => self.rows(table, done, total, elapsed),
+            InitProgress::Finished(_) => self.bar = None,
+            _ => {}
+        }
+    }
+
+    fn rows(&mut self, table: &str, done: u64, total: u64, elapsed: Duration) {
+        let left = left(done, total, elapsed);
+        if self.terminal.is_watched() {
+            let counting = self.bar.take().filter(Bar::counts);
+            let rows = counting.unwrap_or_else(|| self.terminal.bar(Some(total), Unit::Rows));
+            rows.label(format!("loading {table}"));
+            rows.reached_with(done, total, left);
+            self.bar = Some(rows);
+        } else if elapsed >= self.due {
+            let percent = done.saturating_mul(100) / total.max(1);
+            self.terminal
+                .say(format_args!("loading {table}: {done} of {total} rows ({percent} %), {left} left"));
+            while self.due <= elapsed {
+                self.due += LINES_APART;
+            }
+        }
+    }
+}
+
+/// How long the rest will take if it goes on as on the average so far. Partitions get their keys in between, so
+/// what the last seconds brought says little.
+fn left(done: u64, total: u64, elapsed: Duration) -> String {
+    let rest = u128::from(total.saturating_sub(done));
+    let seconds = elapsed.as_millis().saturating_mul(rest) / u128::from(done.max(1)) / 1000;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
 }
 
 /// The line about a connection that is made again.
@@ -133,4 +182,19 @@ fn summary(options: &InitOptions, report: &InitReport) -> String {
         .collect();
     let scale = options.scale;
     format!("loaded scale {scale} in {:.2} s ({})", report.total().as_secs_f64(), steps.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_told_in_the_units_of_a_clock() {
+        let left = |done, total, seconds| left(done, total, Duration::from_secs(seconds));
+        assert_eq!(left(50, 100, 12), "12 s");
+        assert_eq!(left(10, 100, 30), "4 min 30 s");
+        assert_eq!(left(1_000_000, 2_000_000_000, 4), "2 h 13 min");
+        assert_eq!(left(0, 100, 0), "0 s");
+        assert_eq!(left(7, 7, 9), "0 s");
+    }
 }

@@ -103,7 +103,7 @@ impl Unit {
         match (self, total_known) {
             (Self::Bytes, true) => "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left",
             (Self::Bytes, false) => "{msg} {bytes} {bytes_per_sec}",
-            (Self::Rows, true) => "{msg} {bar:30} {human_pos}/{human_len} rows, {eta} left",
+            (Self::Rows, true) => "{msg} {bar:30} {human_pos}/{human_len} rows, {prefix} left",
             (Self::Rows, false) => "{msg} {human_pos} rows",
             (Self::Nothing, _) => "{msg} {elapsed}",
         }
@@ -124,6 +124,12 @@ impl Bar {
 
     pub(crate) fn label(&self, text: impl Into<String>) {
         self.bar.set_message(text.into());
+    }
+
+    /// The same, for a bar whose owner knows better how long the rest will take.
+    pub(crate) fn reached_with(&self, position: u64, total: u64, left: String) {
+        self.bar.set_prefix(left);
+        self.reached(position, total);
     }
 
     pub(crate) fn reached(&self, position: u64, total: u64) {

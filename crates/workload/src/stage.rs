@@ -265,3 +265,92 @@ fn each(statements: impl Iterator<Item = String>) -> Vec<Task> {
     let statements: Vec<String> = statements.collect();
     if statements.is_empty() { Vec::new() } else { vec![Task::Each(statements)] }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEWEST: u32 = 180_000;
+
+    fn options(letters: &str, partitions: u32, method: PartitionMethod) -> InitOptions {
+        let steps = Step::parse_list(letters).expect("letters of steps");
+        let partitioning = (partitions > 0).then_some(Partitioning { method, partitions });
+        InitOptions { steps, partitioning, ..InitOptions::default() }
+    }
+
+    /// The groups as letters, for a server of this version.
+    fn groups(options: &InitOptions, version: u32) -> Vec<String> {
+        let circumstances = Circumstances { options, version, standing: &Standing::default() };
+        let letters = |group: Vec<Step>| group.iter().map(|step| step.facts().letter).collect();
+        grouped(circumstances).into_iter().map(letters).collect()
+    }
+
+    /// What a job does, in few words.
+    fn words(job: &Job) -> String {
+        match &job.task {
+            Task::Each(statements) | Task::Together(statements) => statements.join("; "),
+            Task::CreatePartitions(_) => "partitions".to_owned(),
+            Task::Load { parts, .. } => {
+                let parts = parts.iter().map(|part| format!("{} {:?}", part.relation, part.numbers));
+                format!("load {}", parts.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    fn all_words(jobs: &[Job]) -> Vec<String> {
+        jobs.iter().map(words).collect()
+    }
+
+    #[test]
+    fn only_neighbours_on_partitions_that_these_steps_made_overlap() {
+        let range = |letters| options(letters, 4, PartitionMethod::Range);
+        assert_eq!(groups(&options("dtgvp", 0, PartitionMethod::Range), NEWEST), ["d", "t", "g", "v", "p"]);
+        assert_eq!(groups(&range("dtgvp"), NEWEST), ["d", "t", "gvp"]);
+        assert_eq!(groups(&range("dtgpv"), NEWEST), ["d", "t", "gpv"]);
+        assert_eq!(groups(&range("dtgvvp"), NEWEST), ["d", "t", "gv", "vp"]);
+        assert_eq!(groups(&range("dtGvpf"), NEWEST), ["d", "t", "G", "vp", "f"]);
+        assert_eq!(groups(&range("gvp"), NEWEST), ["g", "v", "p"], "who knows what is there");
+        assert_eq!(groups(&range("dtpfgv"), NEWEST), ["d", "t", "p", "f", "g", "v"], "emptied together");
+        assert_eq!(groups(&range("dtgvp"), 100_000), ["d", "t", "gv", "p"], "10 has no such keys");
+        assert_eq!(groups(&options("dtgvp", 4, PartitionMethod::Hash), NEWEST), ["d", "t", "g", "vp"]);
+        assert_eq!(groups(&InitOptions { jobs: 1, ..range("dtgv") }, NEWEST), ["d", "t", "g", "v"]);
+    }
+
+    #[test]
+    fn partitions_are_chains_and_the_parent_comes_last() {
+        let options = options("dtgvp", 2, PartitionMethod::Range);
+        let standing = Standing::default();
+        let circumstances = Circumstances { options: &options, version: NEWEST, standing: &standing };
+        let steps = Step::parse_list("gvp").expect("letters of steps");
+        let stage = circumstances.stage(&options.steps[..2], steps);
+        assert_eq!(all_words(&stage.opening), ["load pgbench_branches 0..1, pgbench_tellers 0..10"]);
+        assert_eq!(
+            all_words(&stage.chains[1]),
+            [
+                "load pgbench_accounts_2 50000..100000",
+                "vacuum analyze pgbench_accounts_2",
+                "alter table pgbench_accounts_2 add primary key (aid)",
+            ]
+        );
+        assert_eq!(stage.chains.len(), 3, "two partitions, and the small tables");
+        assert_eq!(
+            all_words(&stage.closing),
+            ["analyze only pgbench_accounts", "alter table pgbench_accounts add primary key (aid)"]
+        );
+    }
+
+    #[test]
+    fn what_stands_is_left_out() {
+        let options = options("dtgvp", 2, PartitionMethod::Range);
+        let mut standing = Standing { has_tables: true, has_branches: true, ..Standing::default() };
+        standing.partitions.insert(1);
+        standing.keyed.insert("pgbench_accounts_1".to_owned());
+        let circumstances = Circumstances { options: &options, version: 170_000, standing: &standing };
+        assert!(circumstances.stage(&[], vec![Step::CreateTables]).opening.is_empty());
+        let steps = Step::parse_list("gvp").expect("letters of steps");
+        let stage = circumstances.stage(&options.steps[..2], steps);
+        assert!(stage.opening.is_empty());
+        assert_eq!(all_words(&stage.chains[0]), ["vacuum pgbench_accounts_1"]);
+        assert_eq!(stage.chains[1].len(), 3);
+    }
+}

@@ -91,3 +91,44 @@ fn a_record_that_cannot_be_written_is_an_error_after_the_report() {
     let left: Vec<_> = std::fs::read_dir(bench.path().join("tight")).into_iter().flatten().collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn a_loading_that_was_interrupted_is_gone_on_with_and_loads_only_what_is_missing() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("resumed");
+    let layout = ["init", "--scale", "2", "--partitions", "4", "--jobs", "2", &conninfo];
+    bench.run(layout).exits(0);
+    Cluster::session(&conninfo)
+        .execute("truncate pgbench_accounts_3, pgbench_accounts_4")
+        .expect("two are missing");
+    // The last partition cannot be emptied as long as somebody reads it.
+    let mut reader = Cluster::session(&conninfo);
+    reader.execute("begin; lock table pgbench_accounts_4 in access share mode").expect("a lock");
+    let mut observer = Cluster::session(&conninfo);
+    let mut ask = |sql: &str| observer.query(sql).expect("the query is right")[0].get(0).map(str::to_owned);
+    let run = Running::start(&mut bench.command(layout.iter().chain(&["--resume"])));
+    while ask("select exists(select 1 from pgbench_accounts_3)").as_deref() != Some("t") {
+        std::thread::yield_now();
+    }
+    run.signal(Signal::INT);
+    run.finish().exits(130).says(&["pgmeter init --resume"]);
+    reader.execute("rollback").expect("the lock goes");
+
+    let files = "select string_agg(relfilenode::text, ' ' order by relname) from pg_class \
+                 where relname ~ '^pgbench_accounts_[123]$'";
+    let before = ask(files);
+    bench
+        .run(["init", "--scale", "3", "--partitions", "4", "--resume", &conninfo])
+        .exits(1)
+        .says(&["another scale"]);
+    bench.run(layout.iter().chain(&["--resume"])).exits(0).says(&["loaded scale 2"]);
+    assert_eq!(ask(files), before);
+    assert_eq!(
+        ask("select count(*) || ' ' || sum(aid) from pgbench_accounts").as_deref(),
+        Some("200000 20000100000")
+    );
+    let keys = "select count(*)::text from pg_constraint where contype = 'p' and conname like 'pgbench%'";
+    assert_eq!(ask(keys).as_deref(), Some("7"));
+    bench.run(layout.iter().chain(&["--resume"])).exits(0);
+    assert_eq!(ask(files), before, "nothing is missing, and nothing is done");
+}
