@@ -25,8 +25,8 @@ const EVENTS_PER_WAIT: usize = 256;
 
 /// The driver of one worker.
 pub(crate) enum Network {
-    IoUring(UringDriver),
-    Epoll(EpollDriver),
+    IoUring(Box<UringDriver>),
+    Epoll(Box<EpollDriver>),
 }
 
 impl Network {
@@ -53,7 +53,7 @@ impl Network {
             None
         } else {
             match uring() {
-                Ok(driver) => return Ok(Self::IoUring(driver)),
+                Ok(driver) => return Ok(Self::IoUring(Box::new(driver))),
                 Err(error) if choice == EventLoopChoice::IoUring => {
                     return Err(EngineError::NoIoUring(why_not(&error)));
                 }
@@ -62,7 +62,7 @@ impl Network {
         };
         let driver = epoll(because)
             .map_err(|error| EngineError::System { what: "make a poll for its sockets", error })?;
-        Ok(Self::Epoll(driver))
+        Ok(Self::Epoll(Box::new(driver)))
     }
 }
 

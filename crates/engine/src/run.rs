@@ -75,8 +75,8 @@ pub fn run<'w>(
                 .spawn_scoped(scope, move || {
                     let connections = share.clients.len() * load.links.len();
                     let result = match Network::new(plan.event_loop, clock, connections) {
-                        Ok(Network::IoUring(driver)) => work(load, share, driver, &started, &mut desk, stop),
-                        Ok(Network::Epoll(driver)) => work(load, share, driver, &started, &mut desk, stop),
+                        Ok(Network::IoUring(driver)) => work(load, share, *driver, &started, &mut desk, stop),
+                        Ok(Network::Epoll(driver)) => work(load, share, *driver, &started, &mut desk, stop),
                         Err(error) => Err(error),
                     };
                     let failed = result.is_err();

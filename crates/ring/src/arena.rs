@@ -39,11 +39,10 @@ impl Arena {
             return None;
         }
         let piece = Piece { start: self.used, length: bytes.len() };
-        // SAFETY: start + length was just found to be within the memory, which is ours alone, so that nothing
-        // overlaps; a slice of it is lent out only while the arena is borrowed, and it is borrowed mutably here.
-        unsafe {
-            self.memory.add(piece.start).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len())
-        };
+        let target = self.address(piece).cast_mut();
+        // SAFETY: `address` has checked that the whole piece is within the memory, which is ours alone, so that nothing
+        // overlaps. A slice of it is lent out only while the arena is borrowed, and it is borrowed mutably here.
+        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         self.used += bytes.len();
         Some(piece)
     }

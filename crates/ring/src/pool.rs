@@ -97,9 +97,11 @@ impl Pool {
         let Filled { buffer, length: _ } = filled;
         let address = self.buffer_address(buffer) as u64;
         let index = usize::from(self.tail & (self.count - 1));
-        // SAFETY: the index is below the count, so the entry is within the allocation, initialised with zeroes. The
-        // kernel reads entries only up to the tail, which has not come here yet: as many are beyond it as are ours.
-        let entry = unsafe { self.entries.add(index).as_mut() };
+        // SAFETY: the index is below the count, so the entry is within the allocation.
+        let mut entry = unsafe { self.entries.add(index) };
+        // SAFETY: the entry was initialised with zeroes. The kernel reads entries only up to the tail, which has not
+        // come here yet: as many are beyond it as are ours.
+        let entry = unsafe { entry.as_mut() };
         entry.set_addr(address);
         entry.set_len(self.buffer_bytes);
         entry.set_bid(buffer);

@@ -60,7 +60,7 @@ fn read(ring: &mut Ring, slot: u32, count: usize) -> Vec<u8> {
 
 /// Bytes of which each place differs from its neighbours.
 fn pattern(count: usize) -> Vec<u8> {
-    (0..count).map(|place| (place % 251) as u8).collect()
+    (0..251).cycle().take(count).collect()
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn plan(conninfo: &str, script: &str) -> Plan {
     Plan {
         clients: CLIENTS,
         seed: 42,
+        event_loop: crate::EVENT_LOOP,
         ..Plan::new(
             vec![TargetPlan {
                 name: String::new(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use connect::{Address, Transport};
 use pgmeter_engine::{
-    End, Ended, EngineError, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, Witness,
-    WorkerIntro, no_witness, run,
+    End, Ended, EngineError, HostPlan, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan,
+    Witness, WorkerIntro, no_witness, run,
 };
 use script::{Dialect, Symbols};
 use stats::{Sample, Timestamp};
@@ -21,12 +21,12 @@ const LISTEN: [fn(NullOptions) -> std::io::Result<NullServer>; 2] =
     [NullServer::on_unix_socket, NullServer::on_tcp];
 
 /// A null server of each kind.
-fn servers(options: &NullOptions) -> impl Iterator<Item = NullServer> {
+pub(crate) fn servers(options: &NullOptions) -> impl Iterator<Item = NullServer> {
     LISTEN.into_iter().map(|listen| listen(options.clone()).expect("a null server"))
 }
 
 /// One client runs the scripts ten times, with equal weights.
-fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
+pub(crate) fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
     let mut symbols = Symbols::new();
     let mut parsed = Vec::new();
     for (number, text) in scripts.iter().enumerate() {
@@ -35,7 +35,7 @@ fn plan(server: &NullServer, scripts: &[&str]) -> Plan {
         let program = program.unwrap_or_else(|error| panic!("{error}"));
         parsed.push(ScriptPlan { program, weight: 1, target: 0 });
     }
-    Plan { seed: 42, ..Plan::new(vec![target("", server)], parsed, symbols) }
+    Plan { seed: 42, event_loop: crate::EVENT_LOOP, ..Plan::new(vec![target("", server)], parsed, symbols) }
 }
 
 /// A null server with a name.
@@ -48,7 +48,7 @@ fn target(name: &str, server: &NullServer) -> TargetPlan {
 }
 
 /// Runs to the end, which must come without an aborted client.
-fn complete(plan: &Plan) -> Outcome {
+pub(crate) fn complete(plan: &Plan) -> Outcome {
     let outcome = finish(plan);
     assert_eq!(outcome.aborted, []);
     assert_eq!(outcome.end, End::Complete);
@@ -493,7 +493,7 @@ fn watch(plan: &Plan) -> Vec<(Timestamp, Vec<(usize, Sample)>)> {
 }
 
 #[test]
-fn each_worker_chooses_scripts_and_draws_arrivals_from_its_own_streams() {
+fn each_worker_chooses_scripts_and_in_pgbenchs_manner_draws_arrivals_from_its_own_streams() {
     // Reference, section 21: seed 42, four clients, two threads; weights 5, 3, 2; 1000 transactions per second.
     let picks = [[0, 1, 1, 2, 2, 2, 1, 0, 0, 2, 1, 1], [0, 0, 0, 0, 0, 1, 0, 1, 2, 0, 0, 0]];
     let gaps_us = [[924, 1736, 754, 7861, 1194, 3835], [2344, 1490, 3630, 295, 290, 1376]];
@@ -514,6 +514,8 @@ fn each_worker_chooses_scripts_and_draws_arrivals_from_its_own_streams() {
         assert_eq!(chosen[..picks.len()], picks);
     }
     plan.rate_per_s = Some(1000.0);
+    // In our own manner all workers share one stream.
+    plan.manner = Manner::Pgbench;
     for ((start, seen), gaps_us) in watch(&plan).iter().zip(gaps_us) {
         let mut scheduled: Vec<_> = seen.iter().map(|(_, sample)| sample.scheduled).collect();
         scheduled.sort();
