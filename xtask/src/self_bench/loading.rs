@@ -9,7 +9,7 @@ use super::line::{Goal, Line};
 use super::processes::run;
 use super::rounds::{Better, alternate};
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 const SCALE: u32 = 50;
 const QUICK_SCALE: u32 = 5;
 /// Name, partitions, goal.

@@ -9,7 +9,7 @@ use super::line::{Goal, Line};
 use super::programs::{EventLoop, Load, Program, Script, Until};
 use super::rounds::{Better, alternate};
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 const SECONDS: u32 = 3;
 const SIDES: [Program; 2] = [Program::Pgmeter(EventLoop::Auto), Program::Pgbench];
 
