@@ -35,7 +35,8 @@ const SUMS: usize = 100;
 const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x01\0\0\0\x02Z\0\0\0\x05I";
 const PARSED: &[u8] = b"1\0\0\0\x04";
 /// BindComplete, RowDescription of one column, a DataRow, CommandComplete, ReadyForQuery.
-const ROW: &[u8] = b"2\0\0\0\x04T\0\0\0\x21\0\x01abalance\0\0\0\x40\0\0\x03\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0\
+const ROW: &[u8] =
+    b"2\0\0\0\x04T\0\0\0\x21\0\x01abalance\0\0\0\x40\0\0\x03\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0\
     D\0\0\0\x0b\0\x01\0\0\0\x010C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
 
 fn main() {

@@ -155,6 +155,7 @@ impl Client {
     }
 
     /// The sample of the transaction that ends now.
+    #[inline]
     pub(crate) fn sample(&self, ending: Ending, now: Timestamp) -> Sample {
         let Self { script, scheduled, started, tries, business, .. } = *self;
         Sample { script, scheduled, started, finished: now, tries, business, ending }
@@ -224,6 +225,7 @@ impl Client {
     }
 
     /// Begins a transaction of `script` that was scheduled for `scheduled`.
+    #[inline]
     pub(crate) fn begin(&mut self, script: usize, scheduled: Timestamp, turn: &mut Turn<'_>) -> Step {
         self.script = script;
         self.link = turn.load.script_links[script];
@@ -232,7 +234,9 @@ impl Client {
         self.started = turn.now;
         self.tries = 1;
         self.random_at_start = self.random.clone();
-        turn.show(self.number, Move::Begins { script: turn.load.plan.scripts[script].program.name() });
+        if turn.moves_wanted {
+            turn.show(self.number, Move::Begins { script: turn.load.plan.scripts[script].program.name() });
+        }
         self.start_over(turn)
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Measurement {
     timeline: Timeline,
     /// Begin of the interval that is being recorded.
     begin: Timestamp,
+    /// Its end.
+    end: Timestamp,
     spare: Option<Interval>,
     warmup_transactions: u64,
 }
@@ -31,20 +33,27 @@ impl Measurement {
         let scripts = plan.scripts.len();
         let begin = timeline.first_interval();
         let recorder = Recorder::new(scripts, plan.latency_limit);
-        Self { recorder, scripts, timeline, begin, spare: None, warmup_transactions: 0 }
+        let end = timeline.interval_end(begin);
+        Self { recorder, scripts, timeline, begin, end, spare: None, warmup_transactions: 0 }
     }
 
     /// When the current interval ends.
     pub(crate) fn interval_end(&self) -> Timestamp {
-        self.timeline.interval_end(self.begin)
+        self.end
     }
 
     /// Hands over the intervals that have ended by `now`; must be called before samples finished at
     /// `now` are recorded. True when the measured window has begun.
+    #[inline]
     pub(crate) fn pass(&mut self, now: Timestamp, sink: &mut dyn IntervalSink) -> bool {
+        now >= self.end && self.hand_over_until(now, sink)
+    }
+
+    #[cold]
+    fn hand_over_until(&mut self, now: Timestamp, sink: &mut dyn IntervalSink) -> bool {
         let was_measuring = self.is_measuring();
-        while now >= self.interval_end() {
-            self.hand_over(self.interval_end(), sink);
+        while now >= self.end {
+            self.hand_over(self.end, sink);
         }
         !was_measuring && self.is_measuring()
     }
@@ -55,6 +64,7 @@ impl Measurement {
     }
 
     /// Takes a sample in; false if it belongs to the warm-up.
+    #[inline]
     pub(crate) fn record(&mut self, sample: &Sample) -> bool {
         let measured = sample.scheduled >= self.timeline.measure;
         if !measured {
@@ -80,6 +90,7 @@ impl Measurement {
         let spare = self.spare.take().unwrap_or_else(|| Interval::new(self.scripts));
         let interval = self.recorder.hand_over(self.begin, end, spare);
         self.begin = end;
+        self.end = self.timeline.interval_end(end);
         self.spare = sink.take(interval, warmup);
     }
 }

@@ -248,6 +248,7 @@ impl<'p, D: Driver> Worker<'p, D> {
     }
 
     /// It is `now`: must be called before anything that finished now is recorded.
+    #[inline]
     fn pass(&mut self, now: Timestamp, shift: &mut Shift<'_>) {
         if shift.measurement.pass(now, shift.sink) {
             self.begin_window(now, shift);
@@ -426,6 +427,7 @@ impl<'p, D: Driver> Worker<'p, D> {
         }
     }
 
+    #[inline]
     fn record(&mut self, seat: usize, ending: Ending, now: Timestamp, shift: &mut Shift<'_>) {
         let seat = &mut self.seats[seat];
         let sample = seat.client.sample(ending, now);

@@ -37,6 +37,13 @@ impl CommandTable {
         self.scripts[script][command].completed.record(took_ns);
     }
 
+    /// The commands of one script from one on, in order; none if there are no such.
+    #[inline]
+    pub fn rest_of_script(&mut self, script: usize, command: usize) -> &mut [CommandStats] {
+        let commands = self.scripts.get_mut(script).map_or(&mut [][..], |commands| commands);
+        commands.get_mut(command..).unwrap_or_default()
+    }
+
     /// A command's error made the transaction fail.
     pub fn fail(&mut self, script: usize, command: usize) {
         self.scripts[script][command].failures += 1;
@@ -67,6 +74,13 @@ impl CommandTable {
 }
 
 impl CommandStats {
+    /// The command was executed to its end, in no time: the moment at which it began is that at which it ended.
+    #[inline]
+    pub fn complete_at_once(&mut self) {
+        self.completed.count += 1;
+        self.completed.min_ns = 0;
+    }
+
     fn merge(&mut self, other: &CommandStats) {
         let CommandStats { completed, failures, retries } = other;
         self.completed.merge(completed);
@@ -92,6 +106,10 @@ mod tests {
         }
         first.merge(&second);
         assert_eq!(first, together);
+        let mut at_once = together.clone();
+        at_once.rest_of_script(0, 1)[0].complete_at_once();
+        together.complete(0, 1, 0);
+        assert_eq!(at_once, together, "of no time at all only the count and the smallest change");
         let moments = first.of_script(0)[1].completed;
         assert_eq!((moments.count, moments.sum_ns, moments.min_ns, moments.max_ns), (2, 800, 300, 500));
         assert_eq!((first.of_script(0)[0].retries, first.of_script(1)[0].failures), (2, 2));

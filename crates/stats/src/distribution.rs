@@ -2,10 +2,10 @@
 //! Not a list of values, and not a sketch that cuts tails: a value beyond the histogram's range is
 //! clamped there, counted in `overflow`, and exact in `max`. Filled by the recorder.
 
+use std::ops::Range;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
+use crate::histogram::{Bucket, Histogram};
 use crate::timestamp::saturating_nanos;
 use crate::v2::{self, DecodeError};
 
@@ -16,9 +16,9 @@ pub const HIGHEST_TRACKED_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 pub(crate) const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// A distribution of latencies in nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
-    histogram: Histogram<u64>,
+    histogram: Histogram,
     moments: Moments,
 }
 
@@ -97,31 +97,16 @@ impl Moments {
     }
 }
 
-/// The one layout of all histograms here, so that any two of them can be merged.
-pub(crate) fn empty_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS)
-        .expect("the bounds are constants that the histogram accepts")
-}
-
 impl Default for Distribution {
     fn default() -> Distribution {
         Distribution::new()
     }
 }
 
-impl PartialEq for Distribution {
-    fn eq(&self, other: &Distribution) -> bool {
-        let Distribution { histogram, moments } = other;
-        self.moments == *moments && self.histogram == *histogram
-    }
-}
-
-impl Eq for Distribution {}
-
 impl Distribution {
     /// A distribution of nothing yet; takes some 300 kB.
     pub fn new() -> Distribution {
-        Distribution { histogram: empty_histogram(), moments: Moments::default() }
+        Distribution { histogram: Histogram::new(), moments: Moments::default() }
     }
 
     /// Records one value. Nothing is too long: see [`Distribution::overflow`].
@@ -132,15 +117,29 @@ impl Distribution {
     /// Records one value in nanoseconds. Does not allocate.
     #[inline]
     pub fn record_ns(&mut self, value_ns: u64) {
+        self.record_in(bucket_of(value_ns), value_ns);
+    }
+
+    /// Records one value whose bucket is known.
+    #[inline(always)]
+    fn record_in(&mut self, bucket: Bucket, value_ns: u64) {
         self.moments.record(value_ns);
-        self.histogram.saturating_record(value_ns.min(HIGHEST_TRACKED_NS));
+        self.histogram.record(bucket);
+    }
+
+    /// Records the same value in two distributions, for little more than the price of one.
+    #[inline]
+    pub(crate) fn record_in_both(first: &mut Distribution, second: &mut Distribution, value_ns: u64) {
+        let bucket = bucket_of(value_ns);
+        first.record_in(bucket, value_ns);
+        second.record_in(bucket, value_ns);
     }
 
     /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Distribution) {
         let Distribution { histogram, moments } = other;
         self.moments.merge(moments);
-        self.histogram.add(histogram).expect("all histograms have the same bounds");
+        self.histogram.add(histogram, other.used());
     }
 
     /// Number of values.
@@ -187,8 +186,20 @@ impl Distribution {
         if q >= 1.0 {
             return self.max_ns();
         }
-        let value_ns = self.histogram.value_at_quantile(q.max(0.0));
+        // A rank below 2⁶⁴ that is not negative; as HdrHistogram rounds it.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let rank = (q.max(0.0) * self.moments.count as f64).ceil() as u64;
+        let bucket = self.histogram.bucket_of_rank(rank.max(1), self.used())?;
+        let value_ns = if q > 0.0 { bucket.highest() } else { bucket.lowest() };
         Some(value_ns.clamp(self.moments.min_ns, self.moments.max_ns))
+    }
+
+    /// Which part of the histogram is in use.
+    fn used(&self) -> Range<usize> {
+        if self.is_empty() {
+            return 0..0;
+        }
+        bucket_of(self.moments.min_ns).index()..bucket_of(self.moments.max_ns).index() + 1
     }
 
     /// Values that were longer than [`HIGHEST_TRACKED_NS`].
@@ -199,7 +210,7 @@ impl Distribution {
     /// Back to nothing, keeping the memory; free when there is nothing to forget.
     pub fn clear(&mut self) {
         if !self.is_empty() {
-            self.histogram.reset();
+            self.histogram.clear(self.used());
             self.moments = Moments::default();
         }
     }
@@ -228,8 +239,7 @@ impl Distribution {
         let together = if estimated.count == 0 {
             moments == Moments::default()
         } else {
-            let same_bucket =
-                |ours: u64, theirs: u64| histogram.equivalent(ours, theirs.min(HIGHEST_TRACKED_NS));
+            let same_bucket = |ours: u64, theirs: u64| bucket_of(ours) == bucket_of(theirs);
             let count = u128::from(moments.count);
             moments.count == estimated.count
                 && same_bucket(estimated.min_ns, moments.min_ns)
@@ -241,6 +251,12 @@ impl Distribution {
         };
         if together { Ok(Distribution { histogram, moments }) } else { Err(DecodeError::Disagreement) }
     }
+}
+
+/// The bucket of any value: what is beyond the range is in the last one.
+#[inline(always)]
+fn bucket_of(value_ns: u64) -> Bucket {
+    Bucket::of(value_ns.min(HIGHEST_TRACKED_NS))
 }
 
 #[cfg(test)]

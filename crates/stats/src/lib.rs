@@ -14,6 +14,8 @@ mod sample;
 
 mod counts;
 
+mod histogram;
+
 mod distribution;
 
 mod v2;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::timestamp::saturating_nanos;
-use crate::{Ending, Interval, Sample, ScriptStats, Timestamp};
+use crate::{Distribution, Ending, Interval, Sample, ScriptStats, Timestamp};
 
 /// Counts samples into per-script statistics until they are handed over.
 #[derive(Debug)]
@@ -40,10 +40,12 @@ impl Recorder {
         let response_ns = finished.as_nanos() - scheduled.as_nanos();
         stats.counts.count(ending, tries, business, response_ns > self.latency_limit_ns);
         if ending == Ending::Succeeded {
-            stats.response.record_ns(response_ns);
-            stats.service.record_ns(finished.as_nanos() - started.as_nanos());
             let lag_ns = started.as_nanos() - scheduled.as_nanos();
-            if lag_ns > 0 {
+            if lag_ns == 0 {
+                Distribution::record_in_both(&mut stats.response, &mut stats.service, response_ns);
+            } else {
+                stats.response.record_ns(response_ns);
+                stats.service.record_ns(response_ns - lag_ns);
                 stats.lag.record_ns(lag_ns);
                 stats.lag_max_ns = stats.lag_max_ns.max(lag_ns);
             }

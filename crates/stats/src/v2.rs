@@ -5,18 +5,14 @@
 
 use std::fmt;
 
-use hdrhistogram::Histogram;
-
 use crate::Moments;
-use crate::distribution::{HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS, empty_histogram};
+use crate::distribution::{HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS};
+use crate::histogram::{BUCKETS, Bucket, Histogram};
 
 /// Marks an uncompressed V2 histogram.
 const COOKIE: u32 = 0x1c84_9313;
 /// Cookie, payload length, index offset, digits (4 bytes each); lowest, highest, unit ratio (8 each).
 const HEADER_LEN: usize = 40;
-/// Three digits need 2·10³ sub-buckets, rounded up to 2¹¹; all buckets but the first use the upper half.
-const SUB_BUCKET_BITS: u32 = 11;
-const HALF_BITS: u32 = SUB_BUCKET_BITS - 1;
 /// The longest varint of the format: eight groups of seven bits and one whole byte.
 const VARINT_LEN_MAX: u32 = 9;
 
@@ -50,18 +46,18 @@ impl fmt::Display for DecodeError {
 impl std::error::Error for DecodeError {}
 
 /// The whole encoding, header included.
-pub(crate) fn encode(histogram: &Histogram<u64>) -> Vec<u8> {
+pub(crate) fn encode(histogram: &Histogram) -> Vec<u8> {
     let mut out = header(0).to_vec();
     let mut next_index = 0;
-    for bucket in histogram.iter_recorded() {
-        let index = index_of(bucket.value_iterated_to());
+    for (bucket, count) in histogram.recorded() {
+        let index = i64::try_from(bucket.index()).expect("fewer than 2¹⁶ buckets");
         match index - next_index {
             0 => {}
             1 => write_varint(&mut out, zig_zag(0)),
-            empty => write_varint(&mut out, zig_zag(-i64::from(empty))),
+            empty => write_varint(&mut out, zig_zag(-empty)),
         }
         // Beyond i64::MAX the format has no counts; a run of 10⁶ tps gets there in 292,000 years.
-        write_varint(&mut out, zig_zag(i64::try_from(bucket.count_at_value()).unwrap_or(i64::MAX)));
+        write_varint(&mut out, zig_zag(i64::try_from(count).unwrap_or(i64::MAX)));
         next_index = index + 1;
     }
     if next_index == 0 {
@@ -75,27 +71,24 @@ pub(crate) fn encode(histogram: &Histogram<u64>) -> Vec<u8> {
 
 /// The histogram, and its moments as far as the buckets tell: sums of bucket midpoints, the extreme
 /// buckets' outer bounds, and no overflow.
-pub(crate) fn decode(bytes: &[u8]) -> Result<(Histogram<u64>, Moments), DecodeError> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<(Histogram, Moments), DecodeError> {
     let (head, mut payload) = bytes.split_at_checked(HEADER_LEN).ok_or(DecodeError::Length)?;
     check_header(head, payload.len())?;
-    let mut histogram = empty_histogram();
+    let mut histogram = Histogram::new();
     let mut moments = Moments::default();
     let mut index = 0u64;
-    let index_limit = u64::from(index_of(HIGHEST_TRACKED_NS)) + 1;
     while !payload.is_empty() {
         let number = un_zig_zag(read_varint(&mut payload)?);
         if let Ok(count) = u64::try_from(number) {
             if count > 0 {
-                if index >= index_limit {
-                    return Err(DecodeError::Corrupt);
-                }
-                add_bucket(&mut histogram, &mut moments, index, count)?;
+                let bucket = Bucket::at(index).ok_or(DecodeError::Corrupt)?;
+                add_bucket(&mut histogram, &mut moments, bucket, count)?;
             }
             index += 1;
         } else {
             index = index.saturating_add(number.unsigned_abs());
         }
-        if index > index_limit {
+        if index > BUCKETS as u64 {
             return Err(DecodeError::Corrupt);
         }
     }
@@ -103,21 +96,20 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Histogram<u64>, Moments), DecodeEr
 }
 
 fn add_bucket(
-    histogram: &mut Histogram<u64>,
+    histogram: &mut Histogram,
     moments: &mut Moments,
-    index: u64,
+    bucket: Bucket,
     count: u64,
 ) -> Result<(), DecodeError> {
-    let lowest = lowest_value(index).min(HIGHEST_TRACKED_NS);
     moments.count = moments.count.checked_add(count).ok_or(DecodeError::Corrupt)?;
-    histogram.record_n(lowest, count).map_err(|_| DecodeError::Corrupt)?;
-    let middle = u128::from(histogram.median_equivalent(lowest));
+    histogram.record_many(bucket, count);
+    let middle = u128::from(bucket.middle());
     let count = u128::from(count);
     moments.sum_ns += count * middle;
     let squares = (middle * middle).saturating_mul(count);
     moments.sum_of_squares_ns2 = moments.sum_of_squares_ns2.saturating_add(squares);
-    moments.min_ns = moments.min_ns.min(lowest);
-    moments.max_ns = moments.max_ns.max(histogram.highest_equivalent(lowest).min(HIGHEST_TRACKED_NS));
+    moments.min_ns = moments.min_ns.min(bucket.lowest());
+    moments.max_ns = moments.max_ns.max(bucket.highest().min(HIGHEST_TRACKED_NS));
     Ok(())
 }
 
@@ -144,23 +136,6 @@ fn check_header(found: &[u8], payload_len: usize) -> Result<(), DecodeError> {
     } else {
         Ok(())
     }
-}
-
-/// The index of a value's bucket in the counts, as HdrHistogram lays them out: the first 2¹¹ values
-/// have one each; each later power of two is cut into 2¹⁰.
-fn index_of(value: u64) -> u32 {
-    let highest_bit = (value | ((1 << SUB_BUCKET_BITS) - 1)).ilog2();
-    let shift = highest_bit + 1 - SUB_BUCKET_BITS;
-    let sub_bucket = u32::try_from(value >> shift).expect("a sub-bucket has 11 bits");
-    (shift << HALF_BITS) + sub_bucket
-}
-
-/// The lowest value of the bucket with that index, which is at most `index_of(HIGHEST_TRACKED_NS)`.
-fn lowest_value(index: u64) -> u64 {
-    let half = 1 << HALF_BITS;
-    let shift = (index >> HALF_BITS).saturating_sub(1);
-    let sub_bucket = if index < 2 * half { index } else { (index & (half - 1)) + half };
-    sub_bucket << shift
 }
 
 fn zig_zag(number: i64) -> u64 {
@@ -211,14 +186,6 @@ mod tests {
             .iter()
             .for_each(|&v| distribution.record_ns(v));
         distribution
-    }
-
-    #[test]
-    fn every_bucket_has_its_own_index_and_its_lowest_value_leads_back_to_it() {
-        let last = index_of(HIGHEST_TRACKED_NS);
-        for index in 0..=last {
-            assert_eq!(index_of(lowest_value(u64::from(index))), index);
-        }
     }
 
     #[test]

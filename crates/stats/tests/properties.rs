@@ -195,6 +195,19 @@ proptest! {
     }
 
     #[test]
+    fn quantiles_are_those_of_the_histogram_crate(
+        values_ns in vec(0..=HIGHEST_TRACKED_NS, 1..300),
+        q in prop_oneof![4 => 0.0..=1.0, 1 => Just(0.5), 1 => Just(0.0)],
+    ) {
+        let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST_TRACKED_NS, 3).unwrap();
+        values_ns.iter().for_each(|&value_ns| theirs.record(value_ns).unwrap());
+        let ours = distribution(&values_ns);
+        let extremes = (ours.min_ns().unwrap(), ours.max_ns().unwrap());
+        let expected = theirs.value_at_quantile(q).clamp(extremes.0, extremes.1);
+        prop_assert_eq!(ours.quantile_ns(q), Some(expected));
+    }
+
+    #[test]
     fn damaged_bytes_are_refused_or_read_but_never_panic(
         values_ns in vec(any_latency_ns(), 0..20),
         damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),

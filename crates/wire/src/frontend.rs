@@ -45,13 +45,13 @@ pub fn parse(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) {
 
 /// Bind: begins the message; add the parameters in order, then call [`BindWriter::finish`].
 /// Parameters and results are in text form.
+#[inline]
 pub fn bind<'a>(out: &'a mut Vec<u8>, portal: &[u8], statement: &[u8]) -> BindWriter<'a> {
     let start = begin(out, b'B');
     text(out, portal);
     text(out, statement);
-    out.extend_from_slice(&[0, 0]);
-    let count_at = out.len();
-    out.extend_from_slice(&[0, 0]);
+    let count_at = out.len() + 2;
+    out.extend_from_slice(&[0; 4]);
     BindWriter { out, start, count_at, count: 0 }
 }
 
@@ -114,6 +114,12 @@ pub fn execute(out: &mut Vec<u8>, portal: &[u8]) {
     text(out, portal);
     out.extend_from_slice(&[0; 4]);
     end(out, start);
+}
+
+/// Describe and [`execute`] for the unnamed portal, which is what nearly every execution is.
+#[inline]
+pub fn describe_and_execute(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0");
 }
 
 /// Close, for a portal.

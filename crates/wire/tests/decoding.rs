@@ -85,6 +85,32 @@ proptest! {
     }
 
     #[test]
+    fn what_says_nothing_of_an_outcome_is_left_out_and_nothing_else(
+        messages in proptest::collection::vec(any_message(), 0..12),
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
+        keep_rows in any::<bool>(),
+    ) {
+        let bytes = messages.concat();
+        let (mut all, mut outcomes, mut end, mut decoder) = (Vec::new(), Vec::new(), Ok(()), Decoder::new());
+        decoder.keep_rows(keep_rows);
+        for piece in split(&bytes, &cuts) {
+            end = end.and_then(|()| decoder.decode_outcomes(piece, &mut |message| outcomes.push(describe(message))));
+        }
+        let mut decoder = Decoder::new();
+        decoder.keep_rows(keep_rows);
+        let wanted = |message: &Message<'_>| {
+            use Message::{BindComplete, DataRow, NoData, RowDescription};
+            keep_rows || !matches!(message, BindComplete | NoData | DataRow(_) | RowDescription(_))
+        };
+        let expected_end = decoder.decode(&bytes, &mut |message| {
+            if wanted(&message) {
+                all.push(describe(message));
+            }
+        });
+        prop_assert_eq!((outcomes, end), (all, expected_end));
+    }
+
+    #[test]
     fn any_bytes_are_messages_or_an_error(
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         keep_rows in any::<bool>(),

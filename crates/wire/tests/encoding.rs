@@ -165,6 +165,15 @@ proptest! {
 }
 
 #[test]
+fn describing_and_executing_at_once_is_one_after_the_other() {
+    let (mut at_once, mut one_by_one) = (Vec::new(), Vec::new());
+    frontend::describe_and_execute(&mut at_once);
+    frontend::describe_portal(&mut one_by_one, b"");
+    frontend::execute(&mut one_by_one, b"");
+    assert_eq!(at_once, one_by_one);
+}
+
+#[test]
 fn parameters_written_in_place_are_those_that_are_copied() {
     let mut copied = Vec::new();
     let mut bind = frontend::bind(&mut copied, b"", b"P_0");

@@ -1,6 +1,7 @@
 //! What the commands of a script do, one after the other, until one has to wait (reference, section 9).
 //! Errors of the server are for `recovery`; here only what a client does to itself ends it.
 
+use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
@@ -35,8 +36,12 @@ impl Client {
     pub(super) fn proceed(&mut self, turn: &mut Turn<'_>) -> Step {
         let load = turn.load;
         let commands = load.plan.scripts[self.script].program.commands();
-        while let Some(command) = commands.get(self.command) {
+        loop {
             self.command_begun = turn.now;
+            if let Err(error) = self.assign(commands, turn) {
+                return self.abort(AbortCause::Evaluation(*error), load);
+            }
+            let Some(command) = commands.get(self.command) else { break };
             self.show_meta_command(command, turn);
             match self.execute(&command.kind, turn) {
                 Ok(Flow::Next) => self.complete(turn),
@@ -57,6 +62,37 @@ impl Client {
         }
     }
 
+    /// Runs the assignments from the current command to the next command of another kind. They take no time of the
+    /// run's, because `now` stays what it is.
+    fn assign(&mut self, commands: &[Command], turn: &mut Turn<'_>) -> Result<(), Box<EvaluationError>> {
+        if turn.moves_wanted {
+            return Ok(());
+        }
+        let Self { number: client, script, command, .. } = *self;
+        let rest = commands.get(command..).unwrap_or_default();
+        let statistics = turn.commands.rest_of_script(script, command);
+        let witness = &mut *turn.witness;
+        let done = Cell::new(0);
+        let mut debug = |value: script::Value| {
+            let (command, value) = (command + done.get(), &value.described());
+            witness.happened(&Happening::Debugged { client, script, command, value });
+        };
+        let mut scope = Scope::new(&mut self.variables, &mut self.random, &turn.load.symbols);
+        scope.debug = Some(&mut debug);
+        let mut result = Ok(());
+        for (Command { kind, .. }, statistics) in rest.iter().zip(statistics) {
+            let CommandKind::Set(set) = kind else { break };
+            result = set.assign(&mut scope);
+            if result.is_err() {
+                break;
+            }
+            statistics.complete_at_once();
+            done.set(done.get() + 1);
+        }
+        self.command = command + done.get();
+        result
+    }
+
     fn show_meta_command(&self, command: &Command, turn: &mut Turn<'_>) {
         if turn.moves_wanted && !matches!(command.kind, CommandKind::Sql(_)) {
             turn.show(self.number, Move::Executes(command));
@@ -65,8 +101,7 @@ impl Client {
 
     /// The current command is done; on to the next.
     pub(super) fn complete(&mut self, turn: &mut Turn<'_>) {
-        let took = turn.now.since(self.command_begun);
-        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let took_ns = turn.now.as_nanos().saturating_sub(self.command_begun.as_nanos());
         turn.commands.complete(self.script, self.command, took_ns);
         self.command += 1;
     }

@@ -114,7 +114,8 @@ impl Link {
     /// Bytes have arrived.
     pub(super) fn receive(&mut self, bytes: &[u8], scene: &mut Scene<'_>) -> Result<(), ProtocolError> {
         let Self { decoder, reply, prepared, capturing, .. } = self;
-        decoder.decode(bytes, &mut |message| {
+        // Rows are kept while results are captured, and then everything is handed over.
+        decoder.decode_outcomes(bytes, &mut |message| {
             if let Message::NoticeResponse(fields) = message {
                 scene.notice(&ServerError::from(fields));
             } else if let Some(capturing) = capturing.as_deref_mut() {

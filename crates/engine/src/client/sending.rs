@@ -46,10 +46,10 @@ impl Client {
                 turn.show(self.number, Move::Prepares { name: turn.load.statements.name(statement) });
             }
         }
-        turn.show(
-            self.number,
-            Move::Sends { statement: if name.is_empty() { sql.numbered_text() } else { name } },
-        );
+        if turn.moves_wanted {
+            let statement = if name.is_empty() { sql.numbered_text() } else { name };
+            turn.show(self.number, Move::Sends { statement });
+        }
         let out = &mut *turn.out;
         if !parsed {
             frontend::parse(out, name, sql.numbered_text());
@@ -59,8 +59,7 @@ impl Client {
             bind.parameter_with(|out| self.variables.write_text(*slot, out));
         }
         bind.finish();
-        frontend::describe_portal(out, b"");
-        frontend::execute(out, b"");
+        frontend::describe_and_execute(out);
     }
 
     /// Sends a command that is not waited for.

@@ -1,6 +1,8 @@
 //! What a free client does next: which script, when, or nothing any more. Closed loop and open loop are the same
 //! here; `arrivals` knows the difference.
 
+use std::time::Duration;
+
 use script::Random;
 use stats::{Ending, Sample, Timestamp};
 
@@ -10,9 +12,11 @@ use crate::client::Step;
 use crate::driver::Driver;
 use crate::plan::{Limit, Manner};
 
-/// Transactions of clients that never have to wait are run in rounds of at most this many, so that
-/// they do not starve the others.
-const ROUND: usize = 64;
+/// Transactions of clients that never have to wait are run in rounds of at most this length and this many, so that
+/// they do not starve the others. A look at the sockets takes a fiftieth of the one; the other is there for a clock
+/// that goes in large steps.
+const ROUND: Duration = Duration::from_micros(20);
+const ROUND_TRANSACTIONS: usize = 256;
 
 /// Arrivals that a client skips before it lets the others have their turn, and the loop look at the stop flag.
 const SKIPS: usize = 256;
@@ -38,12 +42,19 @@ enum Next {
 }
 
 impl<D: Driver> Worker<'_, D> {
-    /// Runs one round of the clients that never wait, each at a time of its own.
+    /// Runs one round of the clients that never wait. The moment at which one transaction ended is that at which the
+    /// next begins.
     pub(super) fn run_eager(&mut self, shift: &mut Shift<'_>) {
-        for _ in 0..self.eager.len().min(ROUND) {
+        if self.eager.is_empty() {
+            return;
+        }
+        let end = self.tell_time(shift) + ROUND;
+        for _ in 0..ROUND_TRANSACTIONS {
             let Some(seat) = self.eager.pop_front() else { return };
-            let now = self.tell_time(shift);
-            self.release(seat, now, shift);
+            self.release(seat, self.told, shift);
+            if self.told >= end {
+                return;
+            }
         }
     }
 
@@ -58,7 +69,11 @@ impl<D: Driver> Worker<'_, D> {
                 let now = if shift.arrivals.are_scheduled() { self.tell_time(shift) } else { now };
                 self.start(seat, booking, now, shift);
             }
-            Next::MoreToSkip => self.eager.push_back(seat),
+            Next::MoreToSkip => {
+                // So that the round comes to its end.
+                self.tell_time(shift);
+                self.eager.push_back(seat);
+            }
             Next::Nothing => self.finish(seat, now, shift),
             Next::NoArrival => {
                 self.seats[seat].on_call = true;
@@ -69,6 +84,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Reads the clock: of what is scheduled, the moment at which it begins is told apart from that at which the loop
     /// woke.
+    #[inline]
     pub(super) fn tell_time(&mut self, shift: &mut Shift<'_>) -> Timestamp {
         self.told = self.driver.now();
         self.pass(self.told, shift);
@@ -86,6 +102,7 @@ impl<D: Driver> Worker<'_, D> {
     /// The client's next transaction. Those that would be too late are skipped. Where an arrival does not decide about
     /// it, the script is chosen before its time is known and kept when transactions are skipped, as pgbench does
     /// (reference, section 13).
+    #[inline]
     fn next_transaction(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) -> Next {
         if self.has_had_its_share(seat) {
             return Next::Nothing;
@@ -141,6 +158,7 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// It is time for a transaction: begins it, once there is a connection for it.
+    #[inline]
     pub(super) fn start(&mut self, seat: usize, booking: Booking, now: Timestamp, shift: &mut Shift<'_>) {
         if self.load.plan.reconnect {
             self.reconnect(seat, booking, now, shift);
@@ -150,21 +168,27 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// Begins a transaction.
+    #[inline]
     pub(super) fn begin(&mut self, seat: usize, booking: Booking, now: Timestamp, shift: &mut Shift<'_>) {
         let Booking { script, arrival: Arrival { scheduled, .. }, draws } = booking;
-        let warmup = scheduled < shift.timeline.measure;
-        self.seats[seat].warmup = warmup;
+        let Seat { client, warmup, .. } = &mut self.seats[seat];
+        *warmup = scheduled < shift.timeline.measure;
         if let Some(draws) = draws {
-            self.seats[seat].client.draw_from(draws);
+            client.draw_from(draws);
         }
-        let step = self.seats[seat].client.begin(script, scheduled, &mut self.workbench.turn(now, warmup));
-        let mut ended_at = now;
-        if matches!(step, Step::Ended(_)) {
-            ended_at = self.driver.now();
-            self.pass(ended_at, shift);
-        }
-        if self.act(seat, step, ended_at, shift) {
-            self.eager.push_back(seat);
+        let step = client.begin(script, scheduled, &mut self.workbench.turn(now, *warmup));
+        let ended_at = if let Step::Ended(_) = step { self.tell_time(shift) } else { now };
+        match step {
+            // The short way: nothing to send, nobody to see off.
+            Step::Ended(ending) if self.workbench.out.is_empty() && !self.load.plan.reconnect => {
+                self.record(seat, ending, ended_at, shift);
+                self.eager.push_back(seat);
+            }
+            step => {
+                if self.act(seat, step, ended_at, shift) {
+                    self.eager.push_back(seat);
+                }
+            }
         }
     }
 

@@ -46,6 +46,7 @@ impl<'p> Workbench<'p> {
     }
 
     /// What a client is handed; `warmup` tells that its transaction is not measured.
+    #[inline]
     pub(super) fn turn(&mut self, now: Timestamp, warmup: bool) -> Turn<'_> {
         let commands = if warmup { &mut self.warmup } else { &mut self.measured };
         Turn {
@@ -60,6 +61,7 @@ impl<'p> Workbench<'p> {
     }
 
     /// Shows a transaction that is over.
+    #[inline]
     pub(super) fn show(&mut self, client: usize, number: u64, sample: &Sample) {
         if self.watched {
             self.witness.transaction(&Ended { client, number, sample });

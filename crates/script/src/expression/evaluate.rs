@@ -8,7 +8,7 @@ use crate::symbols::Slot;
 
 use super::Scope;
 use super::arithmetic::Binary;
-use super::functions::{ARGUMENTS_MAX, Body, FunctionId};
+use super::functions::{ARGUMENTS_MAX, Body, FunctionId, uniform};
 
 /// One operation. Jumps lead forwards only; their distance counts from the operation behind them.
 #[derive(Copy, Clone, Debug)]
@@ -16,6 +16,9 @@ pub(super) enum Op {
     Push(Datum),
     Load(Slot),
     Binary(Binary),
+    /// The most usual operations with a constant on the right, without a look at which it is.
+    AddInt(i32),
+    MultiplyInt(i32),
     /// With a constant on the right.
     BinaryInt {
         binary: Binary,
@@ -27,6 +30,10 @@ pub(super) enum Op {
         right: Slot,
     },
     Not,
+    /// `random(low, high)` with a constant `low`.
+    RandomFrom {
+        low: i32,
+    },
     /// NULL if any argument is; else the function's result.
     Call {
         function: FunctionId,
@@ -81,11 +88,16 @@ pub(super) const STACK_MAX: usize = 1024;
 /// Runs `code` on a stack for `depth` values.
 #[inline]
 pub(super) fn evaluate(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
-    // A small stack is cheap to clear, and nearly all expressions need no more.
+    // Most expressions never hold more than the topmost value.
+    if depth <= 2 { run::<1>(code, scope) } else { run_higher(code, depth, scope) }
+}
+
+#[inline(never)]
+fn run_higher(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+    // A small stack is cheap to clear, and nearly all the others need no more.
     match depth {
-        0..=4 => run::<4>(code, scope),
-        5..=16 => run::<16>(code, scope),
-        17..=64 => run::<64>(code, scope),
+        0..=8 => run::<8>(code, scope),
+        9..=64 => run::<64>(code, scope),
         _ => run_deep(code, scope),
     }
 }
@@ -97,7 +109,8 @@ fn run_deep(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
 }
 
 /// Values below the topmost one, which the machine keeps apart. `N` is a power of two; an index is cut to it, which
-/// is cheaper than a check and never happens, because the parser knows how high the stack grows.
+/// is cheaper than a check and never happens, because the parser knows how high the stack grows. With an `N` of 1
+/// nothing is ever below the topmost value but what nobody asks for, and nothing is kept.
 struct Stack<'a, const N: usize> {
     values: &'a mut [Datum; N],
     height: usize,
@@ -106,6 +119,9 @@ struct Stack<'a, const N: usize> {
 impl<const N: usize> Stack<'_, N> {
     #[inline(always)]
     fn push(&mut self, value: Datum) {
+        if N == 1 {
+            return;
+        }
         debug_assert!(self.height < N, "the parser computed the depth");
         self.values[self.height & (N - 1)] = value;
         self.height += 1;
@@ -113,18 +129,28 @@ impl<const N: usize> Stack<'_, N> {
 
     #[inline(always)]
     fn pop(&mut self) -> Datum {
+        if N == 1 {
+            return Datum::NULL;
+        }
         debug_assert!(self.height > 0, "the parser balanced the operations");
         self.height -= 1;
         self.values[self.height & (N - 1)]
     }
 }
 
+#[inline]
 fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
     let mut values = [Datum::NULL; N];
-    let mut stack = Stack { values: &mut values, height: 0 };
-    // The first operand pushes this one down.
-    let mut top = Datum::NULL;
-    let mut rest = code;
+    // As if an operand had been pushed down by the first one.
+    let mut stack = Stack { values: &mut values, height: 1 };
+    let (mut top, mut rest) = match code {
+        [Op::Push(value), rest @ ..] => (*value, rest),
+        [Op::Load(slot), rest @ ..] => (scope.variables.datum(*slot, scope.symbols)?, rest),
+        _ => {
+            stack.height = 0;
+            (Datum::NULL, code)
+        }
+    };
     while let Some((op, behind)) = rest.split_first() {
         rest = behind;
         match *op {
@@ -137,10 +163,16 @@ fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Fail
                 top = scope.variables.datum(slot, scope.symbols)?;
             }
             Op::Binary(binary) => top = binary.apply(stack.pop(), top)?,
+            Op::AddInt(right) => top = Binary::Add.apply(top, Datum::int(i64::from(right)))?,
+            Op::MultiplyInt(right) => top = Binary::Multiply.apply(top, Datum::int(i64::from(right)))?,
+            Op::RandomFrom { low } => top = draw(Datum::int(i64::from(low)), top, scope)?,
             Op::BinaryInt { binary, right } => top = binary.apply(top, Datum::int(i64::from(right)))?,
             Op::BinaryVariable { binary, right } => {
                 let right = scope.variables.datum(right, scope.symbols)?;
                 top = binary.apply(top, right)?;
+            }
+            Op::Call { function, arguments } if N == 1 => {
+                top = call(function, &[top][..usize::from(arguments).min(N)], scope)?;
             }
             Op::Call { function, arguments } => {
                 // The arguments below the topmost one are its neighbours.
@@ -187,6 +219,15 @@ fn unary(op: Op, top: Datum) -> Result<Datum, Failure> {
     }
 }
 
+/// `random(low, high)`, which most scripts draw, without a look at the table.
+#[inline(always)]
+fn draw(low: Datum, high: Datum, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+    match high.as_int().and_then(|last| uniform(low.as_int()?, last, scope.random)) {
+        Some(drawn) => Ok(Datum::int(drawn)),
+        None => call(FunctionId::RANDOM, &[low, high], scope),
+    }
+}
+
 #[inline(never)]
 fn call(function: FunctionId, arguments: &[Datum], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
     match function.function().body {
@@ -213,7 +254,8 @@ pub(super) fn depth(code: &[Op]) -> usize {
                 height -= 1
             }
             Op::Call { arguments, .. } => height = height + 1 - usize::from(arguments),
-            Op::BinaryInt { .. } | Op::BinaryVariable { .. } | Op::RefuseName(_) => {}
+            Op::AddInt(_) | Op::MultiplyInt(_) | Op::BinaryInt { .. } | Op::BinaryVariable { .. } => {}
+            Op::RandomFrom { .. } | Op::RefuseName(_) => {}
             Op::Not | Op::Is(_) | Op::RequireBoolean | Op::TooManyArguments => {}
         }
         deepest = deepest.max(height);

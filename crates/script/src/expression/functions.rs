@@ -83,6 +83,9 @@ const fn row(name: &'static str, arity: Arity, compute: Compute) -> Function {
 pub(super) struct FunctionId(u8);
 
 impl FunctionId {
+    /// `random`, which the machine knows by itself.
+    pub(super) const RANDOM: Self = Self(16);
+
     /// The function of this name, in any case.
     pub(super) fn find(name: &[u8]) -> Option<Self> {
         let row =
@@ -141,6 +144,15 @@ fn extreme(
         best = if stays(&best, &value) { best } else { value };
     }
     Ok(Datum::int(best))
+}
+
+/// A draw from `low..=high`; `None` if that is no range for one.
+#[inline(always)]
+pub(super) fn uniform(low: i64, high: i64, random: &mut Random) -> Option<i64> {
+    let distance = high.checked_sub(low)?;
+    (0..i64::MAX)
+        .contains(&distance)
+        .then(|| low.wrapping_add_unsigned(random.range(distance.cast_unsigned())))
 }
 
 /// The bounds of a random number: not empty, and with a size that is an i64.

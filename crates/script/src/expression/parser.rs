@@ -140,6 +140,15 @@ fn small_int(op: Op) -> Option<i32> {
     constant.as_int().and_then(|value| i32::try_from(value).ok())
 }
 
+/// An operation with a constant on the right.
+fn with_constant(binary: Binary, right: i32) -> Op {
+    match binary {
+        Binary::Add => Op::AddInt(right),
+        Binary::Multiply => Op::MultiplyInt(right),
+        _ => Op::BinaryInt { binary, right },
+    }
+}
+
 type Parsed = Result<(), ParseErrorKind>;
 
 struct Parser<'a> {
@@ -306,11 +315,11 @@ impl<'a> Parser<'a> {
             self.code.push(Op::Push(datum));
         } else if let Some(right) = second.and_then(small_int) {
             self.code.pop();
-            self.code.push(Op::BinaryInt { binary, right });
+            self.code.push(with_constant(binary, right));
         } else if let Some(right) = first.and_then(small_int).filter(|_| binary.commutes()) {
             // A constant draws nothing and cannot fail, so it may as well come second.
             self.code.remove(left);
-            self.code.push(Op::BinaryInt { binary, right });
+            self.code.push(with_constant(binary, right));
         } else if let Some(Op::Load(right)) = second {
             self.code.pop();
             self.code.push(Op::BinaryVariable { binary, right });
@@ -412,6 +421,8 @@ impl<'a> Parser<'a> {
     /// The arguments in parentheses behind a function's name.
     fn call(&mut self, function: FunctionId) -> Parsed {
         self.expect(Token::Symbol("("))?;
+        let begin = self.code.len();
+        let mut first_end = begin;
         let mut written = 0;
         if !self.accept(Token::Symbol(")"))? {
             // As in pgbench, a comma may stand before the first argument.
@@ -420,6 +431,9 @@ impl<'a> Parser<'a> {
                 let start = self.code.len();
                 self.expression(Level::Or)?;
                 written += 1;
+                if written == 1 {
+                    first_end = self.code.len();
+                }
                 // What no call can take is read but never evaluated.
                 if written == ARGUMENTS_MAX + 1 {
                     self.code.truncate(start);
@@ -434,6 +448,13 @@ impl<'a> Parser<'a> {
             self.expect(Token::Symbol(")"))?;
         }
         let arguments = self.check_arity(function, written)?;
+        let first = single(&self.code[begin..first_end]).and_then(small_int);
+        if let Some(low) = first.filter(|_| function == FunctionId::RANDOM) {
+            // A constant draws nothing and cannot fail, so it need not come first.
+            self.code.remove(begin);
+            self.code.push(Op::RandomFrom { low });
+            return Ok(());
+        }
         self.code.push(Op::Call { function, arguments });
         Ok(())
     }

@@ -196,6 +196,21 @@ fn sixteen_arguments_are_evaluated_before_a_seventeenth_is_refused() {
 
 /// Constants fold without changing what is drawn, and a division by zero waits until it is reached.
 #[test]
+fn a_draw_that_begins_at_a_constant_is_any_other_draw() {
+    assert_eq!(functions::FunctionId::RANDOM.function().name, "random");
+    for high in ["9", "5", "4", "5.4", "null", "true", ":a", ":s", "9223372036854775807", "2 > random(1, 3)"]
+    {
+        let constant = watch(&format!("random(5, {high})"));
+        assert_eq!(constant, watch(&format!("random(:a - 2, {high})")), "{high}");
+        let twice = format!("random(5, {high}) + 10 * random(1, 9)");
+        assert_eq!(watch(&twice), watch(&twice.replace("(5,", "(:a - 2,")), "{high}");
+    }
+    let widest = watch("random(-1, 9223372036854775806)");
+    assert_eq!(widest, watch("random(-1 + 0 * :a, 9223372036854775806)"));
+    assert!(widest.0.is_err(), "a range has fewer than 2^63 values");
+}
+
+#[test]
 fn folding_changes_nothing() {
     assert_eq!(parse(b"1 + 2 * 3 - 4", 0, true, &mut Symbols::new()).unwrap().code.len(), 1);
     assert_eq!(int("case when false then 1 / 0 else 2 end"), 2);

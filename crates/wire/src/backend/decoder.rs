@@ -24,6 +24,8 @@ const ERROR_KEPT_MAX: u32 = 1024 * 1024;
 pub struct Decoder {
     /// Whether DataRow and CopyData are wanted with their bodies.
     keep_rows: bool,
+    /// Whether messages that say nothing of an outcome are left out.
+    pass_over: bool,
     /// Of the message under way: its first bytes, complete or not.
     header: [u8; HEADER_LENGTH],
     header_seen: usize,
@@ -54,6 +56,19 @@ impl Decoder {
     /// Whether the bodies of DataRow and CopyData are wanted, from the next message on.
     pub fn keep_rows(&mut self, keep: bool) {
         self.keep_rows = keep;
+    }
+
+    /// As [`Decoder::decode`], for somebody to whom only how things end matters: what says no more than that the
+    /// server is at work (BindComplete, RowDescription, NoData and rows) is not handed over, unless rows are kept.
+    pub fn decode_outcomes(
+        &mut self,
+        input: &[u8],
+        sink: &mut impl FnMut(Message<'_>),
+    ) -> Result<(), ProtocolError> {
+        self.pass_over = !self.keep_rows;
+        let result = self.decode(input, sink);
+        self.pass_over = false;
+        result
     }
 
     /// Hands each message that is complete with `input` to `sink`. Any split of the bytes gives the same
@@ -88,8 +103,11 @@ impl Decoder {
             let Some((whole, after)) = rest.split_at_checked(plan.length as usize) else {
                 break;
             };
-            sink(body::read(plan.tag, plan.kept.map(|kept| &whole[..kept as usize]), plan.length)?);
             input = after;
+            if self.passes_over(plan) {
+                continue;
+            }
+            sink(body::read(plan.tag, plan.kept.map(|kept| &whole[..kept as usize]), plan.length)?);
         }
         if !input.is_empty() {
             self.resume(input, sink)?;
@@ -122,7 +140,9 @@ impl Decoder {
         if self.body_seen < length {
             return Ok(after);
         }
-        sink(body::read(self.plan.tag, self.plan.kept.map(|_| self.body.as_slice()), self.plan.length)?);
+        if !self.passes_over(self.plan) {
+            sink(body::read(self.plan.tag, self.plan.kept.map(|_| self.body.as_slice()), self.plan.length)?);
+        }
         self.header_seen = 0;
         self.body_seen = 0;
         if self.body.capacity() > RETAINED_CAPACITY_MAX {
@@ -132,7 +152,19 @@ impl Decoder {
         Ok(after)
     }
 
+    /// Whether a message that is whole, and right, is not handed over.
+    #[inline(always)]
+    fn passes_over(&self, plan: Plan) -> bool {
+        self.pass_over
+            && match plan.tag {
+                b'T' | b'D' => true,
+                b'2' | b'n' => plan.length == 0,
+                _ => false,
+            }
+    }
+
     /// What the header says of the message, or that it cannot be one.
+    #[inline(always)]
     fn plan(&self, [tag, length @ ..]: [u8; HEADER_LENGTH]) -> Result<Plan, ProtocolError> {
         let claimed = u32::from_be_bytes(length);
         let (length_max, kept_max) = match tag {

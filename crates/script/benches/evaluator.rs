@@ -1,0 +1,45 @@
+//! What an assignment costs: one `\\set` after another, as a client runs them, with its variables and its draws.
+//! A measurement to look at, not a test: `cargo bench --package pgmeter-script`.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};
+
+/// Names for what is measured, and the script lines.
+const SCRIPTS: [(&str, &str); 5] = [
+    ("sum", "\\set i 1 + 2 * :client_id\n"),
+    (
+        "draws of a transaction like TPC-B's",
+        "\\set aid random(1, 100000 * :scale)\n\\set bid random(1, 1 * :scale)\n\
+         \\set tid random(1, 10 * :scale)\n\\set delta random(-5000, 5000)\n",
+    ),
+    ("zipfian draw", "\\set aid random_zipfian(1, 100000, 1.07)\n"),
+    ("case", "\\set c case when :client_id % 10 < 3 then null else :scale > 5 and :client_id <> 7 end\n"),
+    ("hash and permutation", "\\set h permute(abs(hash(:client_id)) % 1000, 1000)\n"),
+];
+
+fn evaluator(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("evaluator");
+    for (name, text) in SCRIPTS {
+        let mut symbols = Symbols::new();
+        let program = parse("bench", text.as_bytes(), &mut symbols, Dialect::Extended).expect("a script");
+        let mut variables = Variables::new(&symbols);
+        for (name, value) in [("client_id", 3), ("scale", 10), ("default_seed", 42)] {
+            variables.set(symbols.intern(name), Value::Int(value));
+        }
+        let mut random = Random::from_seed(42);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                for command in program.commands() {
+                    if let CommandKind::Set(set) = &command.kind {
+                        let mut scope = Scope::new(&mut variables, &mut random, &symbols);
+                        set.assign(&mut scope).expect("a value");
+                    }
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, evaluator);
+criterion_main!(benches);
