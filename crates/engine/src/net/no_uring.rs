@@ -1,4 +1,5 @@
 //! Stands in for `uring` on systems that have no io_uring: can be asked for, and never be had.
+//! The worker then takes epoll, or whatever the system has in its place.
 
 use std::convert::Infallible;
 use std::io;
