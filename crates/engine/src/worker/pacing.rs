@@ -107,6 +107,9 @@ impl<D: Driver> Worker<'_, D> {
         if self.has_had_its_share(seat) {
             return Next::Nothing;
         }
+        if !shift.arrivals.are_scheduled() {
+            return self.next_at_once(now, shift);
+        }
         let kept = self.seats[seat].script_kept.take();
         let chosen =
             if shift.arrivals.are_numbered() { None } else { kept.or_else(|| Some(self.choose_script())) };
@@ -130,6 +133,16 @@ impl<D: Driver> Worker<'_, D> {
         }
         self.seats[seat].script_kept = chosen;
         Next::MoreToSkip
+    }
+
+    /// In a closed loop nothing is waited for, kept or skipped.
+    #[inline(always)]
+    fn next_at_once(&mut self, now: Timestamp, shift: &Shift<'_>) -> Next {
+        if shift.timeline.is_over(now) {
+            return Next::NoArrival;
+        }
+        let arrival = Arrival { scheduled: now, number: None };
+        Next::Transaction(Booking { script: self.choose_script(), arrival, draws: None })
     }
 
     /// The transaction of an arrival, which brings its script and its draws along; otherwise the script is the one that
