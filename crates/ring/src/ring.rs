@@ -176,10 +176,17 @@ impl Ring {
         if !attached {
             return Ok(());
         }
-        let cancel = opcode::AsyncCancel2::new(CancelBuilder::fd(Fixed(slot)).all()).build();
-        let tag = Tag { kind: Kind::Cancel, generation, slot };
-        let queued = self.push(cancel.flags(Flags::SKIP_SUCCESS).user_data(tag.to_bits()));
-        self.submit()?;
+        // By their tags, which the kernel finds at once; by the socket it would look through those of all slots.
+        let tag = |kind| Tag { kind, generation, slot }.to_bits();
+        let mut queued = Ok(());
+        for kind in [Kind::Receive, Kind::Writable] {
+            let cancel = opcode::AsyncCancel2::new(CancelBuilder::user_data(tag(kind)).all()).build();
+            let cancel = cancel.flags(Flags::SKIP_SUCCESS).user_data(tag(Kind::Cancel));
+            queued = queued.and(self.push(cancel));
+        }
+        // The cancelled requests end now, and with them their hold on the socket.
+        let entered = self.look();
+        self.entered(entered)?;
         queued?;
         let state = &mut self.slots[slot as usize];
         state.attached = false;
@@ -255,14 +262,19 @@ impl Ring {
     pub fn wait(&mut self, timeout: Duration) -> io::Result<()> {
         self.hear_again();
         let entered = if timeout.is_zero() || !self.ready.is_empty() || !self.deaf.is_empty() {
-            let queued = u32::try_from(self.uring.submission().len()).unwrap_or(REQUESTS);
-            // SAFETY: no argument is passed, and waiting for 0 completions needs none.
-            unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
+            self.look()
         } else {
             let timeout = Timespec::from(timeout);
             self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
         };
         self.entered(entered)
+    }
+
+    /// Hands over what is queued, and lets the kernel tell what has happened, without waiting.
+    fn look(&mut self) -> io::Result<usize> {
+        let queued = u32::try_from(self.uring.submission().len()).unwrap_or(REQUESTS);
+        // SAFETY: no argument is passed, and waiting for 0 completions needs none.
+        unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
     /// What happened, one by one; the bytes that the last one brought are gone then.
