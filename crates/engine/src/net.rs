@@ -12,6 +12,7 @@ use uring::UringDriver;
 
 mod epoll;
 mod gauges;
+mod punctuality;
 mod shell;
 mod stream;
 #[cfg(target_os = "linux")]

@@ -13,6 +13,7 @@ use mio::{Events, Poll, Token};
 use stats::Timestamp;
 
 use super::gauges::Gauges;
+use super::punctuality::Punctuality;
 use super::{EVENTS_PER_WAIT, gauges, shell};
 use crate::clock::{Clock, process_cpu_time};
 use crate::driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
@@ -39,6 +40,7 @@ pub(crate) struct EpollDriver {
     buffers: Buffers,
     alarm: Alarm,
     gauges: Gauges,
+    punctuality: Punctuality,
     /// Why it is not io_uring that is used.
     because: Option<String>,
 }
@@ -61,8 +63,26 @@ impl EpollDriver {
             },
             alarm,
             gauges: Gauges::default(),
+            punctuality: Punctuality::default(),
             because,
         })
+    }
+
+    /// What the kernel has told becomes events for the worker, as far as it means anything to it.
+    fn collect_ready(&mut self, now: Timestamp) {
+        for event in &self.events {
+            if event.token() == ALARM {
+                self.alarm.rang();
+                continue;
+            }
+            let number = event.token().0;
+            if let Some(connection) = self.connections[number].as_mut() {
+                let held_back = connection.holds_back();
+                self.ready.extend(connection.notice(event, &mut self.buffers, self.poll.registry()));
+                self.gauges.flushed(held_back, connection.holds_back());
+                self.gauges.connected(connection.take_connecting_since(), now);
+            }
+        }
     }
 }
 
@@ -76,7 +96,7 @@ impl Driver for EpollDriver {
     }
 
     fn thread_usage(&mut self) -> ThreadUsage {
-        gauges::thread_usage()
+        gauges::thread_usage(self.punctuality.polled_for())
     }
 
     fn back_pressure(&self) -> BackPressure {
@@ -130,25 +150,24 @@ impl Driver for EpollDriver {
     }
 
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
-        let timeout = self.alarm.set(deadline, self.clock.now())?;
-        match self.poll.poll(&mut self.events, Some(timeout)) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
-        let now = self.clock.now();
-        self.gauges.pass(now);
         self.ready.clear();
-        for event in &self.events {
-            if event.token() == ALARM {
-                self.alarm.rang();
-                continue;
+        let mut now = self.clock.now();
+        loop {
+            let sleep = self.punctuality.sleep(deadline.since(now));
+            let timeout = self.alarm.set(now + sleep, now)?;
+            match self.poll.poll(&mut self.events, Some(timeout)) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
             }
-            let number = event.token().0;
-            if let Some(connection) = self.connections[number].as_mut() {
-                let held_back = connection.holds_back();
-                self.ready.extend(connection.notice(event, &mut self.buffers, self.poll.registry()));
-                self.gauges.flushed(held_back, connection.holds_back());
-                self.gauges.connected(connection.take_connecting_since(), now);
+            let from = std::mem::replace(&mut now, self.clock.now());
+            self.gauges.pass(now);
+            self.collect_ready(now);
+            if !self.ready.is_empty() || from >= deadline {
+                break;
+            }
+            self.punctuality.nothing_happened(from, sleep, now);
+            if now >= deadline {
+                break;
             }
         }
         self.ready.reverse();

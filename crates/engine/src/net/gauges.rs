@@ -60,9 +60,9 @@ impl Gauges {
     }
 }
 
-/// What the calling thread has used so far.
-pub(super) fn thread_usage() -> ThreadUsage {
-    ThreadUsage { cpu: thread_cpu_time(), run_queue: run_queue_time() }
+/// What the calling thread has used so far, less what it `polled`, having nothing to do.
+pub(super) fn thread_usage(polled: Duration) -> ThreadUsage {
+    ThreadUsage { cpu: thread_cpu_time().saturating_sub(polled), run_queue: run_queue_time() }
 }
 
 /// Time that this thread has waited for a core: the second number of its schedstat (proc_pid_schedstat(5)).
@@ -110,11 +110,11 @@ mod tests {
 
     #[test]
     fn a_thread_knows_what_it_has_used() {
-        let before = thread_usage();
+        let before = thread_usage(Duration::ZERO);
         let mut sum = 0_u64;
-        while thread_usage().cpu == before.cpu {
+        while thread_usage(Duration::ZERO).cpu == before.cpu {
             sum = std::hint::black_box(sum + 1);
         }
-        assert!(thread_usage().run_queue >= before.run_queue);
+        assert!(thread_usage(Duration::ZERO).run_queue >= before.run_queue);
     }
 }

@@ -17,6 +17,7 @@ use crate::clock::{Clock, process_cpu_time};
 use crate::driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
 
 use super::gauges::Gauges;
+use super::punctuality::Punctuality;
 use connection::Connection;
 
 mod connection;
@@ -38,6 +39,7 @@ pub(crate) struct UringDriver {
     plain: Vec<u8>,
     cipher: Vec<u8>,
     gauges: Gauges,
+    punctuality: Punctuality,
 }
 
 impl UringDriver {
@@ -53,6 +55,7 @@ impl UringDriver {
             plain: Vec::new(),
             cipher: Vec::new(),
             gauges: Gauges::default(),
+            punctuality: Punctuality::default(),
         })
     }
 
@@ -204,7 +207,7 @@ impl Driver for UringDriver {
     }
 
     fn thread_usage(&mut self) -> ThreadUsage {
-        gauges::thread_usage()
+        gauges::thread_usage(self.punctuality.polled_for())
     }
 
     fn back_pressure(&self) -> BackPressure {
@@ -274,12 +277,23 @@ impl Driver for UringDriver {
     }
 
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
-        let timeout = if self.ring.has_events() { Duration::ZERO } else { deadline.since(self.clock.now()) };
         self.heard = None;
-        self.ring.wait(timeout)?;
-        let now = self.clock.now();
-        self.gauges.pass(now);
-        self.collect_unsent()?;
+        let mut now = self.clock.now();
+        loop {
+            let has_events = self.ring.has_events();
+            let sleep = if has_events { Duration::ZERO } else { self.punctuality.sleep(deadline.since(now)) };
+            self.ring.wait(sleep)?;
+            let from = std::mem::replace(&mut now, self.clock.now());
+            self.gauges.pass(now);
+            self.collect_unsent()?;
+            if self.ring.has_events() || from >= deadline {
+                break;
+            }
+            self.punctuality.nothing_happened(from, sleep, now);
+            if now >= deadline {
+                break;
+            }
+        }
         self.left = EVENTS_PER_WAIT;
         Ok(now)
     }

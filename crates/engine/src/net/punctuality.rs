@@ -1,0 +1,118 @@
+//! Waking up on time: the system wakes a sleeping thread some microseconds late, tens of them in a virtual machine. So
+//! a driver sleeps that much less, and polls for the rest. How late it usually wakes is learned from the sleeps
+//! themselves; where it is punctual, next to nothing is polled. Used by the drivers, which do the waiting.
+
+use std::time::Duration;
+
+use stats::Timestamp;
+
+/// No more than this is polled for, however late a crowded machine wakes us: others may need the core.
+const LEAD_MAX_NS: f64 = 80_000.0;
+/// How much a new observation counts in the mean and in the deviation. The estimate, mean and twice the deviation, is
+/// the one by which TCP knows when an answer is overdue (Jacobson, Congestion Avoidance and Control, 1988).
+const MEAN_WEIGHT: f64 = 0.125;
+const DEVIATION_WEIGHT: f64 = 0.25;
+const DEVIATIONS: f64 = 2.0;
+
+/// How late the system wakes us.
+#[derive(Default)]
+pub(super) struct Punctuality {
+    mean_ns: f64,
+    deviation_ns: f64,
+    polled: Duration,
+}
+
+impl Punctuality {
+    /// How long to sleep if something is due after so much time; zero: poll.
+    pub(super) fn sleep(&self, until_due: Duration) -> Duration {
+        until_due.saturating_sub(self.lead())
+    }
+
+    /// From `from` to `woke` nothing has happened, in a sleep of this length; zero: a poll for what was not due yet.
+    pub(super) fn nothing_happened(&mut self, from: Timestamp, sleep: Duration, woke: Timestamp) {
+        if sleep.is_zero() {
+            self.polled += woke.since(from);
+        } else if woke >= from + sleep {
+            self.woke(from + sleep, woke);
+        }
+    }
+
+    /// A sleep was to be over at `asked`, and was at `woke`.
+    fn woke(&mut self, asked: Timestamp, woke: Timestamp) {
+        // A single long delay is no habit: it would be forgotten only after many short ones.
+        let late_ns = (woke.since(asked).as_nanos() as f64).min(2.0 * LEAD_MAX_NS);
+        let error_ns = late_ns - self.mean_ns;
+        self.mean_ns += MEAN_WEIGHT * error_ns;
+        self.deviation_ns += DEVIATION_WEIGHT * (error_ns.abs() - self.deviation_ns);
+    }
+
+    /// Time spent polling for what was not due yet: the thread had nothing to do, though it looks busy to the system.
+    pub(super) fn polled_for(&self) -> Duration {
+        self.polled
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and a small constant"
+    )]
+    fn lead(&self) -> Duration {
+        let lead_ns = self.mean_ns + DEVIATIONS * self.deviation_ns;
+        Duration::from_nanos(lead_ns.clamp(0.0, LEAD_MAX_NS) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(late_us: impl IntoIterator<Item = u64>) -> Punctuality {
+        let mut punctuality = Punctuality::default();
+        for late_us in late_us {
+            let (begun, sleep) = (Timestamp::from_nanos(1_000_000_000), Duration::from_micros(100));
+            punctuality.nothing_happened(begun, sleep, begun + sleep + Duration::from_micros(late_us));
+        }
+        punctuality
+    }
+
+    #[test]
+    fn who_is_woken_on_time_sleeps_all_the_time() {
+        let due = Duration::from_micros(500);
+        assert_eq!(Punctuality::default().sleep(due), due);
+        assert_eq!(after([0; 100]).sleep(due), due);
+    }
+
+    #[test]
+    fn who_is_woken_late_as_a_rule_sleeps_that_much_less() {
+        let slept = after([30; 100]).sleep(Duration::from_micros(500));
+        assert!((468..=471).contains(&slept.as_micros()), "{slept:?}");
+        assert_eq!(
+            after([30; 100]).sleep(Duration::from_micros(20)),
+            Duration::ZERO,
+            "too near to sleep at all"
+        );
+    }
+
+    #[test]
+    fn a_machine_that_is_very_late_is_not_polled_on_for_long() {
+        let due = Duration::from_millis(50);
+        assert_eq!(due - after([20_000; 100]).sleep(due), Duration::from_nanos(LEAD_MAX_NS as u64));
+    }
+
+    #[test]
+    fn polls_are_counted_and_sleeps_that_a_signal_ended_are_no_observations() {
+        let (begun, later) = (Timestamp::from_nanos(1_000), Timestamp::from_nanos(51_000));
+        let mut punctuality = Punctuality::default();
+        punctuality.nothing_happened(begun, Duration::ZERO, later);
+        punctuality.nothing_happened(begun, Duration::from_millis(1), later);
+        assert_eq!(punctuality.polled_for(), Duration::from_micros(50));
+        assert_eq!(punctuality.sleep(Duration::from_millis(1)), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn a_machine_that_has_calmed_down_is_trusted_again() {
+        let due = Duration::from_millis(1);
+        let lead = due - after([20_000; 5].into_iter().chain([5; 60])).sleep(due);
+        assert!(lead < Duration::from_micros(8), "{lead:?}");
+    }
+}
