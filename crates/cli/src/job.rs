@@ -321,8 +321,8 @@ fn overload(outcome: &Outcome, clients: usize) -> Option<String> {
     let unfinished = outcome.summary.total.counts.unfinished;
     (unfinished > clients as u64).then(|| {
         format!(
-            "{unfinished} transactions were scheduled and not finished, more than there are clients: the server \
-             did not keep up with the rate, and the latencies are those of the transactions that finished"
+            "{unfinished} transactions were scheduled and not finished, more than there are clients: the rate was \
+             not kept, and the latencies are those of the transactions that finished"
         )
     })
 }

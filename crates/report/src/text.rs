@@ -248,7 +248,7 @@ fn targets(plan: &Plan) -> Option<String> {
 /// `12.3 µs per transaction, 4 % of its workers' time`: near 100 % it was the client that was measured.
 fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
     let per_transaction_us = summary.client_cpu_us_per_transaction?;
-    let ran = summary.counts.scheduled.saturating_sub(summary.counts.skipped);
+    let ran = summary.counts.succeeded.saturating_add(summary.counts.failed);
     let busy_us = per_transaction_us * ran as f64;
     let workers_us = summary.duration_s * 1e6 * f64::from(plan.workers);
     let whose = if plan.workers == 1 { "its worker's" } else { "its workers'" };

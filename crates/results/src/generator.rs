@@ -16,7 +16,7 @@ pub struct Generator {
     pub event_loop: EventLoop,
     /// Each worker, in order.
     pub workers: Vec<WorkerCondition>,
-    /// CPU time of the workers' threads per transaction that ran; `null` if none did.
+    /// CPU time of the workers' threads per transaction that succeeded or failed; `null` if none did.
     pub cpu_us_per_transaction: Option<f64>,
     /// The busiest worker's share of time in which it was not idle: it ran or waited for a core.
     pub busy_share: f64,
@@ -180,7 +180,7 @@ impl Generator {
         let Introspection { event_loop, health, work, over_network, calibration } = introspection;
         let workers: Vec<_> = health.iter().map(WorkerCondition::of).collect();
         let busiest = workers.iter().max_by(|a, b| a.busy_share().total_cmp(&b.busy_share()))?.clone();
-        let ran = summary.counts.scheduled - summary.counts.skipped;
+        let ran = summary.counts.succeeded + summary.counts.failed;
         let cpu_ns: u128 = health.iter().map(|health| u128::from(health.cpu_ns)).sum();
         let shortest_connect_us = workers
             .iter()
@@ -198,7 +198,7 @@ impl Generator {
         };
         let run = Run {
             duration_s: summary.duration_s,
-            finished: summary.counts.succeeded + summary.counts.failed,
+            finished: ran,
             clients: plan.clients,
             workers: workers.len(),
             cpus: host.cpu_available,
@@ -206,6 +206,7 @@ impl Generator {
             busiest: &busiest,
             opening: Opening::of(plan, summary, lateness),
             commands,
+            shell_occupancy: shell_occupancy(work, &workers),
             sends_sql: work.round_trips + work.failed_round_trips > 0,
             round_trip,
             connecting_share: connecting_share(plan, summary),
@@ -351,6 +352,13 @@ impl CalibrationUsed {
             floor_us_per_round_trip: calibration.floor_us(),
         })
     }
+}
+
+/// Of the workers' time, that in which a command of the shell kept them waiting. Its time counts from where the client's
+/// turn came, so that several clients in one turn count what they wait for each other: never less than it was.
+fn shell_occupancy(work: &Work, workers: &[WorkerCondition]) -> f64 {
+    let worker_ns: f64 = workers.iter().map(|worker| worker.span_s * NANOSECONDS_PER_SECOND).sum();
+    if worker_ns > 0.0 { (work.shell_ns as f64 / worker_ns).min(1.0) } else { 0.0 }
 }
 
 /// Of the clients' time, that in connecting and disconnecting for each transaction.

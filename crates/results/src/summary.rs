@@ -27,7 +27,7 @@ pub struct Summary {
     pub lag_us: Option<Lag>,
     /// Connecting and disconnecting, if each transaction had a connection of its own.
     pub connecting: Option<Connecting>,
-    /// CPU time of pgmeter itself per transaction that ran; `null` if unknown.
+    /// CPU time of pgmeter itself per transaction that succeeded or failed; `null` if unknown.
     pub client_cpu_us_per_transaction: Option<f64>,
     /// How the load generator fared, and whether it was the limit; `null` if an older pgmeter did not look.
     pub generator: Option<Generator>,
@@ -179,9 +179,10 @@ impl Summary {
     }
 }
 
-/// Over all that ran, whatever the ending: a failed transaction costs the client as much as another.
+/// Over all that came to an end: a failed transaction costs the client as much as another, one that was scheduled and
+/// never begun costs nothing.
 fn cpu_us_per_transaction(cpu: Duration, counts: &stats::Counts) -> Option<f64> {
-    let ran = counts.scheduled - counts.skipped;
+    let ran = counts.succeeded + counts.failed.total();
     (ran > 0).then(|| round_to_ns(cpu.as_secs_f64() * MICROSECONDS_PER_SECOND / ran as f64))
 }
 

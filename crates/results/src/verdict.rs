@@ -63,6 +63,11 @@ const CROWDED: f64 = 0.25;
 const MISSED_MAX: f64 = 0.01;
 /// Shorter windows, with the scheduler's time slices in them, say nothing of shares.
 const DURATION_MIN_S: f64 = 0.5;
+/// Fewer transactions say nothing of the worst of a hundred.
+const FINISHED_FOR_P99_MIN: u64 = 1_000;
+/// A delay of the generator shows in the 99th percentile if it met one transaction of a hundred, and more than a few.
+const STALLED_SHARE_MIN: f64 = 0.01;
+const STALLED_MIN: f64 = 3.0;
 /// Fewer transactions say nothing of the typical one.
 const FINISHED_MIN: u64 = 20;
 
@@ -80,6 +85,8 @@ pub(crate) struct Run<'a> {
     pub(crate) busiest: &'a WorkerCondition,
     pub(crate) opening: Opening,
     pub(crate) commands: CommandTimes,
+    /// Of the workers' time, that in which a command of the shell kept them waiting.
+    pub(crate) shell_occupancy: f64,
     /// Whether anything was sent to a server but to connect.
     pub(crate) sends_sql: bool,
     /// `None` if none ended well.
@@ -223,12 +230,18 @@ fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
         return None;
     }
     if let (Some(late), Some(response)) = (lateness, response) {
+        if let Some(verdict) = stall(run, rate_tps, late, response) {
+            return Some(verdict);
+        }
         let pairs = [
-            ("half of the time", late.p50, response.p50),
-            ("in one of a hundred cases", late.p99, response.p99),
+            ("half of the time", late.p50, response.p50, FINISHED_MIN),
+            ("in one of a hundred cases", late.p99, response.p99, FINISHED_FOR_P99_MIN),
         ];
-        let distorted = pairs.into_iter().find(|(_, late, response)| *late > DISTORTING * response);
-        if let Some((how_often, late_us, response_us)) = distorted {
+        let distorted = pairs
+            .into_iter()
+            .filter(|(.., enough)| run.finished >= *enough)
+            .find(|(_, late, response, _)| *late > DISTORTING * response);
+        if let Some((how_often, late_us, response_us, _)) = distorted {
             return found(
                 LimitedBy::Client,
                 format!(
@@ -248,6 +261,24 @@ fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
             rate(rate_tps),
             busiest(run),
             percent(1.0 - run.busiest.busy_share())
+        ),
+    )
+}
+
+/// One long delay of a worker is one late wake-up, and late for all that was due meanwhile.
+fn stall(run: &Run<'_>, rate_tps: f64, late: Lateness, response: Latency) -> Option<Verdict> {
+    let due = rate_tps / run.workers.max(1) as f64 * late.max / 1e6;
+    let share = due / run.finished.max(1) as f64;
+    if due < STALLED_MIN || share < STALLED_SHARE_MIN || late.max <= DISTORTING * response.p99 {
+        return None;
+    }
+    found(
+        LimitedBy::Client,
+        format!(
+            "once a worker woke {} too late, and {} of all transactions were due meanwhile; service times are free of \
+             it",
+            time(late.max),
+            percent(share.min(1.0))
         ),
     )
 }
@@ -284,16 +315,16 @@ fn calibrated_maximum(run: &Run<'_>) -> Option<Verdict> {
 
 /// The scripts themselves took the time.
 fn waiting_of_its_own(run: &Run<'_>) -> Option<Verdict> {
-    let CommandTimes { sleep_share, shell_share, .. } = run.commands;
-    if shell_share >= DOMINANT {
-        let share = percent(shell_share);
+    if run.shell_occupancy >= DOMINANT {
+        let share = percent(run.shell_occupancy);
         return found(
             LimitedBy::Client,
             format!(
-                "{share} of the time in commands went into \\shell and \\setshell, which keep a whole worker waiting"
+                "\\shell and \\setshell, which keep a worker's other clients waiting, took {share} of the workers' time"
             ),
         );
     }
+    let CommandTimes { sleep_share, .. } = run.commands;
     if sleep_share >= DOMINANT {
         let share = percent(sleep_share);
         return found(

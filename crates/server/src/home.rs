@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,10 @@ const SHORT_PREFIX: &str = "pgm-";
 const NAME_ATTEMPTS: u32 = 1000;
 const NAME_LENGTH_LIMIT: usize = 40;
 /// How long removing is tried while the last processes of a server still write.
-const REMOVAL_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
+const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
+
+/// A process that is just being started by another thread of ours holds our locks too, until it runs its program.
+const FORK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The version of the description's format.
 const SCHEMA: u32 = 1;
@@ -158,10 +162,14 @@ impl Home {
             .mode(0o600)
             .open(&path)
             .map_err(ServerError::io("open", &path))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Claim { home: self.clone(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(ServerError::InUse { name: self.name.clone() }),
-            Err(TryLockError::Error(source)) => Err(ServerError::io("lock", &path)(source)),
+        let try_lock = || match lock.try_lock() {
+            Ok(()) => Some(Ok(())),
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Error(source)) => Some(Err(ServerError::io("lock", &path)(source))),
+        };
+        match wait_for(FORK_PATIENCE, try_lock) {
+            Some(locked) => locked.map(|()| Claim { home: self.clone(), _lock: lock }),
+            None => Err(ServerError::InUse { name: self.name.clone() }),
         }
     }
 }

@@ -165,7 +165,7 @@ fn a_machine_is_calibrated_once_and_its_runs_are_held_against_it() {
     finish(&mut calibrate(&bench, &["--show"]))
         .exits(1)
         .says(&["no calibration of this machine", "calibrations"]);
-    let out = finish(&mut calibrate(&bench, &["-T", "0.2"])).exits(0).says(&["kept in "]);
+    let out = finish(&mut calibrate(&bench, &["-T", "1"])).exits(0).says(&["kept in "]);
     assert!(out.stdout.starts_with("one worker, event loop "), "{}", out.stdout);
     assert!(out.stdout.lines().any(|line| line.trim_start().starts_with("900 ")), "{}", out.stdout);
     assert!(out.stdout.contains("woken late by "), "{}", out.stdout);
@@ -197,7 +197,7 @@ fn a_calibration_that_cannot_be_kept_is_shown_all_the_same() {
     let bench = Bench::new();
     bench.file("cache", "in the way");
     let out =
-        finish(&mut calibrate(&bench, &["-T", "0.1"])).exits(1).says(&["cannot keep the calibration in "]);
+        finish(&mut calibrate(&bench, &["-T", "1"])).exits(1).says(&["cannot keep the calibration in "]);
     assert!(out.stdout.starts_with("one worker, event loop "), "{}", out.stdout);
     assert_nothing_is_left(&bench);
 }

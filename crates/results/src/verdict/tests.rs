@@ -15,6 +15,7 @@ struct Case {
     over_network: bool,
     opening: Opening,
     commands: CommandTimes,
+    shell_occupancy: f64,
     sends_sql: bool,
     round_trip: Option<RoundTrip>,
     connecting_share: f64,
@@ -39,6 +40,7 @@ fn waiting_for_the_server() -> Case {
             sleep_share: 0.0,
             shell_share: 0.0,
         },
+        shell_occupancy: 0.0,
         sends_sql: true,
         round_trip: Some(RoundTrip { took_us: 3_400.0, own_us: 40.0, core_wait_us: 4.0, network_us: None }),
         connecting_share: 0.0,
@@ -69,6 +71,7 @@ fn judge(case: Case) -> (LimitedBy, String) {
         busiest: &busiest,
         opening: case.opening,
         commands: case.commands,
+        shell_occupancy: case.shell_occupancy,
         sends_sql: case.sends_sql,
         round_trip: case.round_trip,
         connecting_share: case.connecting_share,
@@ -241,6 +244,8 @@ fn a_rate_that_is_kept_has_no_limit_unless_pgmeter_comes_late() {
         "in one of a hundred cases a worker woke 1.00 ms or more too late to begin a transaction, and that is 50 % of \
          the response time there, 2.00 ms; service times are free of it",
     );
+    let few = Case { finished: 999, ..scheduled(0.0, 10.0, 1_000.0) };
+    assert_eq!(judge(few).0, LimitedBy::Undecided, "one of a hundred needs more than that");
     // A rate that is not kept is a closed loop: every client is busy all the time.
     assert_eq!(judge(scheduled(0.02, 120.0, 140.0)).0, LimitedBy::Server);
     let without_timers = Case {
@@ -248,6 +253,38 @@ fn a_rate_that_is_kept_has_no_limit_unless_pgmeter_comes_late() {
         ..waiting_for_the_server()
     };
     assert!(judge(without_timers).1.starts_with("the rate of 9.50 tps was kept"));
+}
+
+#[test]
+fn a_single_long_delay_of_a_worker_is_late_for_all_that_was_due_meanwhile() {
+    let stalled = |max_us: f64, p99: f64| Case {
+        opening: Opening::Scheduled {
+            rate_tps: 200.0,
+            missed_share: 0.0,
+            lateness: Some(Lateness { p50: 10.0, p99: 60.0, max: max_us }),
+            response: Some(Latency {
+                mean: 400.0,
+                stddev: 10.0,
+                min: 100.0,
+                p50: 400.0,
+                p90: 500.0,
+                p95: 600.0,
+                p99,
+                p999: 900_000.0,
+                max: 900_000.0,
+            }),
+        },
+        finished: 1_600,
+        ..waiting_for_the_server()
+    };
+    check(
+        stalled(600_000.0, 523_000.0),
+        LimitedBy::Client,
+        "once a worker woke 600 ms too late, and 7.5 % of all transactions were due meanwhile; service times are free \
+         of it",
+    );
+    assert_eq!(judge(stalled(60_000.0, 20_000.0)).0, LimitedBy::Undecided, "it met 12 of 1,600");
+    assert_eq!(judge(stalled(600_000.0, 2_500_000.0)).0, LimitedBy::Undecided, "the server was slower still");
 }
 
 #[test]
@@ -293,8 +330,9 @@ fn a_run_that_sends_nothing_measures_pgmeter() {
 
 #[test]
 fn what_scripts_do_between_their_commands_is_not_the_servers() {
-    let between = |sleep_share, shell_share| Case {
-        commands: CommandTimes { sleep_share, shell_share, ..waiting_for_the_server().commands },
+    let between = |sleep_share, shell_occupancy| Case {
+        commands: CommandTimes { sleep_share, ..waiting_for_the_server().commands },
+        shell_occupancy,
         ..waiting_for_the_server()
     };
     check(
@@ -305,7 +343,7 @@ fn what_scripts_do_between_their_commands_is_not_the_servers() {
     check(
         between(0.0, 0.6),
         LimitedBy::Client,
-        "60 % of the time in commands went into \\shell and \\setshell, which keep a whole worker waiting",
+        "\\shell and \\setshell, which keep a worker's other clients waiting, took 60 % of the workers' time",
     );
     assert_eq!(judge(between(0.4, 0.4)).0, LimitedBy::Server);
 }
