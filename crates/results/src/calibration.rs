@@ -74,8 +74,9 @@ impl Calibration {
     /// version, on another kernel, or with other processors.
     pub fn kept(dir: &Path, host: &Host, event_loop: EventLoopName) -> Option<Calibration> {
         let path = file(dir, host, event_loop);
-        let len = fs::metadata(&path).ok()?.len();
-        let json = if len <= FILE_LEN_MAX { fs::read(&path).ok()? } else { return None };
+        let found = fs::metadata(&path).ok()?;
+        let is_ours = found.is_file() && found.len() <= FILE_LEN_MAX;
+        let json = if is_ours { fs::read(&path).ok()? } else { return None };
         let calibration: Calibration = serde_json::from_slice(&json).ok()?;
         (calibration.fits(host, event_loop) && calibration.is_sound()).then_some(calibration)
     }

@@ -226,13 +226,15 @@ fn advice(run: &Run<'_>) -> &'static str {
 /// A rate that was kept: nothing was at its limit, whatever it was busy with; but the latencies may be pgmeter's.
 fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
     let Opening::Scheduled { rate_tps, missed_share, lateness, response } = run.opening else { return None };
+    if let (Some(late), Some(response)) = (lateness, response)
+        && let Some(verdict) = stall(run, rate_tps, late, response)
+    {
+        return Some(verdict);
+    }
     if missed_share > MISSED_MAX {
         return None;
     }
     if let (Some(late), Some(response)) = (lateness, response) {
-        if let Some(verdict) = stall(run, rate_tps, late, response) {
-            return Some(verdict);
-        }
         let pairs = [
             ("half of the time", late.p50, response.p50, FINISHED_MIN),
             ("in one of a hundred cases", late.p99, response.p99, FINISHED_FOR_P99_MIN),
