@@ -151,6 +151,7 @@ impl Driver for EpollDriver {
 
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
         self.ready.clear();
+        self.punctuality.begin();
         let mut now = self.clock.now();
         loop {
             let sleep = self.punctuality.sleep(deadline.since(now));

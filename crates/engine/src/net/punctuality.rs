@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use stats::Timestamp;
 
+use crate::clock::thread_cpu_time;
+
 /// No more than this is polled for, however late a crowded machine wakes us: others may need the core.
 const LEAD_MAX_NS: f64 = 80_000.0;
 /// How much a new observation counts in the mean and in the deviation. The estimate, mean and twice the deviation, is
@@ -20,6 +22,8 @@ pub(super) struct Punctuality {
     mean_ns: f64,
     deviation_ns: f64,
     polled: Duration,
+    /// The thread's CPU time at the last poll of this wait.
+    cpu_at_poll: Option<Duration>,
 }
 
 impl Punctuality {
@@ -28,10 +32,18 @@ impl Punctuality {
         until_due.saturating_sub(self.lead())
     }
 
+    /// A wait begins: what was done since the last one is no polling.
+    pub(super) fn begin(&mut self) {
+        self.cpu_at_poll = None;
+    }
+
     /// From `from` to `woke` nothing has happened, in a sleep of this length; zero: a poll for what was not due yet.
+    /// Of polls the thread's CPU time is counted: while others have its core, it waits for it, and that is told apart.
     pub(super) fn nothing_happened(&mut self, from: Timestamp, sleep: Duration, woke: Timestamp) {
         if sleep.is_zero() {
-            self.polled += woke.since(from);
+            let cpu = thread_cpu_time();
+            self.polled += self.cpu_at_poll.map_or(Duration::ZERO, |before| cpu.saturating_sub(before));
+            self.cpu_at_poll = Some(cpu);
             // Whoever else could use this core, the server for one, goes first.
             rustix::thread::sched_yield();
         } else if woke >= from + sleep {
@@ -48,7 +60,7 @@ impl Punctuality {
         self.deviation_ns += DEVIATION_WEIGHT * (error_ns.abs() - self.deviation_ns);
     }
 
-    /// Time spent polling for what was not due yet: the thread had nothing to do, though it looks busy to the system.
+    /// CPU time spent polling for what was not due yet, a little less rather than more: the thread had nothing to do, though it looks busy to the system.
     pub(super) fn polled_for(&self) -> Duration {
         self.polled
     }
@@ -102,12 +114,25 @@ mod tests {
     }
 
     #[test]
-    fn polls_are_counted_and_sleeps_that_a_signal_ended_are_no_observations() {
+    fn polls_are_counted_by_the_cpu_time_they_take_and_not_by_the_clock() {
+        let (begun, later) = (Timestamp::from_nanos(0), Timestamp::from_nanos(3_600_000_000_000));
+        let mut punctuality = Punctuality::default();
+        let before = thread_cpu_time();
+        while thread_cpu_time() < before + Duration::from_millis(1) {
+            punctuality.nothing_happened(begun, Duration::ZERO, later);
+        }
+        let (polled, used) = (punctuality.polled_for(), thread_cpu_time() - before);
+        assert!(!polled.is_zero() && polled <= used, "{polled:?} of {used:?}");
+        punctuality.begin();
+        punctuality.nothing_happened(begun, Duration::ZERO, later);
+        assert_eq!(punctuality.polled_for(), polled, "what lies between two waits is no polling");
+    }
+
+    #[test]
+    fn a_sleep_that_a_signal_ended_is_no_observation() {
         let (begun, later) = (Timestamp::from_nanos(1_000), Timestamp::from_nanos(51_000));
         let mut punctuality = Punctuality::default();
-        punctuality.nothing_happened(begun, Duration::ZERO, later);
         punctuality.nothing_happened(begun, Duration::from_millis(1), later);
-        assert_eq!(punctuality.polled_for(), Duration::from_micros(50));
         assert_eq!(punctuality.sleep(Duration::from_millis(1)), Duration::from_millis(1));
     }
 

@@ -278,6 +278,7 @@ impl Driver for UringDriver {
 
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
         self.heard = None;
+        self.punctuality.begin();
         let mut now = self.clock.now();
         loop {
             let has_events = self.ring.has_events();
