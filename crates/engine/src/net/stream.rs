@@ -7,7 +7,7 @@ use std::net::Shutdown;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 
-use connect::{Address, KeepAlive};
+use connect::{Address, KeepAlive, TlsChannel, Transport};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 
@@ -103,6 +103,19 @@ impl Stream {
         });
         written.map(|count| count.unwrap_or(0))
     }
+}
+
+/// The TLS of a connection that is to be made, if it was asked for, and its first words, which wait for the socket.
+pub(super) fn begin_tls(
+    address: &Address,
+    transport: &Transport,
+) -> io::Result<(Option<Box<TlsChannel>>, Unsent)> {
+    let mut unsent = Unsent::default();
+    let Some(tls) = &transport.tls else { return Ok((None, unsent)) };
+    let mut first = Vec::new();
+    let channel = tls.connect(address, &mut first)?;
+    unsent.keep(&first);
+    Ok((Some(Box::new(channel)), unsent))
 }
 
 /// Repeats what a signal interrupted; "would block" is no error but `None`.

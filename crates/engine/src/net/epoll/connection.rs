@@ -9,7 +9,7 @@ use mio::{Interest, Registry};
 use stats::Timestamp;
 
 use crate::driver::{Event, Receive};
-use crate::net::stream::{Stream, Unsent};
+use crate::net::stream::{Stream, Unsent, begin_tls};
 
 /// Memory that all connections of a driver use in turn.
 pub(super) struct Buffers {
@@ -49,16 +49,7 @@ impl Connection {
         registry: &Registry,
         now: Timestamp,
     ) -> io::Result<Self> {
-        let mut unsent = Unsent::default();
-        let tls = match &transport.tls {
-            Some(tls) => {
-                let mut first = Vec::new();
-                let channel = tls.connect(address, &mut first)?;
-                unsent.keep(&first);
-                Some(Box::new(channel))
-            }
-            None => None,
-        };
+        let (tls, unsent) = begin_tls(address, transport)?;
         let mut stream = Stream::connect(address)?;
         stream.register(registry, number)?;
         Ok(Self {

@@ -8,7 +8,7 @@ use connect::{Address, KeepAlive, TlsChannel, TlsError, Transport};
 use stats::Timestamp;
 
 use crate::driver::Receive;
-use crate::net::stream::{Stream, Unsent};
+use crate::net::stream::{Stream, Unsent, begin_tls};
 
 /// See the module.
 pub(super) struct Connection {
@@ -28,16 +28,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Begins to connect.
     pub(super) fn open(address: &Address, transport: &Transport, now: Timestamp) -> io::Result<Self> {
-        let mut unsent = Unsent::default();
-        let tls = match &transport.tls {
-            Some(tls) => {
-                let mut first = Vec::new();
-                let channel = tls.connect(address, &mut first)?;
-                unsent.keep(&first);
-                Some(Box::new(channel))
-            }
-            None => None,
-        };
+        let (tls, unsent) = begin_tls(address, transport)?;
         Ok(Self {
             stream: Stream::connect(address)?,
             address: address.clone(),
