@@ -33,6 +33,8 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         connecting: _,
         client_cpu_us_per_transaction: _,
         generator,
+        confidence: _,
+        steady_state: _,
         scripts,
     } = summary;
     check_counts(counts)?;

@@ -24,6 +24,10 @@ mod generator;
 
 mod verdict;
 
+mod confidence;
+
+mod observation;
+
 mod wording;
 
 mod calibration;
@@ -46,6 +50,7 @@ mod error;
 
 pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
+pub use confidence::{Confidence, Estimate, SteadyState};
 pub use environment::{BuildFingerprint, Environment, ServerFacts, Settings};
 pub use error::ResultsError;
 pub use generator::{
@@ -54,6 +59,10 @@ pub use generator::{
 };
 pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
+pub use observation::{
+    Ceiling, CeilingKind, CounterRow, CounterTable, Event, EventKind, Missing, Observation, ObserveLevel,
+    ObserverCost, PerTransaction, ServerSample, StatementCounters, WaitMean, WaitShare, Waits,
+};
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, Record, SCHEMA_VERSION, Status};
 pub use safe_text::SafeText;

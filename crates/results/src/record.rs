@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Plan, SafeText, Summary,
-    Tables, UtcTime,
+    CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation, Plan, SafeText,
+    Summary, Tables, UtcTime,
 };
 
 /// The schema that this version writes, and the newest it reads.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// One run: what was asked, where, what came out, and whether it came to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,8 @@ pub struct Record {
     pub summary: Summary,
     /// The same over time, with histograms that can be merged again.
     pub intervals: Vec<Interval>,
+    /// What the server was doing meanwhile; `null` if nobody looked.
+    pub observation: Option<Observation>,
     /// What a reader should know before believing the numbers.
     pub warnings: Vec<SafeText>,
 }
@@ -103,6 +105,7 @@ impl Record {
             connection_time_s: measured.connection_time.map(|time| time.as_secs_f64()),
             summary,
             intervals: measured.intervals,
+            observation: None,
             warnings: Vec::new(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Generator, Measured, Script};
+use crate::{Confidence, Generator, Measured, Script, SteadyState};
 
 /// The statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,10 @@ pub struct Summary {
     pub client_cpu_us_per_transaction: Option<f64>,
     /// How the load generator fared, and whether it was the limit; `null` if an older pgmeter did not look.
     pub generator: Option<Generator>,
+    /// How sure throughput and mean latencies are.
+    pub confidence: Confidence,
+    /// Whether the run had settled; `null` if an older pgmeter did not look.
+    pub steady_state: Option<SteadyState>,
     /// The same per script, in the plan's order; empty if nothing was measured.
     pub scripts: Vec<ScriptSummary>,
 }
@@ -48,6 +52,8 @@ pub struct ScriptSummary {
     pub response_us: Option<Latency>,
     /// Service time, as for the whole.
     pub service_us: Option<Latency>,
+    /// How sure its throughput and mean latencies are.
+    pub confidence: Confidence,
     /// Its single commands, in order; empty if they were not looked at.
     pub commands: Vec<CommandSummary>,
 }
@@ -158,6 +164,7 @@ impl Summary {
                 counts: Counts::of(&stats.counts),
                 response_us: Latency::of(&stats.response),
                 service_us: Latency::of(&stats.service),
+                confidence: Confidence::default(),
                 commands: commands.get(index).cloned().unwrap_or_default(),
             })
         };
@@ -174,6 +181,8 @@ impl Summary {
             client_cpu_us_per_transaction: client_cpu
                 .and_then(|cpu| cpu_us_per_transaction(cpu, &total.counts)),
             generator: None,
+            confidence: Confidence::default(),
+            steady_state: None,
             scripts: scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }

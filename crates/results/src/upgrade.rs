@@ -11,11 +11,25 @@ pub(crate) fn from_version(version: u64, mut document: Value) -> Result<Record, 
     if version == 1 {
         to_version_2(&mut document);
     }
-    to_version_3(&mut document);
+    if version <= 2 {
+        to_version_3(&mut document);
+    }
+    to_version_4(&mut document);
     if let Some(version) = document.get_mut("schema_version") {
         *version = json!(SCHEMA_VERSION);
     }
     serde_json::from_value(document)
+}
+
+/// The third schema had no intervals of confidence, and nobody looked at the server.
+fn to_version_4(document: &mut Value) {
+    add(Some(document), json!({"observation": null}));
+    let unknown = json!({"tps": null, "response_mean_us": null, "service_mean_us": null});
+    let Some(summary) = document.get_mut("summary") else { return };
+    add(Some(summary), json!({"confidence": unknown, "steady_state": null}));
+    for script in items(summary.get_mut("scripts")) {
+        add(Some(script), json!({"confidence": unknown}));
+    }
 }
 
 /// The second schema knew nothing of the generator itself.

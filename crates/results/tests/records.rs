@@ -330,7 +330,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     insta::assert_snapshot!(refused("tps = 5"), @"r.json is not a readable record: expected ident at line 1 column 2; name a file that pgmeter wrote, unchanged");
     insta::assert_snapshot!(refused("{}"), @"r.json is not a readable record: missing field `schema_version` at line 1 column 2; name a file that pgmeter wrote, unchanged");
     insta::assert_snapshot!(refused(r#"{"schema_version": 0}"#), @"r.json is not a readable record: no pgmeter ever wrote schema 0; name a file that pgmeter wrote, unchanged");
-    insta::assert_snapshot!(refused(r#"{"schema_version": 3}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
+    insta::assert_snapshot!(refused(r#"{"schema_version": 4}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
     let whole = record().to_json();
     let half = &whole[..whole.len() / 2];
     assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
@@ -340,8 +340,8 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
 
 #[test]
 fn a_record_of_a_newer_schema_says_which_pgmeter_to_use() {
-    insta::assert_snapshot!(refusal("\"schema_version\": 3", "\"schema_version\": 4"), @"r.json has record schema 4, and this pgmeter reads schemas up to 3; read it with the pgmeter that wrote it, or a newer one");
-    insta::assert_snapshot!(refusal("\"schema_version\": 3", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 3; read it with the pgmeter that wrote it, or a newer one");
+    insta::assert_snapshot!(refusal("\"schema_version\": 4", "\"schema_version\": 5"), @"r.json has record schema 4, and this pgmeter reads schemas up to 4; read it with the pgmeter that wrote it, or a newer one");
+    insta::assert_snapshot!(refusal("\"schema_version\": 4", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 4; read it with the pgmeter that wrote it, or a newer one");
 }
 
 #[test]

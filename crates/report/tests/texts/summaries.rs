@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::fixture::{self, script, script_summary};
 use pgmeter_report::{LiveSample, Phase, TextStyle, command_table, live_line, text};
 use results::{
-    BuildFingerprint, CommandSummary, Connecting, Counts, Environment, Failures, Host, Lag, Latency, Limit,
-    Plan, Protocol, Record, ScriptSummary, ServerFacts, Settings, Status, Summary, Tables, Target,
+    BuildFingerprint, CommandSummary, Confidence, Connecting, Counts, Environment, Failures, Host, Lag,
+    Latency, Limit, Plan, Protocol, Record, ScriptSummary, ServerFacts, Settings, Status, Summary, Tables,
+    Target,
 };
 
 const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
@@ -109,6 +110,7 @@ fn mixed() -> Record {
         counts: failed,
         response_us: Some(select_us()),
         service_us: Some(select_us()),
+        confidence: Confidence::default(),
         commands: Vec::new(),
     };
     record.summary.scripts = vec![tpcb, select];
@@ -416,6 +418,8 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         connecting: None,
         client_cpu_us_per_transaction: None,
         generator: None,
+        confidence: Confidence::default(),
+        steady_state: None,
         scripts: Vec::new(),
     };
     insta::assert_snapshot!(text(&record, &PLAIN), @r#"

@@ -1,0 +1,247 @@
+//! What the server and its host were doing meanwhile, as it is stored: waits, counters, costs, events, ceilings.
+//! Plain data, made by `observe` on a connection of its own and shown by `report`; nothing here asks a server.
+//! What could not be seen is absent, and named in `missing`. Times are seconds since measuring began, as in the
+//! intervals; what lies before 0 was during the warm-up.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::SafeText;
+
+/// How closely the server was looked at (`--observe`).
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObserveLevel {
+    /// Not at all.
+    Off,
+    /// Counters at both ends and once a second, waits a few times a second.
+    Light,
+    /// All there is, waits 20 times a second.
+    Full,
+}
+
+impl ObserveLevel {
+    /// As `--observe` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ObserveLevel::Off => "off",
+            ObserveLevel::Light => "light",
+            ObserveLevel::Full => "full",
+        }
+    }
+}
+
+/// What was seen of the server during the measured time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// How closely it was looked at.
+    pub level: ObserveLevel,
+    /// What could not be seen, and why; nothing is missing without being here.
+    pub missing: Vec<Missing>,
+    /// What looking cost.
+    pub cost: ObserverCost,
+    /// What the benchmark's backends were doing; `null` if they could not be seen.
+    pub waits: Option<Waits>,
+    /// What one transaction cost the server.
+    pub per_transaction: PerTransaction,
+    /// How far the server's cumulative statistics went on, by view.
+    pub counters: Vec<CounterTable>,
+    /// Statements of the scripts as pg_stat_statements counts them.
+    pub statements: Vec<StatementCounters>,
+    /// Checkpoints, vacuums and queues for locks, in the order of their beginnings.
+    pub events: Vec<Event>,
+    /// The same over time, usually a second each.
+    pub samples: Vec<ServerSample>,
+    /// What would bound the throughput, and how near the run came to it, the lowest first.
+    pub ceilings: Vec<Ceiling>,
+}
+
+/// Something that was to be looked at and could not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// A view, a column, a file: what it is called.
+    pub what: String,
+    /// Why, and what would help, in a sentence.
+    pub why: SafeText,
+}
+
+/// What looking at the server cost.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ObserverCost {
+    /// Statements sent.
+    pub statements: u64,
+    /// Of the measured time, how much the observing session waited for its answers, from 0 to 1.
+    pub busy_share: f64,
+    /// CPU time of the observing backend; `null` if the server is on another host.
+    pub backend_cpu_s: Option<f64>,
+    /// Samples that came too late or not at all, because the answer before them took too long.
+    pub samples_missed: u64,
+}
+
+/// What the benchmark's backends were found doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waits {
+    /// Where it was seen: `pg_stat_activity` or `pg_wait_sampling`.
+    pub source: String,
+    /// How often per second they were looked at.
+    pub rate_hz: f64,
+    /// How often they were looked at in all.
+    pub looks: u64,
+    /// Backends that were seen, over all looks; those that were idle included.
+    pub backends_seen: u64,
+    /// Of those, the share that was idle: waiting for pgmeter to send something, outside of a transaction.
+    pub idle_share: f64,
+    /// What the others did, the most frequent first.
+    pub top: Vec<WaitShare>,
+    /// The same per script of the plan, in its order.
+    pub scripts: Vec<Vec<WaitShare>>,
+}
+
+/// One kind of waiting, or of running.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitShare {
+    /// Type of wait event as PostgreSQL calls it, such as `Lock` or `IO`; `CPU` if the backend did not wait.
+    pub event_type: String,
+    /// The event, such as `transactionid` or `WALSync`; `running` if it did not wait.
+    pub event: String,
+    /// How often it was seen.
+    pub seen: u64,
+    /// Of all that were not idle, from 0 to 1.
+    pub share: f64,
+}
+
+/// What one transaction that succeeded or failed cost the server, everything it did meanwhile shared out; each `null`
+/// if it could not be seen.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it all
+pub struct PerTransaction {
+    pub wal_bytes: Option<f64>,
+    pub wal_records: Option<f64>,
+    pub wal_full_page_images: Option<f64>,
+    pub blocks_hit: Option<f64>,
+    pub blocks_read: Option<f64>,
+    pub blocks_dirtied: Option<f64>,
+    pub blocks_written: Option<f64>,
+    pub temp_bytes: Option<f64>,
+    /// Of the benchmark's backends, in user mode.
+    pub backend_user_cpu_us: Option<f64>,
+    /// Of the benchmark's backends, in the kernel.
+    pub backend_system_cpu_us: Option<f64>,
+    /// What the benchmark's backends really read from the disk.
+    pub backend_read_bytes: Option<f64>,
+    /// What the benchmark's backends caused to be written to the disk.
+    pub backend_written_bytes: Option<f64>,
+}
+
+/// A view of cumulative statistics: how much its numbers grew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CounterTable {
+    /// The view, such as `pg_stat_database`.
+    pub view: String,
+    /// Its rows; those in which nothing happened are left out.
+    pub rows: Vec<CounterRow>,
+}
+
+/// One row of such a view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CounterRow {
+    /// Which one: a table, an index, `client backend/relation/normal`; empty if the view has a single row.
+    pub key: String,
+    /// How much each column grew; sizes (in bytes, at the end) are in columns that end in `_bytes_at_end`.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// A statement as pg_stat_statements counted it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatementCounters {
+    /// Its normalised text, shortened.
+    pub query: SafeText,
+    /// The script of the plan that it belongs to, from 0; `null` if none is known.
+    pub script: Option<u32>,
+    /// Its command in that script, from 0, as in the summary's `commands`.
+    pub command: Option<u32>,
+    /// How much each column grew.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// What happened on the server at some moment or for some time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// What it is.
+    pub kind: EventKind,
+    /// When it began, or was first seen.
+    pub start_s: f64,
+    /// When it ended; `null` if it was not over at the end of the run.
+    pub end_s: Option<f64>,
+    /// Which one, in a few words: `timed, 1,234 buffers written`; `pgbench_accounts`; `17 backends behind …`.
+    pub detail: SafeText,
+}
+
+/// Kinds of events.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// A checkpoint.
+    Checkpoint,
+    /// Autovacuum of a table in use.
+    Autovacuum,
+    /// Many backends waiting for one lock.
+    LockQueue,
+}
+
+/// What was seen in one stretch of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerSample {
+    /// Where it begins.
+    pub start_s: f64,
+    /// Where it ends.
+    pub end_s: f64,
+    /// Looks at the backends in it.
+    pub looks: u32,
+    /// Backends that were idle, on average over the looks.
+    pub idle: f64,
+    /// Backends by what they did, on average over the looks; `event_type` and `event` as in [`WaitShare`].
+    pub waits: Vec<WaitMean>,
+    /// How much counters grew, and gauges were: `wal_bytes`, `wal_full_page_images`, `blocks_hit`, `blocks_read`,
+    /// `blocks_dirtied`, `blocks_written`, `temp_bytes`, `commits`, `rollbacks`, `backend_user_cpu_s`,
+    /// `backend_system_cpu_s`, `host_busy_share`, `host_iowait_share`, `host_steal_share`; absent if not seen.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// Backends that were found in one kind of wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // as in `WaitShare`
+pub struct WaitMean {
+    pub event_type: String,
+    pub event: String,
+    /// How many, on average.
+    pub backends: f64,
+}
+
+/// A first-order bound of the throughput.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// What bounds.
+    pub kind: CeilingKind,
+    /// Transactions per second that it would allow.
+    pub tps: f64,
+    /// The run's throughput by that; may be above 1, since it is of the first order.
+    pub reached_share: f64,
+    /// Where the figure comes from, in a sentence with its numbers.
+    pub explanation: SafeText,
+}
+
+/// Kinds of ceilings.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CeilingKind {
+    /// Rows that all want, each locked until its transaction's end.
+    HottestRow,
+    /// Flushes of the log to the disk.
+    Flush,
+    /// Round trips over the distance.
+    RoundTrips,
+    /// Processors.
+    Cpu,
+}
