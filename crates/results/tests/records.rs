@@ -340,7 +340,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
 
 #[test]
 fn a_record_of_a_newer_schema_says_which_pgmeter_to_use() {
-    insta::assert_snapshot!(refusal("\"schema_version\": 4", "\"schema_version\": 5"), @"r.json has record schema 4, and this pgmeter reads schemas up to 4; read it with the pgmeter that wrote it, or a newer one");
+    insta::assert_snapshot!(refusal("\"schema_version\": 4", "\"schema_version\": 5"), @"r.json has record schema 5, and this pgmeter reads schemas up to 4; read it with the pgmeter that wrote it, or a newer one");
     insta::assert_snapshot!(refusal("\"schema_version\": 4", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 4; read it with the pgmeter that wrote it, or a newer one");
 }
 
