@@ -91,6 +91,88 @@ pub enum ResultsError {
         /// Which figures, and how they differ.
         what: String,
     },
+    /// The store could not be read or written.
+    #[error("cannot use the store {}: {}", path.display(), store_advice(cause))]
+    Store {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        cause: rusqlite::Error,
+    },
+    /// There is no store.
+    #[error(
+        "there is no store {}: run something first, name another place with --store, or make one from records \
+         with `pgmeter runs import`",
+        path.display()
+    )]
+    NoStore {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// A database of another program.
+    #[error("{} is not a store of pgmeter's: name another place with --store", path.display())]
+    ForeignDatabase {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A store from the future.
+    #[error(
+        "the store {} has form {found}, and this pgmeter knows forms up to {supported}; use the pgmeter that made it, \
+         or a newer one, or name another place with --store",
+        path.display()
+    )]
+    NewerStore {
+        /// Which.
+        path: PathBuf,
+        /// Its form.
+        found: i64,
+        /// The newest that is understood.
+        supported: i64,
+    },
+    /// No run is called so.
+    #[error("there is no run {which} in the store {}: `pgmeter runs` lists those that are", store.display())]
+    NoSuchRun {
+        /// The store.
+        store: PathBuf,
+        /// What it was called.
+        which: String,
+    },
+    /// A run that left no record.
+    #[error("run {which} in the store {} has no record: it is {status}", store.display())]
+    RunWithoutRecord {
+        /// The store.
+        store: PathBuf,
+        /// What it was called.
+        which: String,
+        /// How it stands.
+        status: String,
+    },
+}
+
+fn store_advice(error: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, NotADatabase, PermissionDenied,
+        ReadOnly, SystemIoFailure,
+    };
+    let advice = match error.sqlite_error_code() {
+        Some(DatabaseBusy | DatabaseLocked) => {
+            "another program keeps it locked; end what that program does with it, and try again"
+        }
+        Some(DiskFull) => "no space is left there; free some, or name another place with --store",
+        Some(ReadOnly | PermissionDenied) => {
+            "it cannot be written; name another place with --store, or ask its owner for permission"
+        }
+        Some(CannotOpen) => "it cannot be opened; check the path and its permissions",
+        Some(NotADatabase) => "it is not an SQLite database; name another place with --store",
+        Some(DatabaseCorrupt) => {
+            "it is damaged; move it away, and `pgmeter runs import` makes a new one from the records beside it"
+        }
+        Some(SystemIoFailure) => {
+            "the disk or its file system does not do what it should; look at the system's log"
+        }
+        _ => return error.to_string(),
+    };
+    advice.to_owned()
 }
 
 fn write_advice(error: &io::Error) -> String {

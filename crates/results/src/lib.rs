@@ -46,6 +46,8 @@ mod read;
 
 mod upgrade;
 
+mod store;
+
 mod error;
 
 pub use calendar::{UtcTime, unix_now};
@@ -66,6 +68,7 @@ pub use observation::{
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, Record, SCHEMA_VERSION, Status};
 pub use safe_text::SafeText;
+pub use store::{DEFAULT_STORE, Imported, RunLine, RunStatus, Store, TrialStatus, find};
 pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};
 pub use verdict::{LimitedBy, Verdict};

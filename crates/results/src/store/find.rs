@@ -1,0 +1,92 @@
+//! How people call a run: by its number, by how many runs ago it was, or by its record's file.
+//! Called by `cli` for everything that shows or compares stored runs.
+
+use std::path::{Path, PathBuf};
+
+use super::{Store, directory_of, failed};
+use crate::{Record, ResultsError};
+
+/// How the newest run is called; `last-1` is the one before.
+const LAST: &str = "last";
+
+/// What a word means that calls a run.
+#[derive(Debug, PartialEq, Eq)]
+enum Called<'a> {
+    Number(i64),
+    /// So many runs before the newest.
+    Ago(i64),
+    File(&'a Path),
+}
+
+/// The record of the run that `which` calls: `12`, `last`, `last-1`, or the path of a record, which needs no store.
+/// `last` counts runs that have a record only, not those that go on, were killed or came to nothing.
+///
+/// # Errors
+/// If there is no such run, or its record cannot be read.
+pub fn find(store: &Path, which: &str) -> Result<Record, ResultsError> {
+    Record::read(&path(store, which)?)
+}
+
+fn path(store: &Path, which: &str) -> Result<PathBuf, ResultsError> {
+    let called = called(which);
+    if let Called::File(path) = called {
+        return Ok(path.to_owned());
+    }
+    Store::open(store)?.record_path(&called, which)
+}
+
+fn called(which: &str) -> Called<'_> {
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| digits)
+    };
+    let ago = which.strip_prefix(LAST).and_then(|rest| match rest {
+        "" => Some(0),
+        rest => number(rest.strip_prefix('-')?),
+    });
+    match (number(which), ago) {
+        (Some(number), _) => Called::Number(number),
+        (None, Some(ago)) => Called::Ago(ago),
+        (None, None) => Called::File(Path::new(which)),
+    }
+}
+
+impl Store {
+    /// Where the record of a stored run is.
+    fn record_path(&self, called: &Called<'_>, which: &str) -> Result<PathBuf, ResultsError> {
+        let (sql, number) = match called {
+            Called::Number(number) => ("SELECT status, record_path FROM runs WHERE run = ?1", *number),
+            Called::Ago(ago) => (
+                "SELECT status, record_path FROM runs WHERE record_path IS NOT NULL \
+                 ORDER BY run DESC LIMIT 1 OFFSET ?1",
+                *ago,
+            ),
+            Called::File(path) => return Ok(path.to_path_buf()),
+        };
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?));
+        let found = match self.connection.query_row(sql, [number], row) {
+            Err(rusqlite::Error::QueryReturnedNoRows) => None,
+            found => Some(found.map_err(failed(&self.path))?),
+        };
+        let (store, which) = (self.path.clone(), which.to_owned());
+        match found {
+            Some((_, Some(place))) => Ok(directory_of(&self.path).join(place)),
+            Some((status, None)) => Err(ResultsError::RunWithoutRecord { store, which, status }),
+            None => Err(ResultsError::NoSuchRun { store, which }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_called_by_number_by_how_long_ago_or_by_its_file() {
+        assert_eq!(called("12"), Called::Number(12));
+        assert_eq!([called("last"), called("last-0"), called("last-3")], [0, 0, 3].map(Called::Ago));
+        for file in ["./12", "+3", "-1", "last-", "last-x", "last1", "a/last", "99999999999999999999", ""] {
+            assert_eq!(called(file), Called::File(Path::new(file)), "{file}");
+        }
+    }
+}

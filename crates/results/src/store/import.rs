@@ -1,0 +1,94 @@
+//! Records that lie somewhere and are not in the store: of older versions, of other machines, or because the store was
+//! lost. Importing one twice changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, params};
+
+use super::write::{Rows, complete_row, insert_row};
+use super::{Store, failed};
+use crate::{Record, ResultsError};
+
+/// What became of a record that was to be imported; the number of its run.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Imported {
+    /// It is in the store now.
+    New(i64),
+    /// It was there already.
+    Known(i64),
+}
+
+impl Store {
+    /// Takes the record in a file into the store; the file stays where it is.
+    ///
+    /// # Errors
+    /// If it is no record, or the store cannot be written.
+    pub fn import(&mut self, path: &Path) -> Result<Imported, ResultsError> {
+        let record = Record::read(path)?;
+        let rows = Rows::of(&record);
+        let place = self.place_of(path);
+        let bytes = std::fs::metadata(path).ok().and_then(|found| i64::try_from(found.len()).ok());
+        self.in_transaction(|transaction| {
+            let run = match known(transaction, &record)? {
+                Some((run, true)) => return Ok(Imported::Known(run)),
+                // Its process was killed between writing the record and telling the store.
+                Some((run, false)) => run,
+                None => insert_row(transaction, &record)?,
+            };
+            complete_row(transaction, run, &record, &rows, (&place, bytes), None)?;
+            Ok(Imported::New(run))
+        })
+    }
+
+    /// The files beside the store that may be records, oldest first by name.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed.
+    pub fn files_beside(&self) -> Result<Vec<PathBuf>, ResultsError> {
+        let failed = |source| ResultsError::Read { path: self.directory().to_owned(), source };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(self.directory()).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// How many runs are stored.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn len(&self) -> Result<u64, ResultsError> {
+        let count = self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0));
+        count.map(i64::unsigned_abs).map_err(failed(&self.path))
+    }
+
+    /// Whether no run is stored.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn is_empty(&self) -> Result<bool, ResultsError> {
+        Ok(self.len()? == 0)
+    }
+}
+
+/// The run of this record, and whether it is complete.
+fn known(connection: &Connection, record: &Record) -> rusqlite::Result<Option<(i64, bool)>> {
+    let found = connection.query_row(
+        "SELECT run, record_path IS NOT NULL FROM runs WHERE started_at = ?1 AND hostname = ?2 AND seed = ?3 \
+         ORDER BY run LIMIT 1",
+        params![
+            record.started_at.to_string(),
+            record.environment.host.hostname,
+            record.plan.seed.to_string()
+        ],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    );
+    match found {
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        found => found.map(Some),
+    }
+}

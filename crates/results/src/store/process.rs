@@ -1,0 +1,88 @@
+//! Which process a run belongs to, so that a run whose process was killed is told from one that is going on.
+//! A process number alone is given out again; with the moment it began, in ticks since the host's start, it is not.
+
+use std::fs;
+
+/// A process of some host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) hostname: String,
+    /// Differs after each start of the host.
+    pub(super) boot_id: Option<String>,
+    /// In another container the same number is another process.
+    pub(super) pid_namespace: Option<String>,
+    pub(super) pid: Option<i64>,
+    pub(super) pid_started_ticks: Option<i64>,
+}
+
+impl Process {
+    /// This one.
+    pub(super) fn own() -> Process {
+        let pid = i64::from(std::process::id());
+        Process {
+            hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            boot_id: read("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()),
+            pid_namespace: fs::read_link("/proc/self/ns/pid")
+                .ok()
+                .map(|link| link.to_string_lossy().into_owned()),
+            pid: Some(pid),
+            pid_started_ticks: started_ticks(pid),
+        }
+    }
+
+    /// Whether it is known that it does not run any more, as seen by the process `observer`.
+    pub(super) fn is_gone(&self, observer: &Process) -> bool {
+        if self.hostname != observer.hostname {
+            return false;
+        }
+        if let (Some(then), Some(now)) = (&self.boot_id, &observer.boot_id)
+            && then != now
+        {
+            return true;
+        }
+        if self.pid_namespace != observer.pid_namespace {
+            return false;
+        }
+        match (self.pid, self.pid_started_ticks) {
+            (Some(pid), Some(started)) => started_ticks(pid) != Some(started),
+            _ => false,
+        }
+    }
+}
+
+/// Field 22 of `/proc/<pid>/stat`, proc_pid_stat(5); the fields follow the name, which may hold anything, in brackets.
+fn started_ticks(pid: i64) -> Option<i64> {
+    let stat = read(&format!("/proc/{pid}/stat"))?;
+    let fields = &stat[stat.rfind(')')? + 1..];
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_runs_and_one_that_began_at_another_moment_is_gone() {
+        let own = Process::own();
+        assert!(!own.is_gone(&own));
+        let earlier =
+            Process { pid_started_ticks: own.pid_started_ticks.map(|ticks| ticks - 1), ..own.clone() };
+        assert!(earlier.is_gone(&own));
+        let before_the_start = Process { boot_id: Some("another".to_owned()), ..own.clone() };
+        assert!(before_the_start.is_gone(&own));
+    }
+
+    #[test]
+    fn of_another_host_or_container_nothing_is_known() {
+        let own = Process::own();
+        let elsewhere =
+            Process { hostname: "elsewhere".to_owned(), boot_id: Some("another".to_owned()), ..own.clone() };
+        let contained =
+            Process { pid_namespace: Some("pid:[1]".to_owned()), pid_started_ticks: Some(0), ..own.clone() };
+        assert!(!elsewhere.is_gone(&own) && !contained.is_gone(&own));
+    }
+}

@@ -1,0 +1,75 @@
+-- The tables of the store, form 1. What people query are the views; docs/store.md explains both.
+-- Nothing is ever removed, and a run that is over is never changed: two triggers see to it.
+
+CREATE TABLE runs (
+    run INTEGER PRIMARY KEY AUTOINCREMENT,
+    status TEXT NOT NULL CHECK (status IN ('running', 'complete', 'interrupted', 'failed', 'killed')),
+    reason TEXT,
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    pgmeter_version TEXT NOT NULL,
+    schema_version INTEGER,
+    record_path TEXT,
+    record_bytes INTEGER,
+    hostname TEXT NOT NULL,
+    boot_id TEXT,
+    pid_namespace TEXT,
+    pid INTEGER,
+    pid_started_ticks INTEGER,
+    seed TEXT NOT NULL,
+    plan TEXT NOT NULL CHECK (json_valid(plan)),
+    environment TEXT NOT NULL CHECK (json_valid(environment)),
+    tables TEXT CHECK (json_valid(tables)),
+    summary TEXT CHECK (json_valid(summary)),
+    observation TEXT CHECK (json_valid(observation)),
+    warnings TEXT CHECK (json_valid(warnings))
+);
+
+CREATE INDEX runs_identity ON runs (started_at, hostname, seed);
+
+CREATE TABLE intervals (
+    run INTEGER NOT NULL REFERENCES runs (run),
+    position INTEGER NOT NULL,
+    start_s REAL NOT NULL,
+    end_s REAL NOT NULL,
+    scheduled INTEGER NOT NULL,
+    succeeded INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    skipped INTEGER NOT NULL,
+    unfinished INTEGER NOT NULL,
+    late INTEGER NOT NULL,
+    retried INTEGER NOT NULL,
+    retries INTEGER NOT NULL,
+    mean_us REAL,
+    p50_us REAL,
+    p90_us REAL,
+    p99_us REAL,
+    p999_us REAL,
+    max_us REAL,
+    PRIMARY KEY (run, position)
+) WITHOUT ROWID;
+
+CREATE TABLE samples (
+    run INTEGER NOT NULL REFERENCES runs (run),
+    position INTEGER NOT NULL,
+    sample TEXT NOT NULL CHECK (json_valid(sample)),
+    PRIMARY KEY (run, position)
+) WITHOUT ROWID;
+
+CREATE TABLE trials (
+    trial INTEGER PRIMARY KEY AUTOINCREMENT,
+    experiment TEXT NOT NULL,
+    factors TEXT NOT NULL CHECK (json_valid(factors)),
+    repeat INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('planned', 'running', 'complete', 'failed', 'skipped')),
+    run INTEGER REFERENCES runs (run)
+);
+
+CREATE INDEX trials_of_experiment ON trials (experiment, trial);
+
+CREATE TRIGGER runs_stay BEFORE DELETE ON runs
+BEGIN SELECT RAISE(ABORT, 'runs are never removed from the store'); END;
+
+CREATE TRIGGER runs_that_are_over_stay_as_they_are BEFORE UPDATE ON runs
+WHEN OLD.status NOT IN ('running', 'killed')
+BEGIN SELECT RAISE(ABORT, 'a run that is over is never changed'); END;

@@ -1,0 +1,163 @@
+-- What people query. Made anew whenever the form of the store is raised; docs/store.md explains each column.
+-- Only functions that SQLite has had since 3.9, so that old shells and libraries can query them too.
+
+CREATE VIEW run_summary AS
+SELECT run,
+       status,
+       reason,
+       started_at,
+       ended_at,
+       (SELECT group_concat(json_extract(value, '$.name'), '+') FROM json_each(plan, '$.scripts')) AS scripts,
+       json_extract(environment, '$.server.version') AS server_version,
+       json_extract(environment, '$.server.server_version_num') AS server_version_num,
+       hostname,
+       json_extract(tables, '$.scale') AS scale,
+       json_extract(plan, '$.clients') AS clients,
+       json_extract(plan, '$.workers') AS workers,
+       json_extract(plan, '$.protocol') AS protocol,
+       json_extract(plan, '$.rate_tps') AS rate_tps,
+       json_extract(plan, '$.warmup_s') AS warmup_s,
+       json_extract(summary, '$.duration_s') AS duration_s,
+       json_extract(summary, '$.tps') AS tps,
+       json_extract(summary, '$.confidence.tps.low') AS tps_low,
+       json_extract(summary, '$.confidence.tps.high') AS tps_high,
+       json_extract(summary, '$.counts.scheduled') AS scheduled,
+       json_extract(summary, '$.counts.succeeded') AS succeeded,
+       json_extract(summary, '$.counts.failed') AS failed,
+       json_extract(summary, '$.counts.skipped') AS skipped,
+       json_extract(summary, '$.counts.unfinished') AS unfinished,
+       json_extract(summary, '$.counts.late') AS late,
+       json_extract(summary, '$.counts.retried') AS retried,
+       json_extract(summary, '$.response_us.mean') AS mean_us,
+       json_extract(summary, '$.confidence.response_mean_us.low') AS mean_low_us,
+       json_extract(summary, '$.confidence.response_mean_us.high') AS mean_high_us,
+       json_extract(summary, '$.response_us.stddev') AS stddev_us,
+       json_extract(summary, '$.response_us.min') AS min_us,
+       json_extract(summary, '$.response_us.p50') AS p50_us,
+       json_extract(summary, '$.response_us.p90') AS p90_us,
+       json_extract(summary, '$.response_us.p95') AS p95_us,
+       json_extract(summary, '$.response_us.p99') AS p99_us,
+       json_extract(summary, '$.response_us.p999') AS p999_us,
+       json_extract(summary, '$.response_us.max') AS max_us,
+       json_extract(summary, '$.service_us.mean') AS service_mean_us,
+       json_extract(summary, '$.service_us.p50') AS service_p50_us,
+       json_extract(summary, '$.service_us.p99') AS service_p99_us,
+       json_extract(summary, '$.generator.verdict.limit') AS "limit",
+       json_extract(summary, '$.generator.verdict.evidence') AS evidence,
+       json_extract(summary, '$.steady_state.settled') AS settled,
+       json_array_length(warnings) AS warnings,
+       record_path,
+       record_bytes
+FROM runs;
+
+CREATE VIEW run_scripts AS
+SELECT runs.run,
+       script.key AS script,
+       json_extract(script.value, '$.name') AS name,
+       json_extract(plan, '$.scripts[' || script.key || '].weight') AS weight,
+       json_extract(script.value, '$.tps') AS tps,
+       json_extract(script.value, '$.confidence.tps.low') AS tps_low,
+       json_extract(script.value, '$.confidence.tps.high') AS tps_high,
+       json_extract(script.value, '$.counts.scheduled') AS scheduled,
+       json_extract(script.value, '$.counts.succeeded') AS succeeded,
+       json_extract(script.value, '$.counts.failed') AS failed,
+       json_extract(script.value, '$.counts.skipped') AS skipped,
+       json_extract(script.value, '$.counts.unfinished') AS unfinished,
+       json_extract(script.value, '$.counts.late') AS late,
+       json_extract(script.value, '$.counts.retried') AS retried,
+       json_extract(script.value, '$.response_us.mean') AS mean_us,
+       json_extract(script.value, '$.response_us.p50') AS p50_us,
+       json_extract(script.value, '$.response_us.p90') AS p90_us,
+       json_extract(script.value, '$.response_us.p95') AS p95_us,
+       json_extract(script.value, '$.response_us.p99') AS p99_us,
+       json_extract(script.value, '$.response_us.p999') AS p999_us,
+       json_extract(script.value, '$.response_us.max') AS max_us,
+       json_extract(script.value, '$.service_us.mean') AS service_mean_us,
+       json_extract(script.value, '$.service_us.p50') AS service_p50_us,
+       json_extract(script.value, '$.service_us.p99') AS service_p99_us
+FROM runs, json_each(runs.summary, '$.scripts') AS script;
+
+CREATE VIEW run_commands AS
+SELECT runs.run,
+       script.key AS script,
+       json_extract(script.value, '$.name') AS script_name,
+       command.key AS command,
+       json_extract(command.value, '$.line') AS line,
+       json_extract(command.value, '$.text') AS text,
+       json_extract(command.value, '$.executions') AS executions,
+       json_extract(command.value, '$.mean_us') AS mean_us,
+       json_extract(command.value, '$.stddev_us') AS stddev_us,
+       json_extract(command.value, '$.min_us') AS min_us,
+       json_extract(command.value, '$.p50_us') AS p50_us,
+       json_extract(command.value, '$.p90_us') AS p90_us,
+       json_extract(command.value, '$.p95_us') AS p95_us,
+       json_extract(command.value, '$.p99_us') AS p99_us,
+       json_extract(command.value, '$.p999_us') AS p999_us,
+       json_extract(command.value, '$.max_us') AS max_us,
+       json_extract(command.value, '$.failures') AS failures,
+       json_extract(command.value, '$.retries') AS retries
+FROM runs, json_each(runs.summary, '$.scripts') AS script, json_each(script.value, '$.commands') AS command;
+
+CREATE VIEW run_intervals AS
+SELECT run, position, start_s, end_s,
+       CASE WHEN end_s > start_s THEN succeeded / (end_s - start_s) END AS tps,
+       scheduled, succeeded, failed, skipped, unfinished, late, retried, retries,
+       mean_us, p50_us, p90_us, p99_us, p999_us, max_us
+FROM intervals;
+
+CREATE VIEW run_waits AS
+SELECT runs.run,
+       NULL AS script,
+       json_extract(wait.value, '$.event_type') AS event_type,
+       json_extract(wait.value, '$.event') AS event,
+       json_extract(wait.value, '$.seen') AS seen,
+       json_extract(wait.value, '$.share') AS share
+FROM runs, json_each(runs.observation, '$.waits.top') AS wait
+UNION ALL
+SELECT runs.run,
+       script.key AS script,
+       json_extract(wait.value, '$.event_type'),
+       json_extract(wait.value, '$.event'),
+       json_extract(wait.value, '$.seen'),
+       json_extract(wait.value, '$.share')
+FROM runs, json_each(runs.observation, '$.waits.scripts') AS script, json_each(script.value) AS wait;
+
+CREATE VIEW run_samples AS
+SELECT run, position,
+       json_extract(sample, '$.start_s') AS start_s,
+       json_extract(sample, '$.end_s') AS end_s,
+       json_extract(sample, '$.idle') AS idle,
+       json_extract(sample, '$.values.wal_bytes') AS wal_bytes,
+       json_extract(sample, '$.values.commits') AS commits,
+       json_extract(sample, '$.values.rollbacks') AS rollbacks,
+       json_extract(sample, '$.values.blocks_hit') AS blocks_hit,
+       json_extract(sample, '$.values.blocks_read') AS blocks_read,
+       json_extract(sample, '$.values.host_busy_share') AS host_busy_share,
+       sample
+FROM samples;
+
+CREATE VIEW run_events AS
+SELECT runs.run,
+       json_extract(event.value, '$.kind') AS kind,
+       json_extract(event.value, '$.start_s') AS start_s,
+       json_extract(event.value, '$.end_s') AS end_s,
+       json_extract(event.value, '$.detail') AS detail
+FROM runs, json_each(runs.observation, '$.events') AS event;
+
+CREATE VIEW run_costs AS
+SELECT runs.run, cost.key AS name, cost.value AS per_transaction
+FROM runs, json_each(runs.observation, '$.per_transaction') AS cost
+WHERE cost.value IS NOT NULL;
+
+CREATE VIEW run_settings AS
+SELECT runs.run, setting.key AS name, setting.value AS value
+FROM runs, json_each(runs.environment, '$.server.non_default_settings') AS setting;
+
+CREATE VIEW run_warnings AS
+SELECT runs.run, warning.key AS position, warning.value AS warning
+FROM runs, json_each(runs.warnings) AS warning;
+
+CREATE VIEW trial_summary AS
+SELECT trial, experiment, factors, repeat, trials.status, trials.run,
+       tps, tps_low, tps_high, succeeded, failed, mean_us, p50_us, p99_us, p999_us, "limit"
+FROM trials LEFT JOIN run_summary ON run_summary.run = trials.run;

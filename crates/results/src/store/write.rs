@@ -1,0 +1,275 @@
+//! How a run gets into the store: a row when it begins, which is completed when it is over, in one durable commit each.
+//! A process that is killed in between leaves the row, which the next one to open the store marks.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use serde::Serialize;
+
+use super::process::Process;
+use super::{Store, failed};
+use crate::{Environment, Interval, Plan, Record, ResultsError, ServerSample, Status, UtcTime};
+
+impl Store {
+    /// Notes that a run begins, and returns its number.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn begin(
+        &mut self,
+        started_at: UtcTime,
+        plan: &Plan,
+        environment: &Environment,
+    ) -> Result<i64, ResultsError> {
+        let Process { hostname: _, boot_id, pid_namespace, pid, pid_started_ticks } = Process::own();
+        let inserted = self.connection.execute(
+            "INSERT INTO runs (status, started_at, pgmeter_version, hostname, boot_id, pid_namespace, pid, \
+             pid_started_ticks, seed, plan, environment) \
+             VALUES ('running', ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                started_at.to_string(),
+                env!("CARGO_PKG_VERSION"),
+                environment.host.hostname,
+                boot_id,
+                pid_namespace,
+                pid,
+                pid_started_ticks,
+                plan.seed.to_string(),
+                json(plan),
+                json(environment),
+            ],
+        );
+        inserted.map_err(failed(&self.path))?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    /// Completes the row of a run that is over, and whose record is the file at `path`; returns its number, which is a
+    /// new one if the store was replaced meanwhile.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn finish(&mut self, run: i64, record: &Record, path: &Path) -> Result<i64, ResultsError> {
+        let rows = Rows::of(record);
+        let place = self.place_of(path);
+        let bytes = std::fs::metadata(path).ok().and_then(|found| i64::try_from(found.len()).ok());
+        let ended_at = UtcTime::now().to_string();
+        self.in_transaction(|transaction| {
+            let is_ours = is_open(transaction, run, record)?;
+            let run = if is_ours { run } else { insert_row(transaction, record)? };
+            complete_row(transaction, run, record, &rows, (&place, bytes), Some(&ended_at))?;
+            Ok(run)
+        })
+    }
+
+    /// Notes that a run came to nothing.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn break_off(&mut self, run: i64, reason: &str) -> Result<(), ResultsError> {
+        let reason = crate::SafeText::from(reason);
+        let updated = self.connection.execute(
+            "UPDATE runs SET status = 'failed', reason = ?2, ended_at = ?3 WHERE run = ?1 AND status = 'running'",
+            params![run, reason.as_str(), UtcTime::now().to_string()],
+        );
+        updated.map(drop).map_err(failed(&self.path))
+    }
+
+    /// Marks the runs whose process is gone.
+    pub(super) fn mark_killed(&mut self) -> Result<(), ResultsError> {
+        let gone = self.gone().map_err(failed(&self.path))?;
+        for run in gone {
+            let sql = "UPDATE runs SET status = 'killed' WHERE run = ?1 AND status = 'running'";
+            self.connection.execute(sql, [run]).map_err(failed(&self.path))?;
+        }
+        Ok(())
+    }
+
+    /// Runs that are stored as running and whose process is gone.
+    pub(super) fn gone(&self) -> rusqlite::Result<Vec<i64>> {
+        let sql = "SELECT run, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM runs \
+                   WHERE status = 'running'";
+        let mut statement = self.connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| {
+            let process = Process {
+                hostname: row.get(1)?,
+                boot_id: row.get(2)?,
+                pid_namespace: row.get(3)?,
+                pid: row.get(4)?,
+                pid_started_ticks: row.get(5)?,
+            };
+            Ok((row.get(0)?, process))
+        })?;
+        let own = Process::own();
+        let gone = |found: &(i64, Process)| found.1.is_gone(&own);
+        let found = rows.collect::<Result<Vec<_>, _>>()?;
+        Ok(found.into_iter().filter(gone).map(|(run, _)| run).collect())
+    }
+
+    /// A record's place as it is stored: its name alone if it lies beside the store, so that both can be moved.
+    pub(super) fn place_of(&self, path: &Path) -> String {
+        let absolute = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let beside = absolute(parent.unwrap_or(Path::new("."))) == absolute(self.directory());
+        let place = match path.file_name() {
+            Some(name) if beside => PathBuf::from(name),
+            _ => absolute(path),
+        };
+        place.to_string_lossy().into_owned()
+    }
+
+    /// All or nothing of what `work` does.
+    pub(super) fn in_transaction<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, ResultsError> {
+        let path = self.path.clone();
+        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let done = begun.and_then(|transaction| {
+            let value = work(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        });
+        done.map_err(failed(&path))
+    }
+}
+
+/// Whether that row is this run's, and waits for its end.
+fn is_open(connection: &Connection, run: i64, record: &Record) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "SELECT count(*) = 1 FROM runs WHERE run = ?1 AND status IN ('running', 'killed') AND started_at = ?2",
+        params![run, record.started_at.to_string()],
+        |row| row.get(0),
+    )
+}
+
+/// A row for a run that has none.
+pub(super) fn insert_row(connection: &Connection, record: &Record) -> rusqlite::Result<i64> {
+    connection.execute(
+        "INSERT INTO runs (status, started_at, pgmeter_version, hostname, seed, plan, environment) \
+         VALUES ('running', ?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            record.started_at.to_string(),
+            record.pgmeter_version,
+            record.environment.host.hostname,
+            record.plan.seed.to_string(),
+            json(&record.plan),
+            json(&record.environment),
+        ],
+    )?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Fills in what is known at the end of a run.
+pub(super) fn complete_row(
+    connection: &Connection,
+    run: i64,
+    record: &Record,
+    rows: &Rows,
+    (place, bytes): (&str, Option<i64>),
+    ended_at: Option<&str>,
+) -> rusqlite::Result<()> {
+    let (status, reason) = match &record.status {
+        Status::Complete => ("complete", None),
+        Status::Interrupted => ("interrupted", None),
+        Status::Failed { reason } => ("failed", Some(reason.as_str())),
+    };
+    connection.execute(
+        "UPDATE runs SET status = ?2, reason = ?3, ended_at = ?4, schema_version = ?5, record_path = ?6, \
+         record_bytes = ?7, plan = ?8, environment = ?9, tables = ?10, summary = ?11, observation = ?12, \
+         warnings = ?13 WHERE run = ?1",
+        params![
+            run,
+            status,
+            reason,
+            ended_at,
+            record.schema_version,
+            place,
+            bytes,
+            json(&record.plan),
+            json(&record.environment),
+            json(&record.tables),
+            json(&record.summary),
+            rows.observation,
+            json(&record.warnings),
+        ],
+    )?;
+    let mut insert = connection.prepare(
+        "INSERT INTO intervals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+    )?;
+    for (position, row) in (0_i64..).zip(&rows.intervals) {
+        let Counted { start_s, end_s, counts, latencies } = row;
+        let [scheduled, succeeded, failed, skipped, unfinished, late, retried, retries] = counts;
+        let [mean, p50, p90, p99, p999, max] = latencies;
+        insert.execute(params![
+            run, position, start_s, end_s, scheduled, succeeded, failed, skipped, unfinished, late, retried,
+            retries, mean, p50, p90, p99, p999, max
+        ])?;
+    }
+    let mut insert = connection.prepare("INSERT INTO samples VALUES (?1, ?2, ?3)")?;
+    for (position, sample) in (0_i64..).zip(&rows.samples) {
+        insert.execute(params![run, position, sample])?;
+    }
+    Ok(())
+}
+
+/// What a record becomes in the store beyond its own row; made before the store is locked.
+pub(super) struct Rows {
+    /// Without the samples, which are rows.
+    observation: Option<String>,
+    samples: Vec<String>,
+    intervals: Vec<Counted>,
+}
+
+/// An interval, all scripts together, with figures in the place of its histograms.
+struct Counted {
+    start_s: f64,
+    end_s: f64,
+    counts: [i64; 8],
+    latencies: [Option<f64>; 6],
+}
+
+impl Rows {
+    pub(super) fn of(record: &Record) -> Rows {
+        let samples = record.observation.as_ref().map(|observation| observation.samples.as_slice());
+        let bare = record.observation.clone().map(|mut observation| {
+            observation.samples = Vec::<ServerSample>::new();
+            json(&observation)
+        });
+        Rows {
+            observation: bare,
+            samples: samples.unwrap_or_default().iter().map(json).collect(),
+            intervals: record.intervals.iter().map(Counted::of).collect(),
+        }
+    }
+}
+
+impl Counted {
+    /// A histogram that is damaged has no figures; its counts are known all the same.
+    fn of(interval: &Interval) -> Counted {
+        let counts = &interval.counts;
+        let latency = interval.to_stats().ok().and_then(|stats| crate::Latency::of(&stats.total().response));
+        let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        Counted {
+            start_s: interval.start_s,
+            end_s: interval.end_s,
+            counts: [
+                counts.scheduled,
+                counts.succeeded,
+                counts.failed,
+                counts.skipped,
+                counts.unfinished,
+                counts.late,
+                counts.retried,
+                counts.retries,
+            ]
+            .map(count),
+            latencies: latency
+                .map_or([None; 6], |us| [us.mean, us.p50, us.p90, us.p99, us.p999, us.max].map(Some)),
+        }
+    }
+}
+
+/// As it stands in the record.
+pub(super) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("a record has string keys only")
+}

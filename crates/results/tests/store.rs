@@ -1,0 +1,281 @@
+//! The store as users meet it: how runs get in and are found again, by several at once, after a kill and after a loss.
+//! What people query is tested with the manual's own examples.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pgmeter_results::{
+    DEFAULT_STORE, Host, Imported, Record, ResultsError, RunStatus, Status, Store, TrialStatus, UtcTime, find,
+};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// A record that another test reads too.
+fn record(second: i64) -> Record {
+    let json = include_bytes!("schema-2.json");
+    let mut record = Record::from_json(json, Path::new("r.json")).expect("it is one");
+    record.started_at = UtcTime::from_unix_millis(1_795_262_581_250 + second * 1_000);
+    record.environment.host = Host::detect();
+    record.warnings.push("it's \"quoted\"; -- and so on".into());
+    record
+}
+
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { directory: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join(DEFAULT_STORE)
+    }
+
+    fn store(&self) -> Store {
+        Store::create(&self.path()).expect("it can be made")
+    }
+
+    /// A whole run, as `pgmeter bench` stores it.
+    fn run(&self, record: &Record) -> i64 {
+        let mut store = self.store();
+        let run = store.begin(record.started_at, &record.plan, &record.environment).expect("it begins");
+        let path = record.write_into(store.directory()).expect("it can be written");
+        store.finish(run, record, &path).expect("it ends")
+    }
+
+    fn sql(&self) -> Connection {
+        Connection::open(self.path()).expect("it is there")
+    }
+
+    fn refusal(&self, which: &str) -> String {
+        let error = find(&self.path(), which).expect_err("there is no such run").to_string();
+        error.replace(&self.directory.path().display().to_string(), "DIR")
+    }
+}
+
+fn statuses(store: &Store) -> Vec<RunStatus> {
+    store.runs(100).expect("they can be listed").iter().map(|line| line.status).collect()
+}
+
+#[test]
+fn runs_are_found_by_number_by_how_long_ago_and_by_their_file() {
+    let place = Place::new();
+    let records = [record(0), record(1), record(2)];
+    let numbers: Vec<i64> = records.iter().map(|record| place.run(record)).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    let found = |which: &str| find(&place.path(), which).expect("it is there");
+    assert_eq!(found("1"), records[0]);
+    assert_eq!(found("last"), records[2]);
+    assert_eq!(found("last-1"), records[1]);
+    let file = place.store().files_beside().expect("they can be listed").remove(0);
+    assert_eq!(found(&file.display().to_string()), records[0]);
+    let directory = place.path().parent().expect("it has one").to_owned();
+    assert_eq!(find(&directory, "2").expect("the directory means the store in it"), records[1]);
+}
+
+#[test]
+fn a_run_that_is_not_there_says_how_to_find_one() {
+    let place = Place::new();
+    insta::assert_snapshot!(place.refusal("last"), @"there is no store DIR/pgmeter-results/results.sqlite: run something first, name another place with --store, or make one from records with `pgmeter runs import`");
+    let mut store = place.store();
+    let record = record(0);
+    store.begin(record.started_at, &record.plan, &record.environment).expect("it begins");
+    insta::assert_snapshot!(place.refusal("1"), @"run 1 in the store DIR/pgmeter-results/results.sqlite has no record: it is running");
+    insta::assert_snapshot!(place.refusal("last"), @"there is no run last in the store DIR/pgmeter-results/results.sqlite: `pgmeter runs` lists those that are");
+    insta::assert_snapshot!(place.refusal("7"), @"there is no run 7 in the store DIR/pgmeter-results/results.sqlite: `pgmeter runs` lists those that are");
+    insta::assert_snapshot!(place.refusal("DIR/none.json"), @"cannot read the record DIR/none.json: there is no such file; check the path");
+}
+
+#[test]
+fn the_list_tells_how_each_run_ended() {
+    let place = Place::new();
+    place.run(&record(0));
+    place.run(&Record { status: Status::Interrupted, ..record(1) });
+    place.run(&Record { status: Status::Failed { reason: "the server went away".into() }, ..record(2) });
+    let mut store = place.store();
+    let begun = record(3);
+    for _ in 0..2 {
+        store.begin(begun.started_at, &begun.plan, &begun.environment).expect("it begins");
+    }
+    store.break_off(5, "cannot connect with password=hunter2").expect("it can be noted");
+    let expected = [
+        RunStatus::Complete,
+        RunStatus::Interrupted,
+        RunStatus::Failed,
+        RunStatus::Running,
+        RunStatus::Failed,
+    ];
+    assert_eq!(statuses(&store), expected);
+    let lines = store.runs(4).expect("they can be listed");
+    assert_eq!(lines.iter().map(|line| line.run).collect::<Vec<_>>(), [2, 3, 4, 5]);
+    let whole = &store.runs(100).expect("they can be listed")[0];
+    assert_eq!(
+        (whole.scripts.as_str(), whole.clients, whole.warnings),
+        ("<builtin: TPC-B (sort of)>", 2, Some(1))
+    );
+    assert_eq!(whole.tps, Some(record(0).summary.tps));
+    let reason: String = place
+        .sql()
+        .query_row("SELECT reason FROM runs WHERE run = 5", [], |row| row.get(0))
+        .expect("it is there");
+    assert_eq!(reason, "cannot connect with password=***");
+}
+
+#[test]
+fn a_run_whose_process_is_gone_is_marked_as_killed_and_can_be_imported() {
+    let place = Place::new();
+    let record = record(0);
+    let mut store = place.store();
+    store.begin(record.started_at, &record.plan, &record.environment).expect("it begins");
+    assert_eq!(statuses(&store), [RunStatus::Running]);
+    place.sql().execute("UPDATE runs SET pid_started_ticks = pid_started_ticks - 1", []).expect("it can be");
+    let reader = Store::open(&place.path()).expect("it is there");
+    assert_eq!(statuses(&reader), [RunStatus::Killed], "seen without being stored");
+    drop(place.store());
+    let stored: String =
+        place.sql().query_row("SELECT status FROM runs", [], |row| row.get(0)).expect("it is there");
+    assert_eq!(stored, "killed");
+    // It was killed just after its record was written.
+    let path = record.write_into(store.directory()).expect("it can be written");
+    assert_eq!(store.import(&path).expect("it is a record"), Imported::New(1));
+    assert_eq!(find(&place.path(), "1").expect("it is there"), record);
+}
+
+#[test]
+fn a_lost_store_is_made_again_from_the_records_beside_it() {
+    let place = Place::new();
+    let records = [record(0), record(1)];
+    records.iter().for_each(|record| {
+        place.run(record);
+    });
+    fs::remove_file(place.path()).expect("it is there");
+    let mut store = place.store();
+    for round in 0..2 {
+        for (number, file) in (1..).zip(store.files_beside().expect("they can be listed")) {
+            let expected = if round == 0 { Imported::New(number) } else { Imported::Known(number) };
+            assert_eq!(store.import(&file).expect("it is a record"), expected);
+        }
+    }
+    assert_eq!(store.len().expect("they can be counted"), 2);
+    assert_eq!(find(&place.path(), "last").expect("it is there"), records[1]);
+}
+
+#[test]
+fn a_store_that_was_replaced_during_a_run_gets_the_run_all_the_same() {
+    let place = Place::new();
+    let record = record(0);
+    let run = place.store().begin(record.started_at, &record.plan, &record.environment).expect("it begins");
+    fs::remove_file(place.path()).expect("it is there");
+    let mut store = place.store();
+    let path = record.write_into(store.directory()).expect("it can be written");
+    assert_eq!(store.finish(run, &record, &path).expect("it ends"), 1);
+    assert_eq!(statuses(&store), [RunStatus::Complete]);
+}
+
+#[test]
+fn a_store_and_its_records_can_be_moved_together() {
+    let place = Place::new();
+    place.run(&record(0));
+    let elsewhere = Place::new();
+    let moved = elsewhere.directory.path().join("moved ?#%");
+    fs::rename(place.path().parent().expect("it has one"), &moved).expect("it can be moved");
+    assert_eq!(find(&moved.join("results.sqlite"), "1").expect("it is there"), record(0));
+}
+
+#[test]
+fn several_processes_may_write_at_once() {
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let place = &place;
+            scope.spawn(move || {
+                for second in 0..5 {
+                    place.run(&record(writer * 5 + second));
+                }
+            });
+        }
+    });
+    let store = place.store();
+    let lines = store.runs(100).expect("they can be listed");
+    assert_eq!(lines.len(), 40);
+    for line in &lines {
+        assert_eq!(line.status, RunStatus::Complete);
+        let found = find(&place.path(), &line.run.to_string()).expect("it is there");
+        assert_eq!(found.started_at.to_string(), line.started_at);
+    }
+}
+
+#[test]
+fn commits_are_durable_and_readers_hold_up_no_writer() {
+    let place = Place::new();
+    drop(place.store());
+    let mode: String =
+        place.sql().pragma_query_value(None, "journal_mode", |row| row.get(0)).expect("a mode");
+    assert_eq!(mode, "wal");
+    place.run(&record(0));
+    let reader = place.sql();
+    reader.execute_batch("BEGIN; SELECT * FROM runs").expect("it can read");
+    place.run(&record(1));
+    let seen: i64 = reader.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).expect("a count");
+    assert_eq!(seen, 1, "it sees what was there when it began");
+}
+
+#[test]
+fn what_is_stored_is_not_changed_and_not_removed() {
+    let place = Place::new();
+    place.run(&record(0));
+    let sql = place.sql();
+    let said = |statement: &str| sql.execute(statement, []).expect_err("it must be refused").to_string();
+    assert_eq!(said("DELETE FROM runs"), "runs are never removed from the store");
+    assert_eq!(said("UPDATE runs SET plan = '{}'"), "a run that is over is never changed");
+}
+
+#[test]
+fn what_is_no_store_is_left_alone() {
+    let place = Place::new();
+    let directory = place.directory.path();
+    let refused = |path: &Path| {
+        let said = |result: Result<Store, ResultsError>| {
+            let error = result.expect_err("it must be refused").to_string();
+            error.replace(&directory.display().to_string(), "DIR")
+        };
+        let (read, written) = (said(Store::open(path)), said(Store::create(path)));
+        assert_eq!(read, written);
+        read
+    };
+    let text = directory.join("text");
+    fs::write(&text, "x".repeat(5_000)).expect("it can be written");
+    insta::assert_snapshot!(refused(&text), @"cannot use the store DIR/text: it is not an SQLite database; name another place with --store");
+    let foreign = directory.join("foreign");
+    Connection::open(&foreign)
+        .and_then(|sql| sql.execute_batch("CREATE TABLE a (b)"))
+        .expect("it can be made");
+    insta::assert_snapshot!(refused(&foreign), @"DIR/foreign is not a store of pgmeter's: name another place with --store");
+    let newer = directory.join("newer");
+    drop(Store::create(&newer).expect("it can be made"));
+    Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
+    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 1; use the pgmeter that made it, or a newer one, or name another place with --store");
+    let below = text.join("results.sqlite");
+    let error = Store::create(&below).expect_err("a file is in the way").to_string();
+    assert!(error.contains("something that is not a directory is in the way"), "{error}");
+}
+
+#[test]
+fn a_trial_is_planned_made_and_found_with_the_figures_of_its_run() {
+    let place = Place::new();
+    let run = place.run(&record(0));
+    let mut store = place.store();
+    let factors = [("shared_buffers".to_owned(), serde_json::json!("1GB"))].into();
+    let trial = store.plan_trial("buffers", &factors, 0).expect("it can be planned");
+    store.mark_trial(trial, TrialStatus::Running, None).expect("it can be marked");
+    store.mark_trial(trial, TrialStatus::Complete, Some(run)).expect("it can be marked");
+    assert!(store.mark_trial(trial, TrialStatus::Complete, Some(99)).is_err(), "there is no such run");
+    let sql = "SELECT status, json_extract(factors, '$.shared_buffers'), tps FROM trial_summary";
+    let found = place
+        .sql()
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .expect("it is there");
+    assert_eq!(found, ("complete".to_owned(), "1GB".to_owned(), record(0).summary.tps));
+}
