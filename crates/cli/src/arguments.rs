@@ -201,9 +201,13 @@ pub(crate) struct BenchArguments {
     #[arg(short, long, conflicts_with = "no_vacuum", help_heading = "How to run it")]
     pub(crate) vacuum_all: bool,
 
-    /// A line every so many seconds [default: 1 on a terminal, none elsewhere]; 0 for none
-    #[arg(short = 'P', long, value_name = "SECONDS", help_heading = "What to show")]
-    pub(crate) progress: Option<u32>,
+    /// While it runs: live (drawn anew each second), plain (a line each second), a line every so many SECONDS, or
+    /// none [default: live on a terminal, every 10 elsewhere]
+    #[arg(short = 'P', long, value_name = "HOW", value_parser = progress, help_heading = "What to show")]
+    pub(crate) progress: Option<ProgressName>,
+    /// Serve the figures of the run that goes on as OpenMetrics, for Prometheus and the like; port 0 is a free one
+    #[arg(long, value_name = "HOST:PORT", help_heading = "What to show")]
+    pub(crate) metrics: Option<String>,
     /// Latency, failures and retries of each command of the scripts
     #[arg(short, long, help_heading = "What to show")]
     pub(crate) report_per_command: bool,
@@ -364,6 +368,27 @@ pub(crate) enum ServerAction {
         /// Its name
         name: String,
     },
+}
+
+/// How the progress of a run is shown, as it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProgressName {
+    Live,
+    Plain,
+    Every(u32),
+    Nothing,
+}
+
+fn progress(text: &str) -> Result<ProgressName, String> {
+    match text {
+        "live" => Ok(ProgressName::Live),
+        "plain" => Ok(ProgressName::Plain),
+        "none" | "0" => Ok(ProgressName::Nothing),
+        seconds => match seconds.parse() {
+            Ok(seconds) => Ok(ProgressName::Every(seconds)),
+            Err(_) => Err("expected live, plain, none, or a number of seconds".to_owned()),
+        },
+    }
 }
 
 /// Parses a number of seconds, 0 or more.

@@ -9,13 +9,14 @@ use std::time::Duration;
 use connect::{Environment, Overrides, Target};
 use engine::{Limit, Manner, Protocol};
 
-use crate::arguments::{BenchArguments, ConnectionArguments, ProtocolName};
+use crate::arguments::{BenchArguments, ConnectionArguments, ProgressName, ProtocolName};
 use crate::descriptors::{self, TooFewDescriptors};
 use crate::failure::Failure;
 use crate::introspection;
 use crate::job::{Job, Vacuum};
-use crate::live::Live;
+use crate::live::{Live, ProgressStyle};
 use crate::logs::LogOptions;
+use crate::metrics::MetricsServer;
 use crate::mix::{Mix, ScriptText};
 use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
@@ -44,8 +45,11 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
             job.clients
         ))
     })?;
-    let progress_s = arguments.progress.unwrap_or(u32::from(terminal.is_watched()));
-    let live = Live::new(terminal, progress_s, job.rate_per_s.is_some());
+    let metrics = arguments.metrics.as_deref().map(MetricsServer::start).transpose()?;
+    if let Some(server) = &metrics {
+        terminal.say(format_args!("metrics at http://{}/metrics while the run goes on", server.address()));
+    }
+    let live = Live::new(terminal, progress_style(arguments.progress, terminal), metrics);
     let watching = Watching {
         logs: arguments.log.then(|| LogOptions {
             prefix: arguments.log_prefix.clone().into_os_string(),
@@ -59,6 +63,22 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
     };
     let mut showing = OwnShowing::new(terminal, live, job.clients, arguments.results.clone(), watching);
     job.run(&mut showing, signals)
+}
+
+/// Seconds between lines where nobody asked for any and nobody watches.
+const UNWATCHED_LINES_S: u32 = 10;
+
+/// A view where somebody watches, otherwise lines.
+pub(crate) fn progress_style(asked: Option<ProgressName>, terminal: &Terminal) -> ProgressStyle {
+    match asked {
+        Some(ProgressName::Plain) => ProgressStyle::Lines(1),
+        Some(ProgressName::Every(seconds)) => ProgressStyle::Lines(seconds),
+        Some(ProgressName::Nothing) => ProgressStyle::Nothing,
+        Some(ProgressName::Live) | None if terminal.can_draw() => ProgressStyle::View,
+        Some(ProgressName::Live) => ProgressStyle::Lines(1),
+        None if terminal.is_watched() => ProgressStyle::Lines(1),
+        None => ProgressStyle::Lines(UNWATCHED_LINES_S),
+    }
 }
 
 fn job(arguments: &BenchArguments) -> Result<Job, Failure> {

@@ -1,25 +1,53 @@
-//! What is shown while a run goes on, one line for each second or every few; and the keeping of the
-//! seconds for the record.
+//! What is shown while a run goes on: a view that is drawn anew each second, or a line for each second or every few,
+//! and metrics for whoever asks; and the keeping of the seconds for the record.
 
 use std::time::Duration;
 
 use engine::Progress;
-use report::{LiveSample, Phase};
-use stats::{ScriptStats, Timestamp};
+use report::{LiveSample, LiveView, Metrics, Phase, SoFar};
+use results::{Counts, Latency, Limit};
+use stats::{Interval, ScriptStats, Timestamp};
 
+use crate::metrics::MetricsServer;
 use crate::terminal::Terminal;
+
+/// How the progress of a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProgressStyle {
+    /// Lines that are drawn anew each second.
+    View,
+    /// A line every so many seconds.
+    Lines(u32),
+    Nothing,
+}
 
 /// Shows and keeps the seconds of a run.
 pub(crate) struct Live<'a> {
     terminal: &'a Terminal,
-    /// Seconds that a line covers; 0: no lines.
-    every_s: u32,
-    open_loop: bool,
+    style: ProgressStyle,
+    metrics: Option<MetricsServer>,
+    run: Run,
     intervals: Vec<results::Interval>,
     gathered: Gathered,
     /// When the measured window began, on the engine's clock and since its first transaction.
     origin: Option<Timestamp>,
     measuring_since: Option<Duration>,
+    /// Succeeded transactions per second of this phase, a figure for each second.
+    tps_history: Vec<f64>,
+    /// All that was measured, by script.
+    measured: Vec<ScriptStats>,
+}
+
+/// What is known of the run before it begins.
+#[derive(Default)]
+struct Run {
+    title: String,
+    protocol: &'static str,
+    scripts: Vec<String>,
+    clients: u32,
+    warmup_s: f64,
+    open_loop: bool,
+    limit: Option<Limit>,
 }
 
 /// The seconds of the next line.
@@ -31,58 +59,165 @@ struct Gathered {
 }
 
 impl<'a> Live<'a> {
-    pub(crate) fn new(terminal: &'a Terminal, every_s: u32, open_loop: bool) -> Self {
-        let gathered = Gathered::default();
+    pub(crate) fn new(terminal: &'a Terminal, style: ProgressStyle, metrics: Option<MetricsServer>) -> Self {
         Self {
             terminal,
-            every_s,
-            open_loop,
+            style,
+            metrics,
+            run: Run::default(),
             intervals: Vec::new(),
-            gathered,
+            gathered: Gathered::default(),
             origin: None,
             measuring_since: None,
+            tps_history: Vec::new(),
+            measured: Vec::new(),
         }
     }
 
-    /// Takes in a second.
+    /// All clients are connected, and the run begins.
+    pub(crate) fn begin(&mut self, plan: &results::Plan) {
+        let scripts: Vec<String> = plan.scripts.iter().map(|script| script.name.clone()).collect();
+        let clients = if plan.clients == 1 { "client" } else { "clients" };
+        self.measured = vec![ScriptStats::new(); scripts.len()];
+        self.run = Run {
+            title: format!("{}, {} {clients}", scripts.join(" + "), plan.clients),
+            protocol: plan.protocol.name(),
+            scripts,
+            clients: plan.clients,
+            warmup_s: plan.warmup_s,
+            open_loop: plan.rate_tps.is_some(),
+            limit: Some(plan.limit),
+        };
+    }
+
+    /// Takes in a second. `waits` is what the server's backends were doing lately.
     pub(crate) fn show(&mut self, progress: &Progress<'_>) {
         let interval = progress.interval;
         let length = interval.end.since(interval.start);
         if !progress.warmup {
-            let origin = *self.origin.get_or_insert(interval.start);
-            self.intervals.push(results::Interval::of(interval, origin));
-            if self.measuring_since.is_none() {
-                self.measuring_since = Some(progress.elapsed.saturating_sub(length));
-                self.gathered = Gathered::default();
-            }
+            self.keep(progress, length);
         }
-        self.gathered.stats.merge(&interval.total());
+        let total = interval.total();
+        // The run ends a little after its last whole second; that remainder is no line's worth.
+        let whole = length >= SHORTEST_LINE;
+        if whole {
+            self.tps_history.push(per_second(total.counts.succeeded, length));
+        }
+        self.gathered.stats.merge(&total);
         self.gathered.seconds += 1;
         self.gathered.time += length;
-        let due = self.gathered.seconds >= self.every_s;
-        // The run ends a little after its last whole second; that remainder is no line's worth.
-        if self.every_s > 0 && due && length >= SHORTEST_LINE {
-            self.line(progress);
+        self.publish(progress);
+        let due = match self.style {
+            ProgressStyle::View => true,
+            ProgressStyle::Lines(every_s) => self.gathered.seconds >= every_s,
+            ProgressStyle::Nothing => false,
+        };
+        if due && whole {
+            self.tell(progress);
         }
     }
 
-    fn line(&mut self, progress: &Progress<'_>) {
+    /// A measured second.
+    fn keep(&mut self, progress: &Progress<'_>, length: Duration) {
+        let interval: &Interval = progress.interval;
+        let origin = *self.origin.get_or_insert(interval.start);
+        self.intervals.push(results::Interval::of(interval, origin));
+        if self.measuring_since.is_none() {
+            self.measuring_since = Some(progress.elapsed.saturating_sub(length));
+            self.gathered = Gathered::default();
+            self.tps_history.clear();
+        }
+        for (all, newest) in self.measured.iter_mut().zip(&interval.scripts) {
+            all.merge(newest);
+        }
+    }
+
+    /// Shows what was gathered since the last time.
+    fn tell(&mut self, progress: &Progress<'_>) {
         let Gathered { time, stats, .. } = std::mem::take(&mut self.gathered);
-        let since = self.measuring_since.unwrap_or(Duration::ZERO);
         let lag_us = || {
             let (response, service) = (stats.response.mean_ns()?, stats.service.mean_ns()?);
             Some((response - service) / NANOS_PER_MICRO)
         };
         let sample = LiveSample {
-            elapsed: progress.elapsed.saturating_sub(since),
+            elapsed: self.elapsed(progress),
             phase: if progress.warmup { Phase::WarmUp } else { Phase::Measuring },
             tps: per_second(stats.counts.succeeded, time),
-            response_us: results::Latency::of(&stats.response),
+            response_us: Latency::of(&stats.response),
             failed: stats.counts.failed.total(),
             skipped: stats.counts.skipped,
-            lag_us: self.open_loop.then(lag_us).flatten(),
+            lag_us: self.run.open_loop.then(lag_us).flatten(),
         };
-        self.terminal.say(report::live_line(&sample));
+        if self.style == ProgressStyle::View {
+            let view = self.view(sample);
+            self.terminal.draw(&report::live_view(&view, &self.terminal.talk_style()));
+        } else {
+            self.terminal.say(report::live_line(&sample));
+        }
+    }
+
+    /// Since measuring began, or since the warm-up did.
+    fn elapsed(&self, progress: &Progress<'_>) -> Duration {
+        progress.elapsed.saturating_sub(self.measuring_since.unwrap_or(Duration::ZERO))
+    }
+
+    fn view(&self, second: LiveSample) -> LiveView {
+        let so_far = (second.phase == Phase::Measuring).then(|| {
+            let all = self.all_measured();
+            SoFar {
+                tps: per_second(all.counts.succeeded, second.elapsed),
+                response_us: Latency::of(&all.response),
+                counts: Counts::of(&all.counts),
+            }
+        });
+        let done_share = self.done_share(&second, so_far.as_ref());
+        let left = done_share.filter(|&share| share > 0.0).map(|share| {
+            let rest = second.elapsed.as_secs_f64() * (1.0 - share).max(0.0) / share;
+            Duration::try_from_secs_f64(rest).unwrap_or(Duration::MAX)
+        });
+        let (title, tps_history) = (self.run.title.clone(), self.tps_history.clone());
+        LiveView { title, second, done_share, left, tps_history, so_far, waits: Vec::new() }
+    }
+
+    /// How much of this phase is done: by time, or by transactions if those were asked for.
+    fn done_share(&self, second: &LiveSample, so_far: Option<&SoFar>) -> Option<f64> {
+        let by_time = |seconds: f64| (seconds > 0.0).then(|| second.elapsed.as_secs_f64() / seconds);
+        match (so_far, self.run.limit?) {
+            (None, _) => by_time(self.run.warmup_s),
+            (Some(_), Limit::Duration(seconds)) => by_time(seconds),
+            (Some(so_far), Limit::TransactionsPerClient(each)) => {
+                let asked = each as f64 * f64::from(self.run.clients);
+                (asked > 0.0).then(|| so_far.counts.scheduled as f64 / asked)
+            }
+        }
+    }
+
+    fn all_measured(&self) -> ScriptStats {
+        let mut all = ScriptStats::new();
+        self.measured.iter().for_each(|script| all.merge(script));
+        all
+    }
+
+    /// Hands the newest figures to those who ask for metrics.
+    fn publish(&self, progress: &Progress<'_>) {
+        let Some(server) = &self.metrics else { return };
+        let names = self.run.scripts.iter().map(String::as_str);
+        server.publish(report::open_metrics(&Metrics {
+            version: env!("CARGO_PKG_VERSION"),
+            protocol: self.run.protocol,
+            clients: self.run.clients,
+            measured: if progress.warmup { Duration::ZERO } else { self.elapsed(progress) },
+            warmup: progress.warmup,
+            tps: self.tps_history.last().copied().unwrap_or(0.0),
+            scripts: names.zip(&self.measured).collect(),
+            waits: Vec::new(),
+        }));
+    }
+
+    /// The run is over: the view goes away, and what follows is the report.
+    pub(crate) fn end(&mut self) {
+        self.terminal.erase();
+        self.metrics = None;
     }
 
     /// The measured seconds, for the record.

@@ -13,6 +13,7 @@ mod introspection;
 mod job;
 mod live;
 mod logs;
+mod metrics;
 mod mix;
 mod null_server;
 mod password;

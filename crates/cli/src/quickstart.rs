@@ -10,6 +10,7 @@ use server::{FetchProgress, Installation, Locations, Origin, Server, ServerOptio
 use workload::InitOptions;
 
 use crate::arguments::QuickstartArguments;
+use crate::bench::progress_style;
 use crate::failure::Failure;
 use crate::init::{self, Noise};
 use crate::introspection;
@@ -24,8 +25,6 @@ use crate::terminal::{Bar, Terminal, Unit};
 const WORKLOADS: [&str; 2] = ["tpcb-like", "select-only"];
 /// Connections beside the clients: control sessions, and some for the user who looks on.
 const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
-/// Seconds between lines while a workload runs.
-const PROGRESS_S: u32 = 1;
 
 pub(crate) fn run(
     arguments: &QuickstartArguments,
@@ -75,7 +74,7 @@ fn measure(
     for name in WORKLOADS {
         signals.check()?;
         terminal.say(format_args!("\n{}", heading(name, arguments)));
-        let live = Live::new(terminal, PROGRESS_S, false);
+        let live = Live::new(terminal, progress_style(None, terminal), None);
         let mut showing = OwnShowing::new(
             terminal,
             live,

@@ -71,6 +71,7 @@ impl Showing for OwnShowing<'_> {
     }
 
     fn witnesses(&mut self, plan: &results::Plan) -> Result<Witnesses, Failure> {
+        self.live.begin(plan);
         let logs = self.watching.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
         if let Some(logs) = &logs {
             self.log_fault = logs.fault();
@@ -94,6 +95,7 @@ impl Showing for OwnShowing<'_> {
     /// An aborted or interrupted run is reported and recorded too, and then is a failure.
     fn conclude(&mut self, record: &Record, outcome: &Outcome) -> Result<(), Failure> {
         let terminal = self.terminal;
+        self.live.end();
         terminal.say("");
         terminal.print(&report::text(record, terminal.style()));
         if self.watching.commands {

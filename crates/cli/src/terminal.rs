@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -25,21 +26,29 @@ const WIDTH_ELSEWHERE: usize = 100;
 /// stdout and stderr of this process.
 pub(crate) struct Terminal {
     style: TextStyle,
+    /// Of what is said to stderr.
+    talk_colour: bool,
     interactive: bool,
 }
+
+/// Lines of a view that stand at the end of the screen, to be drawn over. There is one screen for all of the process, and
+/// workers talk too.
+static DRAWN: Mutex<usize> = Mutex::new(0);
 
 impl Terminal {
     pub(crate) fn of_process(colour: Colour) -> Self {
         let stdout = io::stdout();
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let colour = match colour {
+        let wanted = |is_terminal: bool| match colour {
             Colour::Always => true,
             Colour::Never => false,
-            Colour::Auto => stdout.is_terminal() && !no_colour,
+            Colour::Auto => is_terminal && !no_colour,
         };
         let width = tcgetwinsize(&stdout).map_or(WIDTH_ELSEWHERE, |size| usize::from(size.ws_col));
         let width = if width == 0 { WIDTH_ELSEWHERE } else { width };
-        Self { style: TextStyle { colour, width }, interactive: io::stderr().is_terminal() }
+        let interactive = io::stderr().is_terminal();
+        let style = TextStyle { colour: wanted(stdout.is_terminal()), width };
+        Self { style, talk_colour: wanted(interactive), interactive }
     }
 
     /// How reports are to look.
@@ -52,6 +61,30 @@ impl Terminal {
         self.interactive
     }
 
+    /// How lines that are drawn on stderr are to look; its width may change at any time.
+    pub(crate) fn talk_style(&self) -> TextStyle {
+        let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+        TextStyle { colour: self.talk_colour, width: if width == 0 { WIDTH_ELSEWHERE } else { width } }
+    }
+
+    /// Whether lines on stderr can be drawn over.
+    pub(crate) fn can_draw(&self) -> bool {
+        self.interactive && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    }
+
+    /// Puts these lines in the place of those that were drawn before.
+    pub(crate) fn draw(&self, lines: &[String]) {
+        let mut drawn = drawn();
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        put(&format!("{}{text}", erasing(*drawn)));
+        *drawn = lines.len();
+    }
+
+    /// Takes away what was drawn.
+    pub(crate) fn erase(&self) {
+        talk("");
+    }
+
     /// Data, to stdout. A reader that has gone away (`| head`) is no error of ours.
     pub(crate) fn print(&self, text: &str) {
         let mut stdout = io::stdout().lock();
@@ -60,7 +93,7 @@ impl Terminal {
 
     /// A line of talk, to stderr.
     pub(crate) fn say(&self, text: impl Display) {
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        talk(&format!("{text}\n"));
     }
 
     pub(crate) fn warn(&self, text: impl Display) {
@@ -83,11 +116,32 @@ impl Terminal {
     }
 }
 
+/// Says something on stderr, whole, whichever thread says it; a view that is drawn there makes room until it is drawn
+/// again.
+pub(crate) fn talk(text: &str) {
+    let mut drawn = drawn();
+    put(&format!("{}{text}", erasing(*drawn)));
+    *drawn = 0;
+}
+
+fn drawn() -> MutexGuard<'static, usize> {
+    DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn put(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Goes up so many lines and erases to the end of the screen (ECMA-48, §8.3.22 CUU and §8.3.39 ED).
+fn erasing(lines: usize) -> String {
+    if lines == 0 { String::new() } else { format!("\x1b[{lines}A\r\x1b[J") }
+}
+
 const TICK: Duration = Duration::from_millis(200);
 
 /// The last line of a program that is left at once; there may be a bar on the line before.
 pub(crate) fn say_interrupted() {
-    let _ = writeln!(io::stderr().lock(), "\npgmeter: error: interrupted; nothing was measured");
+    talk("\npgmeter: error: interrupted; nothing was measured\n");
 }
 
 /// What a bar counts.

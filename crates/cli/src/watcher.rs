@@ -1,12 +1,11 @@
 //! What `pgmeter bench` tells of single clients while a run goes on, and its log files. One for each worker, called
 //! on its thread; clients that cannot go on are told at the end, by `showing`.
 
-use std::io::Write;
-
 use engine::{Ended, Happening, Witness};
 use stats::Timestamp;
 
 use crate::logs::WorkerLog;
+use crate::terminal;
 
 /// See the module.
 pub(crate) struct Watcher {
@@ -66,5 +65,5 @@ fn tell(written: Result<(), String>) {
 
 /// A line on stderr; whole, whichever worker says it.
 fn say(text: &str) {
-    let _ = std::io::stderr().lock().write_all(format!("pgmeter: {text}\n").as_bytes());
+    terminal::talk(&format!("pgmeter: {text}\n"));
 }

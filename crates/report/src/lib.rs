@@ -3,7 +3,8 @@
 //! Pure: it returns strings, and `cli` decides where they go. What is stored does not depend on it.
 //!
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
-//! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`live_line`] the progress; `figures` says how numbers are written, `prose` how words are. [`pgbench`]
+//! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`live_line`] and [`live_view`]
+//! the progress, [`open_metrics`] the same for monitoring; `figures` says how numbers are written, `prose` how words are. [`pgbench`]
 //! says the same things the way pgbench does.
 
 mod text;
@@ -18,6 +19,10 @@ mod table;
 
 mod live;
 
+mod live_view;
+
+mod openmetrics;
+
 mod figures;
 
 mod prose;
@@ -27,4 +32,6 @@ pub mod pgbench;
 pub use calibration::calibration;
 pub use command_table::command_table;
 pub use live::{LiveSample, Phase, live_line};
+pub use live_view::{LiveView, SoFar, live_view};
+pub use openmetrics::{Metrics, OPEN_METRICS_TYPE, open_metrics};
 pub use text::{TextStyle, text};

@@ -98,6 +98,26 @@ fn a_password_is_asked_for_once_for_all_clients_and_not_shown() {
 }
 
 #[test]
+fn whoever_watches_sees_lines_that_are_drawn_anew_and_are_gone_at_the_end() {
+    let conninfo = Cluster::shared("18").database("watched");
+    let bench = Bench::new();
+    let script = bench.file("nap.sql", "SELECT pg_sleep(0.01);");
+    let (mut keyboard, theirs) = terminal();
+    let words = ["--ctty", env!("CARGO_BIN_EXE_pgmeter"), "bench", "-n", "-T", "2", "-f", script, &conninfo];
+    let mut command = bench.program(Path::new("setsid"), words);
+    command.env("TERM", "xterm").stdin(Stdio::from(theirs.try_clone().expect("a copy")));
+    command.stdout(Stdio::null()).stderr(Stdio::from(theirs));
+    let mut child = command.spawn().expect("the program can be started");
+    drop(command);
+    keyboard.wait_for(": measuring");
+    let shown = keyboard.read_to_the_end();
+    assert!(child.wait().expect("the child is ours").success());
+    assert!(shown.contains("throughput") && shown.contains("100 %, 2 s, 0 s left"), "{shown}");
+    let (_, after) = shown.rsplit_once("\x1b[J").expect("it was erased");
+    assert!(!after.contains("throughput"), "{shown}");
+}
+
+#[test]
 fn a_wrong_password_is_told_in_one_sentence_and_not_asked_for_again() {
     let (_cluster, conninfo) = guarded();
     let bench = Bench::new();

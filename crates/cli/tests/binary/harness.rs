@@ -178,6 +178,11 @@ impl Running {
         }
     }
 
+    /// What it has said until now.
+    pub(crate) fn heard(&self) -> &str {
+        &self.heard
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("the child is still ours");

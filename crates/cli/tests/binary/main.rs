@@ -12,3 +12,4 @@ mod harness;
 mod null_server;
 mod quickstart;
 mod servers;
+mod watching;

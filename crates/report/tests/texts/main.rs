@@ -3,6 +3,7 @@
 
 mod fixture;
 mod limits;
+mod live;
 mod pgbench_lines;
 mod pgbench_report;
 mod summaries;

@@ -1,0 +1,75 @@
+//! What can be seen of a run while it goes on: lines, the view that is drawn anew each second, metrics. What the texts
+//! look like is tested in `report`.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use rustix::process::Signal;
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, Running};
+
+const NAP: &str = "SELECT pg_sleep(0.01);";
+
+#[test]
+fn plain_progress_is_a_line_for_each_second_and_none_is_nothing() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("watching_lines");
+    let script = bench.file("nap.sql", NAP);
+    let lines = |how: &str| {
+        let out = bench.run(["bench", "-n", "-T", "2", "-f", script, "--progress", how, &conninfo]).exits(0);
+        out.stderr.lines().filter(|line| line.contains(" tps ")).count()
+    };
+    assert_eq!([lines("plain"), lines("2"), lines("none"), lines("live")], [2, 1, 0, 2]);
+    let out = bench.run(["bench", "--progress", "often", &conninfo]).exits(2);
+    assert!(out.stderr.contains("expected live, plain, none, or a number of seconds"), "{}", out.stderr);
+}
+
+/// Asks over HTTP; head and body of the answer.
+fn get(address: &str, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("it takes the request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("head and body");
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn metrics_are_served_while_the_run_goes_on_and_not_longer() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("watching_metrics");
+    let script = bench.file("nap.sql", NAP);
+    let arguments =
+        ["bench", "-n", "-T", "600", "-f", script, "--metrics", "127.0.0.1:0", "-P", "1", &conninfo];
+    let mut run = Running::start(&mut bench.command(arguments));
+    run.hear("  1 s ");
+    let address =
+        run.heard().split_once("http://").expect("it says where").1.split('/').next().unwrap().to_owned();
+    let (head, body) = get(&address, "GET /metrics");
+    assert!(
+        head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0"),
+        "{head}"
+    );
+    assert!(body.ends_with("# EOF\n"), "{body}");
+    let succeeded = "pgmeter_transactions_total{script=\"nap.sql\",ending=\"succeeded\"} ";
+    let number = body.lines().find_map(|line| line.strip_prefix(succeeded)).expect("it is there");
+    assert!(number.parse::<u64>().expect("a count") > 0, "{body}");
+    assert!(get(&address, "GET /other").0.starts_with("HTTP/1.1 404 "));
+    assert!(get(&address, "POST /metrics").0.starts_with("HTTP/1.1 405 "));
+    assert_eq!(get(&address, "HEAD /metrics").1, "");
+    run.signal(Signal::INT);
+    run.finish().exits(130);
+    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn an_address_at_which_no_metrics_can_be_served_is_told_before_the_run() {
+    let bench = Bench::new();
+    let out = bench.run(["bench", "--metrics", "127.0.0.1:http", "-h", "/nowhere"]).exits(1);
+    assert!(
+        out.stderr.starts_with("pgmeter: error: cannot serve metrics at 127.0.0.1:http: "),
+        "{}",
+        out.stderr
+    );
+}

@@ -1,0 +1,180 @@
+//! What somebody at a terminal watches while a run goes on: a few lines that are drawn anew each second.
+//! Pure: `cli` gathers the figures and puts the lines on the screen. The line per second for everybody else is `live`.
+
+use std::time::Duration;
+
+use results::{Counts, Latency};
+
+use crate::figures::{count, fixed, latency, rate, untied};
+use crate::live::{LiveSample, Phase};
+use crate::prose::{Emphasis, cut, emphasise, harmless};
+use crate::text::TextStyle;
+
+/// What is shown at one moment of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveView {
+    /// What runs, in a few words: `tpcb-like, 8 clients`.
+    pub title: String,
+    /// The newest second.
+    pub second: LiveSample,
+    /// How much of this phase is done, from 0 to 1; `None` if nobody can know.
+    pub done_share: Option<f64>,
+    /// How long the rest of this phase will take, if that can be known.
+    pub left: Option<Duration>,
+    /// Succeeded transactions of each second of this phase, the newest last.
+    pub tps_history: Vec<f64>,
+    /// All that was measured until now; `None` during the warm-up.
+    pub so_far: Option<SoFar>,
+    /// What the server's backends were doing lately, the most frequent first: the event and its share.
+    pub waits: Vec<(String, f64)>,
+}
+
+/// The measured part of a run until now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SoFar {
+    /// Succeeded transactions per second.
+    pub tps: f64,
+    /// Response times; `None` if none succeeded.
+    pub response_us: Option<Latency>,
+    /// Transactions by ending.
+    pub counts: Counts,
+}
+
+/// Where the values begin.
+const VALUE_COLUMN: usize = 13;
+/// Columns of the bar.
+const BAR_WIDTH: usize = 30;
+/// Seconds in the little curve.
+const CURVE_LENGTH: usize = 40;
+/// Wait events shown.
+const WAITS_MAX: usize = 4;
+
+/// The lines, each of at most the terminal's width.
+pub fn live_view(view: &LiveView, style: &TextStyle) -> Vec<String> {
+    let mut lines = vec![headline(view, style), progress(view)];
+    lines.push(labelled("throughput", &throughput(view)));
+    lines.push(labelled("", &curve(&view.tps_history)));
+    lines.push(labelled("latency", &latencies("last second", view.second.response_us.as_ref())));
+    if let Some(so_far) = &view.so_far {
+        lines.push(labelled("", &latencies("so far", so_far.response_us.as_ref())));
+        lines.push(labelled("failures", &failures(&so_far.counts)));
+    }
+    if let (Some(lag_us), Phase::Measuring) = (view.second.lag_us, view.second.phase) {
+        lines.push(labelled("lag", &format!("{} on average, from due to begun", latency(lag_us))));
+    }
+    if !view.waits.is_empty() {
+        lines.push(labelled("waits", &waits(&view.waits)));
+    }
+    // A line that the terminal breaks would be counted as one and drawn as two. The first may hold colours, which take no
+    // room, and is short.
+    let width = style.width.saturating_sub(1);
+    let shown = |(number, line): (usize, String)| {
+        let line = untied(&line);
+        if number == 0 { line } else { cut(&line, width) }
+    };
+    lines.into_iter().enumerate().map(shown).collect()
+}
+
+/// `tpcb-like, 8 clients: measuring`.
+fn headline(view: &LiveView, style: &TextStyle) -> String {
+    let phase = match view.second.phase {
+        Phase::WarmUp => "warming up",
+        Phase::Measuring => "measuring",
+    };
+    let title = cut(&harmless(&view.title), style.width.saturating_sub(phase.len() + 3));
+    format!("{}: {phase}", emphasise(&title, Emphasis::Strong, style))
+}
+
+/// `━━━━━━━━━━──────────  33 %, 20 s, 40 s left`.
+fn progress(view: &LiveView) -> String {
+    let elapsed = format!("{} s", fixed(view.second.elapsed.as_secs_f64(), 0));
+    let Some(share) = view.done_share else { return labelled("", &elapsed) };
+    let share = share.clamp(0.0, 1.0);
+    let full = (0..BAR_WIDTH).filter(|&at| at as f64 + 0.5 < share * BAR_WIDTH as f64).count();
+    let bar = "━".repeat(full) + &"─".repeat(BAR_WIDTH - full);
+    let left = view.left.map_or(String::new(), |left| format!(", {} left", clock(left)));
+    labelled("", &format!("{bar}  {} %, {elapsed}{left}", fixed(share * 100.0, 0)))
+}
+
+/// `40 s`, `3:20 min`, `1:05 h`.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs() + u64::from(time.subsec_millis() >= 500);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02} h", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// `12,345 tps, 12,401 so far`.
+fn throughput(view: &LiveView) -> String {
+    let so_far =
+        view.so_far.as_ref().map_or(String::new(), |so_far| format!(", {} so far", rate(so_far.tps)));
+    format!("{} tps{so_far}", rate(view.second.tps))
+}
+
+fn latencies(what: &str, response_us: Option<&Latency>) -> String {
+    let Some(us) = response_us else { return format!("{what:<12} no transaction succeeded") };
+    let figures = [("p50", us.p50), ("p90", us.p90), ("p99", us.p99), ("max", us.max)];
+    let figures: Vec<String> =
+        figures.iter().map(|(name, us)| format!("{name} {:>7}", latency(*us))).collect();
+    format!("{what:<12} {}", figures.join("  "))
+}
+
+/// `3 failed, 12 retried, 1 late, 2 skipped`; only what there is beside the failures.
+fn failures(counts: &Counts) -> String {
+    let mut parts = vec![format!("{} failed", count(counts.failed))];
+    let others = [(counts.retried, "retried"), (counts.late, "late"), (counts.skipped, "skipped")];
+    parts.extend(
+        others.iter().filter(|(number, _)| *number > 0).map(|(n, what)| format!("{} {what}", count(*n))),
+    );
+    parts.join(", ")
+}
+
+fn waits(waits: &[(String, f64)]) -> String {
+    let shown: Vec<String> = waits
+        .iter()
+        .take(WAITS_MAX)
+        .map(|(event, share)| format!("{} {} %", harmless(event), fixed(share * 100.0, 0)))
+        .collect();
+    shown.join("  ")
+}
+
+/// A block for each second, as high as its throughput beside the highest shown.
+fn curve(history: &[f64]) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let shown = &history[history.len().saturating_sub(CURVE_LENGTH)..];
+    let highest = shown.iter().copied().fold(0.0, f64::max);
+    let block = |&tps: &f64| {
+        let steps = BLOCKS.iter().skip(1).filter(|_| highest > 0.0);
+        let reached = steps.enumerate().filter(|(at, _)| tps / highest > (*at as f64 + 0.5) / 7.5).count();
+        BLOCKS[reached.min(BLOCKS.len() - 1)]
+    };
+    shown.iter().map(block).collect()
+}
+
+fn labelled(label: &str, value: &str) -> String {
+    format!("  {label:<width$}{value}", width = VALUE_COLUMN - 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_on_a_clock() {
+        let written = |seconds| clock(Duration::from_secs_f64(seconds));
+        assert_eq!(
+            [written(0.4), written(59.4), written(59.6), written(200.0), written(3_900.0)],
+            ["0 s", "59 s", "1:00 min", "3:20 min", "1:05 h"]
+        );
+    }
+
+    #[test]
+    fn the_curve_is_as_high_as_the_throughput_beside_the_highest() {
+        assert_eq!(curve(&[0.0, 50.0, 100.0, 100.0]), "▁▅██");
+        assert_eq!(curve(&[0.0, 0.0]), "▁▁");
+        assert_eq!(curve(&[]), "");
+        assert_eq!(curve(&vec![1.0; 100]).chars().count(), CURVE_LENGTH);
+    }
+}

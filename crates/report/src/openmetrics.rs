@@ -1,0 +1,153 @@
+//! The figures of a run while it goes on, in the text format of OpenMetrics 1.0, for Prometheus and its relatives.
+//! Pure: `cli` serves it over HTTP. Counters count what was measured, not the warm-up; times are in seconds, as the
+//! standard wants.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use stats::{Distribution, ScriptStats};
+
+/// What the standard calls this text.
+pub const OPEN_METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+const NANOS_PER_SECOND: f64 = 1e9;
+
+/// The measured part of a run until now.
+#[derive(Clone, Debug)]
+pub struct Metrics<'a> {
+    /// The version of pgmeter.
+    pub version: &'a str,
+    /// `simple`, `extended` or `prepared`.
+    pub protocol: &'a str,
+    /// Simulated users.
+    pub clients: u32,
+    /// Since measuring began; zero during the warm-up.
+    pub measured: Duration,
+    /// Whether the run is still warming up.
+    pub warmup: bool,
+    /// Succeeded transactions per second, in the newest second.
+    pub tps: f64,
+    /// Names of the scripts, and what was measured of each.
+    pub scripts: Vec<(&'a str, &'a ScriptStats)>,
+    /// What the server's backends were doing in the newest second: event type, event, backends on average.
+    pub waits: Vec<(&'a str, &'a str, f64)>,
+}
+
+/// The whole text, `# EOF` included.
+pub fn open_metrics(metrics: &Metrics<'_>) -> String {
+    let Metrics { version, protocol, clients, measured, warmup, tps, scripts, waits } = metrics;
+    let mut out = Text(String::new());
+    out.family("pgmeter_run", "info", None, "What runs.");
+    out.sample("pgmeter_run_info", &[("version", version), ("protocol", protocol)], 1.0);
+    out.family("pgmeter_clients", "gauge", None, "Simulated users, each with its own connection.");
+    out.sample("pgmeter_clients", &[], f64::from(*clients));
+    out.family("pgmeter_measured_seconds", "gauge", Some("seconds"), "Time since measuring began.");
+    out.sample("pgmeter_measured_seconds", &[], measured.as_secs_f64());
+    out.family("pgmeter_warming_up", "gauge", None, "1 until measuring begins, then 0.");
+    out.sample("pgmeter_warming_up", &[], f64::from(u8::from(*warmup)));
+    out.family(
+        "pgmeter_throughput",
+        "gauge",
+        None,
+        "Succeeded transactions per second, in the newest second.",
+    );
+    out.sample("pgmeter_throughput", &[], *tps);
+    transactions(&mut out, scripts);
+    latencies(&mut out, "response", "From when a transaction was scheduled to its end.", scripts, |s| {
+        &s.response
+    });
+    latencies(&mut out, "service", "From when a transaction was started to its end.", scripts, |s| {
+        &s.service
+    });
+    if !waits.is_empty() {
+        out.family(
+            "pgmeter_backends",
+            "gauge",
+            None,
+            "Backends of the run by what they waited for, on average.",
+        );
+        for (event_type, event, backends) in waits {
+            out.sample("pgmeter_backends", &[("event_type", event_type), ("event", event)], *backends);
+        }
+    }
+    out.0 += "# EOF\n";
+    out.0
+}
+
+fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
+    out.family("pgmeter_transactions", "counter", None, "Transactions by script and ending.");
+    for (script, stats) in scripts {
+        let counts = &stats.counts;
+        let endings = [
+            ("succeeded", counts.succeeded),
+            ("failed", counts.failed.total()),
+            ("skipped", counts.skipped),
+            ("unfinished", counts.unfinished),
+        ];
+        for (ending, number) in endings {
+            out.sample(
+                "pgmeter_transactions_total",
+                &[("script", script), ("ending", ending)],
+                number as f64,
+            );
+        }
+    }
+    out.family("pgmeter_retries", "counter", None, "Tries after the first, by script.");
+    for (script, stats) in scripts {
+        out.sample("pgmeter_retries_total", &[("script", script)], stats.counts.retries as f64);
+    }
+    out.family("pgmeter_late_transactions", "counter", None, "Succeeded above the latency limit, by script.");
+    for (script, stats) in scripts {
+        out.sample("pgmeter_late_transactions_total", &[("script", script)], stats.counts.late as f64);
+    }
+}
+
+/// A summary: quantiles of the whole measured time, which are true to three digits.
+fn latencies(
+    out: &mut Text,
+    kind: &str,
+    help: &str,
+    scripts: &[(&str, &ScriptStats)],
+    of: fn(&ScriptStats) -> &Distribution,
+) {
+    const QUANTILES: [(&str, f64); 5] =
+        [("0.5", 0.5), ("0.9", 0.9), ("0.95", 0.95), ("0.99", 0.99), ("0.999", 0.999)];
+    let name = format!("pgmeter_{kind}_seconds");
+    out.family(&name, "summary", Some("seconds"), help);
+    for (script, stats) in scripts {
+        let distribution = of(stats);
+        for (label, q) in QUANTILES {
+            if let Some(ns) = distribution.quantile_ns(q) {
+                out.sample(&name, &[("script", script), ("quantile", label)], ns as f64 / NANOS_PER_SECOND);
+            }
+        }
+        let moments = distribution.moments();
+        out.sample(&format!("{name}_count"), &[("script", script)], moments.count as f64);
+        out.sample(&format!("{name}_sum"), &[("script", script)], moments.sum_ns as f64 / NANOS_PER_SECOND);
+    }
+}
+
+/// The text in the making.
+struct Text(String);
+
+impl Text {
+    fn family(&mut self, name: &str, kind: &str, unit: Option<&str>, help: &str) {
+        let _ = writeln!(self.0, "# TYPE {name} {kind}");
+        if let Some(unit) = unit {
+            let _ = writeln!(self.0, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(self.0, "# HELP {name} {help}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+}
+
+/// As a label's value may stand between quotation marks.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
