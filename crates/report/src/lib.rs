@@ -11,6 +11,8 @@ mod text;
 
 mod latency_table;
 
+mod server_lines;
+
 mod command_table;
 
 mod calibration;

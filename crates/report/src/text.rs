@@ -12,6 +12,7 @@ use crate::figures::{
 };
 use crate::latency_table::{Row, ScriptFigures, latency_table};
 use crate::prose::{Emphasis, emphasise, enumerate, harmless, wrap};
+use crate::server_lines::server_lines;
 
 /// How text may look.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -142,6 +143,10 @@ fn event_loop(record: &Record) -> Option<String> {
 fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
     let Record { plan, summary, .. } = record;
     let mut throughput = emphasise(&format!("{}{TIE}tps", rate(summary.tps)), Emphasis::Strong, style);
+    if let Some(sure) = summary.confidence.tps {
+        let half = (sure.high - sure.low) / 2.0;
+        throughput += &format!(" ±{TIE}{}", percent(half, summary.tps));
+    }
     if let Some(rate_tps) = plan.rate_tps {
         throughput += &format!(" of {} scheduled", as_asked(rate_tps));
     }
@@ -153,6 +158,7 @@ fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
     lines.extend(connecting(summary).map(|connecting| ("connecting", connecting)));
     lines.extend(client_cpu(plan, summary).map(|cpu| ("client CPU", cpu)));
     lines.extend(limit(summary).map(|limit| ("limit", limit)));
+    lines.extend(server_lines(record));
     lines.extend(targets(plan).map(|targets| ("targets", targets)));
     lines
 }

@@ -4,6 +4,7 @@
 mod fixture;
 mod limits;
 mod live;
+mod observed;
 mod pgbench_lines;
 mod pgbench_report;
 mod summaries;

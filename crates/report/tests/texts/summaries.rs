@@ -11,7 +11,7 @@ use results::{
     Target,
 };
 
-const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
+pub const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
 
 fn latency(mean: f64, stddev: f64, [p50, p90, p99, p999, max]: [f64; 5]) -> Latency {
     Latency { mean, stddev, min: p50 / 3.0, p50, p90, p95: p90, p99, p999, max }
@@ -26,7 +26,7 @@ fn select_us() -> Latency {
 }
 
 /// Ten seconds of TPC-B-like, as `quickstart` runs it.
-fn tpcb_like() -> Record {
+pub fn tpcb_like() -> Record {
     let latency = Some(tpcb_us());
     let counts = Counts { scheduled: 12_346, succeeded: 12_346, ..Counts::default() };
     let base = fixture::record();

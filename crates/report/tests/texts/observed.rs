@@ -1,0 +1,89 @@
+//! Summaries of runs whose server was looked at: what it was doing, in the words of the summary. Not how that is found
+//! out, which is `observe`'s affair.
+
+use crate::summaries::{PLAIN, tpcb_like};
+use pgmeter_report::text;
+use results::{
+    Ceiling, CeilingKind, Estimate, Event, EventKind, Observation, ObserveLevel, ObserverCost,
+    PerTransaction, Record, WaitShare, Waits,
+};
+
+/// An observed run of the same script.
+fn observed() -> Record {
+    let wait = |event_type: &str, event: &str, seen, share| WaitShare {
+        event_type: event_type.to_owned(),
+        event: event.to_owned(),
+        seen,
+        share,
+    };
+    let event = |kind, start_s, detail: &str| Event { kind, start_s, end_s: None, detail: detail.into() };
+    let mut record = tpcb_like();
+    record.summary.confidence.tps =
+        Some(Estimate { low: 1_219.4, high: 1_249.1, batches: 20, autocorrelation: 0.1 });
+    record.observation = Some(Observation {
+        level: ObserveLevel::Light,
+        missing: Vec::new(),
+        cost: ObserverCost::default(),
+        waits: Some(Waits {
+            source: "pg_stat_activity".to_owned(),
+            rate_hz: 5.0,
+            looks: 50,
+            backends_seen: 400,
+            idle_share: 0.12,
+            top: vec![
+                wait("LWLock", "WALWrite", 160, 0.45),
+                wait("IO", "WalSync", 100, 0.28),
+                wait("CPU", "running", 90, 0.2),
+                wait("IPC", "Rare", 1, 0.003),
+            ],
+            scripts: Vec::new(),
+        }),
+        per_transaction: PerTransaction {
+            wal_bytes: Some(1_234.4),
+            wal_full_page_images: Some(0.0123),
+            blocks_hit: Some(31.25),
+            blocks_read: Some(0.0),
+            temp_bytes: Some(0.0),
+            backend_user_cpu_us: Some(71.2),
+            backend_system_cpu_us: Some(30.1),
+            ..PerTransaction::default()
+        },
+        counters: Vec::new(),
+        statements: Vec::new(),
+        events: vec![
+            event(EventKind::Checkpoint, 3.0, "timed"),
+            event(EventKind::Autovacuum, 4.0, "pgbench_tellers"),
+            event(EventKind::Autovacuum, 8.0, "pgbench_tellers"),
+        ],
+        samples: Vec::new(),
+        ceilings: vec![Ceiling {
+            kind: CeilingKind::Flush,
+            tps: 1_600.0,
+            reached_share: 0.771,
+            explanation: "a flush takes 2.5 ms, and 4.0 transactions shared one".into(),
+        }],
+    });
+    record
+}
+
+#[test]
+fn a_server_that_was_looked_at_has_lines_of_its_own() {
+    insta::assert_snapshot!(text(&observed(), &PLAIN), @r"
+    tpcb-like on PostgreSQL 18.1
+      8 clients on 2 workers, prepared protocol, 10.0 s after 2 s of warm-up
+
+      throughput      1,234 tps ± 1.2 %
+      transactions    12,346 succeeded, 0 failed
+      client CPU      31.3 µs per transaction, 1.9 % of its workers' time
+      backends        45 % LWLock WALWrite, 28 % IO WalSync, 20 % running; idle 12 %
+                      of the time
+      server cost     1,234 bytes of WAL (0.012 full pages), 31.3 blocks hit,
+                      0 read, 101 µs of CPU per transaction
+      meanwhile       1 checkpoint, autovacuum of pgbench_tellers
+      ceiling         1,600 tps by flushes of the log, 77 % reached: a flush takes
+                      2.5 ms, and 4.0 transactions shared one
+
+      latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
+      response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
+    ");
+}
