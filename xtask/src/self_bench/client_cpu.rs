@@ -1,6 +1,5 @@
-//! CPU time of the client per transaction, beside pgbench and beside itself with more clients. On a Unix socket
-//! and over TCP against the null server, which costs the client nothing but the exchange; with TLS against a
-//! real one, since the null server has none.
+//! CPU time of the client per transaction, beside pgbench. On a Unix socket and over TCP against the null server, which
+//! costs the client nothing but the exchange; with TLS against a real one, since the null server has none.
 
 use super::lab::Lab;
 use super::line::{Goal, Line};
@@ -10,15 +9,13 @@ use super::rounds::{Better, Spread, alternate};
 
 const ROUNDS: usize = 3;
 const SECONDS: u32 = 3;
-const UNIT: &str = "µs/tx";
+pub(super) const UNIT: &str = "µs/tx";
 
 /// Numbers of clients, and what is promised beside pgbench.
 const ON_UNIX_SOCKET: [(u32, Option<Goal>); 4] =
     [(16, None), (64, Some(Goal::RatioAtMost(0.62))), (256, None), (900, Some(Goal::RatioAtMost(0.5)))];
 /// How much more than io_uring the fallback may cost.
 const EPOLL_BESIDE_IO_URING: Goal = Goal::RatioAtMost(1.2);
-/// Few and many clients of ours, and how much more each transaction may cost with many.
-const GROWTH: (u32, u32, Goal) = (64, 5000, Goal::RatioAtMost(1.15));
 /// Over TCP, with and without TLS.
 const CLIENTS: u32 = 64;
 
@@ -52,24 +49,6 @@ pub(super) fn unix(lab: &mut Lab) -> Result<Vec<Line>, String> {
         }
     }
     Ok(lines)
-}
-
-/// Ours with many clients beside ours with few.
-pub(super) fn growth(lab: &mut Lab) -> Result<Vec<Line>, String> {
-    let (few, many, goal) = GROWTH;
-    lab.provide_for(u64::from(many))?;
-    let server = lab.null_server()?;
-    let mut event_loop = String::new();
-    let rounds = alternate::<2, f64>(lab.rounds(ROUNDS), |side| {
-        let clients = [many, few][side];
-        let load = Load::select_only(server.conninfo(), clients, Until::Seconds(lab.seconds(SECONDS)));
-        let (cpu_us, run) = lab.programs.cpu_us_per_transaction(Program::Pgmeter(EventLoop::Auto), &load)?;
-        event_loop = run.event_loop.unwrap_or_default();
-        Ok(cpu_us)
-    })?;
-    let what = format!("client CPU, {many} clients beside {few} of ours, null server, Unix socket");
-    let spread = spread(&rounds, Better::Lower);
-    Ok(vec![Line::pair("growth", &what, UNIT, "64 clients", spread).goal(goal).note(&ran(&event_loop))])
 }
 
 /// Over TCP.
@@ -110,6 +89,6 @@ pub(super) fn spread(rounds: &[[f64; 2]], better: Better) -> Spread {
 }
 
 /// The note about which event loop ran.
-fn ran(event_loop: &str) -> String {
+pub(super) fn ran(event_loop: &str) -> String {
     if event_loop.is_empty() { String::new() } else { format!("ran with {event_loop}") }
 }

@@ -3,7 +3,7 @@
 
 use super::lab::Lab;
 use super::line::Line;
-use super::{client_cpu, connecting, loading, memory, open_loop, throughput};
+use super::{client_cpu, connecting, growth, loading, memory, pace, stall, throughput};
 
 /// A measurement that gives one or more lines of the table.
 pub(super) struct Experiment {
@@ -23,8 +23,8 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "growth",
-        about: "client CPU per transaction with 5,000 clients beside 64",
-        run: client_cpu::growth,
+        about: "client CPU per transaction with 64 to 5,000 clients, beside bare sockets",
+        run: growth::growth,
     },
     Experiment { name: "tcp", about: "client CPU per transaction over TCP", run: client_cpu::tcp },
     Experiment { name: "tls", about: "client CPU per transaction with TLS", run: client_cpu::tls },
@@ -34,9 +34,17 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
         run: throughput::shared,
     },
     Experiment { name: "meta", about: "scripts of meta commands only", run: throughput::meta },
-    Experiment { name: "connecting", about: "900 connections", run: connecting::connecting },
+    Experiment {
+        name: "connecting",
+        about: "900 connections, beside pgbench and bare sockets",
+        run: connecting::connecting,
+    },
     Experiment { name: "init", about: "making and filling the tables", run: loading::loading },
-    Experiment { name: "pace", about: "an open loop's punctuality", run: open_loop::punctuality },
-    Experiment { name: "stall", about: "an open loop while the server stalls", run: open_loop::stall },
+    Experiment {
+        name: "pace",
+        about: "an open loop's punctuality, beside a thread that only waits",
+        run: pace::punctuality,
+    },
+    Experiment { name: "stall", about: "an open loop while the server stalls", run: stall::stall },
     Experiment { name: "memory", about: "10,000 clients", run: memory::memory },
 ];

@@ -29,6 +29,7 @@ pub(super) fn append(found: &[Found], lab: &Lab) -> Result<PathBuf, String> {
         "postgresql": lab.pg_version,
         "lines": lines(found),
         "not_measured": not_measured(found),
+        "stolen_percent": stolen_percent(found),
     });
     writeln!(file, "{round}").map_err(complain)?;
     Ok(path)
@@ -57,6 +58,11 @@ fn not_measured(found: &[Found]) -> Value {
         Some((found.name.to_owned(), Value::from(reason.as_str())))
     });
     Value::Object(missing.collect())
+}
+
+/// By experiment.
+fn stolen_percent(found: &[Found]) -> Value {
+    Value::Object(found.iter().map(|found| (found.name.to_owned(), found.stolen_percent.into())).collect())
 }
 
 /// The short name of the commit, with a mark if files differ from it.
@@ -96,8 +102,8 @@ mod tests {
     fn a_line_is_kept_with_its_verdict_and_an_experiment_without_lines_with_its_reason() {
         let line = Line::alone("pace-p99", "p99", 80.0, "µs").goal(Goal::AtMost(100.0));
         let found = [
-            Found { name: "pace", lines: Ok(vec![line]) },
-            Found { name: "tls", lines: Err("no pgbench".to_owned()) },
+            Found { name: "pace", lines: Ok(vec![line]), stolen_percent: 1.5 },
+            Found { name: "tls", lines: Err("no pgbench".to_owned()), stolen_percent: 0.0 },
         ];
         let lines = lines(&found);
         assert_eq!(lines.len(), 1);
@@ -106,6 +112,7 @@ mod tests {
             (&json!("pace-p99"), &json!(80.0), &json!(true))
         );
         assert_eq!(not_measured(&found), json!({"tls": "no pgbench"}));
+        assert_eq!(stolen_percent(&found), json!({"pace": 1.5, "tls": 0.0}));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What all experiments share: the programs, real servers started once somebody needs them, a place for files,
 //! how many rounds there are and how long each lasts.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -8,9 +9,10 @@ use nix::sys::resource::{Resource, getrlimit};
 use tempfile::TempDir;
 
 use super::arguments::Arguments;
+use super::bare::Bare;
 use super::null_server::NullServer;
 use super::processes::{run, version};
-use super::programs::{Programs, find_pgbench};
+use super::programs::{EventLoop, Load, Program, Programs, Script, Until, find_pgbench};
 use super::server::BenchServer;
 
 /// Scale of the tables of loads.
@@ -28,6 +30,7 @@ pub(super) struct Lab {
     pub(super) quick: bool,
     /// Files of experiments, and the records.
     pub(super) folder: TempDir,
+    bare: Option<Bare>,
     server: Option<BenchServer>,
     tls_server: Option<BenchServer>,
 }
@@ -46,6 +49,7 @@ impl Lab {
             pg_version: arguments.pg_version.clone(),
             quick: arguments.quick,
             folder,
+            bare: None,
             server: None,
             tls_server: None,
         })
@@ -61,6 +65,14 @@ impl Lab {
         if self.quick { usual.div_ceil(2) } else { usual }
     }
 
+    /// The bare programs, built once somebody needs them.
+    pub(super) fn bare(&mut self) -> Result<Bare, String> {
+        if let Some(bare) = &self.bare {
+            return Ok(bare.clone());
+        }
+        Ok(self.bare.insert(Bare::build()?).clone())
+    }
+
     /// A real server, with the tables of the built-in scripts; the connection string.
     pub(super) fn server(&mut self) -> Result<String, String> {
         if self.server.is_none() {
@@ -70,6 +82,18 @@ impl Lab {
             self.server = Some(server);
         }
         Ok(self.server.as_ref().map(|server| server.conninfo().to_owned()).unwrap_or_default())
+    }
+
+    /// The same server, by a role that has to prove a SCRAM password; the connection string.
+    pub(super) fn scram_server(&mut self) -> Result<String, String> {
+        let conninfo = self.server()?;
+        let server = self.server.as_ref().ok_or("there is no server")?;
+        let path = self.folder.path().join("role.sql");
+        fs::write(&path, server.demand_scram()?).map_err(|error| format!("{}: {error}", path.display()))?;
+        let once =
+            Load { script: Script::File(path), ..Load::select_only(&conninfo, 1, Until::Transactions(1)) };
+        self.programs.run(Program::Pgmeter(EventLoop::Auto), &once)?;
+        Ok(server.conninfo_scram())
     }
 
     /// A real server with TLS, with the tables; the connection string, over TCP.
@@ -109,10 +133,27 @@ fn build() -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os("PGMETER") {
         return Ok(named.into());
     }
-    run(Command::new(crate::cargo())
-        .args(["build", "--release", "--package", "pgmeter", "--quiet"])
-        .current_dir(crate::root()))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from);
-    Ok(target.join("release/pgmeter"))
+    build_release(&["--package", "pgmeter"])?;
+    Ok(target().join("release/pgmeter"))
+}
+
+/// Builds something as users get it.
+pub(super) fn build_release(what: &[&str]) -> Result<(), String> {
+    let mut cargo = Command::new(crate::cargo());
+    cargo.args(["build", "--release", "--quiet"]).args(what).current_dir(crate::root());
+    // What cargo tells xtask about itself; build scripts would take it for a change, and libraries be built anew.
+    for (name, _) in std::env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST"))
+        {
+            cargo.env_remove(name);
+        }
+    }
+    run(&mut cargo).map(|_| ())
+}
+
+/// Where cargo puts what it builds.
+pub(super) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
 }

@@ -6,6 +6,9 @@ use std::fmt;
 use super::Found;
 use super::rounds::Spread;
 
+/// Of stolen processor time.
+const WORTH_SAYING_PERCENT: f64 = 0.1;
+
 /// What a line promises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Goal {
@@ -119,6 +122,12 @@ pub(super) fn table(all: &[Found], pgbench: &str) -> String {
         for line in found.lines.iter().flatten().filter(|line| !line.note.is_empty()) {
             notes += &format!("- {}: {}\n", line.name, line.note);
         }
+        if found.stolen_percent >= WORTH_SAYING_PERCENT {
+            let (name, stolen) = (found.name, found.stolen_percent);
+            notes += &format!(
+                "- {name}: {stolen:.1} % of the processors' time was stolen by the host meanwhile\n"
+            );
+        }
     }
     let rows: String = rows.iter().map(|row| format!("| {} |\n", row.join(" | "))).collect();
     format!("{rows}\n{notes}")
@@ -161,15 +170,16 @@ mod tests {
             Found {
                 name: "unix",
                 lines: Ok(vec![pair(4.0, 2.0).goal(Goal::RatioAtMost(0.6)).note("epoll")]),
+                stolen_percent: 2.34,
             },
-            Found { name: "tls", lines: Err("no pgbench".to_owned()) },
+            Found { name: "tls", lines: Err("no pgbench".to_owned()), stolen_percent: 0.0 },
         ];
         assert_eq!(
             table(&all, "pgbench 18.6"),
             "| name | what | pgbench 18.6 | pgmeter | ratio (min … max) | goal |\n\
              | --- | --- | --- | --- | --- | --- |\n\
              | cpu-64 | client CPU | 4.00 µs | 2.00 µs | 0.50 (0.40 … 0.70) | ≤ 0.60 met |\n\n\
-             - cpu-64: epoll\n- tls was not measured: no pgbench\n"
+             - cpu-64: epoll\n- unix: 2.3 % of the processors' time was stolen by the host meanwhile\n- tls was not measured: no pgbench\n"
         );
     }
 

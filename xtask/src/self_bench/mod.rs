@@ -4,31 +4,38 @@
 //! alternating order. A whole round is printed as a table and kept as one line of `benchmarks/history.jsonl`.
 
 mod arguments;
+mod bare;
 mod client_cpu;
 mod connecting;
 mod experiments;
+mod growth;
 mod history;
 mod lab;
 mod line;
 mod loading;
 mod memory;
 mod null_server;
-mod open_loop;
+mod pace;
 mod processes;
 mod programs;
 mod rounds;
 mod server;
+mod stall;
+mod steal;
 mod throughput;
 
 use arguments::Arguments;
 use experiments::EXPERIMENTS;
 use lab::Lab;
 use line::{Line, table};
+use steal::Ticks;
 
 /// What one experiment came to: its lines, or why there are none.
 pub(crate) struct Found {
     name: &'static str,
     lines: Result<Vec<Line>, String>,
+    /// Of the machine's processor time meanwhile, by the host of the virtual machine.
+    stolen_percent: f64,
 }
 
 /// Runs the experiments and prints the table. False when something fails or a goal is missed.
@@ -54,12 +61,15 @@ fn measure(arguments: &Arguments) -> Result<bool, String> {
     let mut found = Vec::new();
     for experiment in EXPERIMENTS.iter().filter(|experiment| arguments.wants(experiment.name)) {
         eprintln!("self-bench: {}: {}", experiment.name, experiment.about);
+        let ticks = Ticks::now();
         let lines = (experiment.run)(&mut lab);
+        let stolen_percent = ticks.stolen_percent();
         match &lines {
             Ok(lines) => lines.iter().for_each(|line| eprintln!("  {line}")),
             Err(reason) => eprintln!("  not measured: {reason}"),
         }
-        found.push(Found { name: experiment.name, lines });
+        eprintln!("  stolen meanwhile: {stolen_percent:.1} % of the processors' time");
+        found.push(Found { name: experiment.name, lines, stolen_percent });
     }
     println!("{}", table(&found, &lab.pgbench_version));
     if arguments.is_whole() {

@@ -33,6 +33,11 @@ impl NullServer {
         Ok(Self { serving: Serving::start(&mut command)?, _directory: directory })
     }
 
+    /// CPU seconds that it has used, if the system tells.
+    pub(super) fn cpu_s(&self) -> Option<f64> {
+        self.serving.cpu_s()
+    }
+
     pub(super) fn conninfo(&self) -> &str {
         &self.serving.said
     }

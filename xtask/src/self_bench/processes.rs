@@ -86,6 +86,20 @@ impl Serving {
     }
 }
 
+impl Serving {
+    /// CPU seconds of all its threads so far, as far as they still run: proc(5)'s `schedstat` begins with
+    /// nanoseconds on a processor.
+    pub(super) fn cpu_s(&self) -> Option<f64> {
+        const NANOS_PER_SECOND: f64 = 1e9;
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).ok()?;
+        let nanos = tasks.flatten().map(|task| {
+            let schedstat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            schedstat.split(' ').next()?.parse::<f64>().ok()
+        });
+        nanos.sum::<Option<f64>>().map(|nanos| nanos / NANOS_PER_SECOND)
+    }
+}
+
 impl Drop for Serving {
     fn drop(&mut self) {
         drop(self.child.stdin.take());

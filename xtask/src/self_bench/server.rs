@@ -10,6 +10,10 @@ use tempfile::TempDir;
 
 use super::processes::run;
 
+/// Whoever has to prove who he is.
+const SCRAM_ROLE: &str = "self_bench_scram";
+const SCRAM_PASSWORD: &str = "secret";
+
 /// A named server; dropping it stops and removes it.
 pub(super) struct BenchServer {
     pgmeter: PathBuf,
@@ -67,6 +71,27 @@ impl BenchServer {
     /// Over TCP with TLS.
     pub(super) fn conninfo_tls(&self) -> Result<String, String> {
         Ok(format!("{} sslmode=require", self.status("tcp")?))
+    }
+
+    /// Makes the server ask a role of its own for a SCRAM password; the SQL that makes the role and has the server
+    /// read its rules again.
+    pub(super) fn demand_scram(&self) -> Result<String, String> {
+        let path = self.data_directory()?.join("pg_hba.conf");
+        let complain = |error| format!("{}: {error}", path.display());
+        let rules = fs::read_to_string(&path).map_err(complain)?;
+        // The first line that fits counts. Written in place, so that the file keeps its owner.
+        fs::write(&path, format!("local all {SCRAM_ROLE} scram-sha-256\n{rules}")).map_err(complain)?;
+        Ok(format!(
+            "SET password_encryption = 'scram-sha-256';\n\
+             CREATE ROLE {SCRAM_ROLE} SUPERUSER LOGIN PASSWORD '{SCRAM_PASSWORD}';\n\
+             SELECT pg_reload_conf();\n"
+        ))
+    }
+
+    /// Over the Unix socket, as the role that must prove its password.
+    pub(super) fn conninfo_scram(&self) -> String {
+        // What is said last counts.
+        format!("{} user={SCRAM_ROLE} password={SCRAM_PASSWORD}", self.conninfo)
     }
 
     fn data_directory(&self) -> Result<PathBuf, String> {

@@ -1,0 +1,117 @@
+//! Requests for answers, on many sockets at once: each sends the next request when the answer to the last one is
+//! there. Counts bytes and understands none.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use rustix::time::{ClockId, clock_gettime};
+use wire::frontend;
+
+use crate::Figures;
+use crate::session::{Door, wait_for_ready};
+
+/// What the built-in select-only script sends first, and a value of its variable.
+const STATEMENT: &[u8] = b"P_0";
+const SQL: &[u8] = b"SELECT abalance FROM pgbench_accounts WHERE aid = $1;";
+const AID: &[u8] = b"654321";
+/// As pgmeter's epoll driver has it.
+const EVENTS_PER_WAIT: usize = 1024;
+const READ_MAX: usize = 16 * 1024;
+
+/// Sockets whose sessions have prepared the statement, and what goes to and fro.
+pub struct Scene {
+    pub sockets: Vec<UnixStream>,
+    pub request: Vec<u8>,
+    pub reply_bytes: usize,
+    pub duration: Duration,
+}
+
+/// What a loop did, without what beginning and ending it took.
+pub struct Exchanged {
+    pub count: u64,
+    pub cpu: Duration,
+}
+
+pub fn run(way: &str, clients: usize, seconds: u64, connection: &str) -> Result<Figures, String> {
+    let scene = Scene::set(clients, Duration::from_secs(seconds), connection)?;
+    let Exchanged { count, cpu } = match way {
+        "epoll" => over_epoll(&scene).map_err(|error| error.to_string())?,
+        #[cfg(target_os = "linux")]
+        "io_uring" => crate::rings::over_ring(&scene).map_err(|error| error.to_string())?,
+        _ => return Err(format!("there is no way \"{way}\" here")),
+    };
+    #[allow(clippy::cast_precision_loss, reason = "exchanges of some seconds")]
+    let count = count as f64;
+    Ok(vec![("exchanges", count), ("cpu_us", cpu.as_secs_f64() * 1e6 / count)])
+}
+
+impl Scene {
+    fn set(clients: usize, duration: Duration, connection: &str) -> Result<Self, String> {
+        let door = Door::of(connection)?;
+        let mut request = Vec::new();
+        let mut bind = frontend::bind(&mut request, b"", STATEMENT);
+        bind.parameter(Some(AID));
+        bind.finish();
+        frontend::describe_and_execute(&mut request);
+        frontend::sync(&mut request);
+        let mut prepare = Vec::new();
+        frontend::parse(&mut prepare, STATEMENT, SQL);
+        frontend::sync(&mut prepare);
+        let mut scene = Self { sockets: Vec::with_capacity(clients), request, reply_bytes: 0, duration };
+        for _ in 0..clients {
+            let mut socket = door.knock()?;
+            wait_for_ready(&mut socket)?;
+            for said in [&prepare, &scene.request] {
+                socket.write_all(said).map_err(|error| error.to_string())?;
+                scene.reply_bytes = wait_for_ready(&mut socket)?;
+            }
+            socket.set_nonblocking(true).map_err(|error| error.to_string())?;
+            scene.sockets.push(socket);
+        }
+        Ok(scene)
+    }
+}
+
+/// One `write` and one `read` for each, and a share of a wait; each socket registered once, edge-triggered.
+fn over_epoll(scene: &Scene) -> io::Result<Exchanged> {
+    let mut poll = Poll::new()?;
+    for (number, socket) in scene.sockets.iter().enumerate() {
+        let fd = socket.as_raw_fd();
+        poll.registry().register(&mut SourceFd(&fd), Token(number), Interest::READABLE)?;
+    }
+    let (mut heard, mut count) = (vec![0; scene.sockets.len()], 0);
+    let (mut events, mut buffer) = (Events::with_capacity(EVENTS_PER_WAIT), vec![0; READ_MAX]);
+    for mut socket in &scene.sockets {
+        socket.write_all(&scene.request)?;
+    }
+    let (started, cpu_before) = (Instant::now(), thread_cpu());
+    while started.elapsed() < scene.duration {
+        poll.poll(&mut events, Some(scene.duration))?;
+        for event in &events {
+            let Token(number) = event.token();
+            let mut socket = &scene.sockets[number];
+            heard[number] += match socket.read(&mut buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) => return Err(error),
+            };
+            if heard[number] == scene.reply_bytes {
+                heard[number] = 0;
+                count += 1;
+                socket.write_all(&scene.request)?;
+            }
+        }
+    }
+    Ok(Exchanged { count, cpu: thread_cpu().saturating_sub(cpu_before) })
+}
+
+/// CPU time of this thread so far.
+pub fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}

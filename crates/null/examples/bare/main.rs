@@ -1,0 +1,54 @@
+//! Programs that do what any client must, and nothing else: exchange the bytes of a request for those of its answer,
+//! connect, wait for a moment. What they take on a machine is what no load generator on it can be below.
+//!
+//! `cargo xtask self-bench` runs them beside pgmeter, and reads the lines that they print: a name and a number.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it measured")]
+
+mod connecting;
+mod exchange;
+mod punctuality;
+#[cfg(target_os = "linux")]
+mod rings;
+mod session;
+
+use std::process::ExitCode;
+use std::str::FromStr;
+
+const USAGE: &str = "usage: bare exchange io_uring|epoll CLIENTS SECONDS CONNECTION\n       \
+                     bare connect CLIENTS CONNECTION\n       \
+                     bare wait RATE SECONDS SHARE";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
+        Ok(figures) => {
+            figures.iter().for_each(|(name, figure)| println!("{name} {figure}"));
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            eprintln!("bare: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Names and numbers.
+type Figures = Vec<(&'static str, f64)>;
+
+fn run(arguments: &[&str]) -> Result<Figures, String> {
+    match *arguments {
+        ["exchange", way, clients, seconds, connection] => {
+            exchange::run(way, number(clients)?, number(seconds)?, connection)
+        }
+        ["connect", clients, connection] => connecting::run(number(clients)?, connection),
+        ["wait", rate, seconds, share] => {
+            Ok(punctuality::run(number(rate)?, number(seconds)?, number(share)?))
+        }
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+fn number<T: FromStr>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|_| format!("\"{word}\" is no such number\n{USAGE}"))
+}

@@ -1,0 +1,80 @@
+//! How late a thread sees moments that it does nothing but wait for, reading the clock without a pause. What is late
+//! here is late because the core was taken from it: by the system's other threads, or by the host of a virtual machine.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::Figures;
+
+const SEED: u64 = 1;
+/// CPU time that the neighbour uses at one go.
+const SLICE: Duration = Duration::from_micros(100);
+
+/// `rate` moments per second, at random; beside a thread that uses this share of a core, if it is not 0.
+pub fn run(rate: f64, seconds: f64, share: f64) -> Figures {
+    let is_over = AtomicBool::new(false);
+    let mut late_us = thread::scope(|scope| {
+        if share > 0.0 {
+            scope.spawn(|| use_share(share.min(1.0), &is_over));
+        }
+        let late_us = wait_for_all(&moments(rate, seconds));
+        is_over.store(true, Ordering::Relaxed);
+        late_us
+    });
+    late_us.sort_by(f64::total_cmp);
+    let quantile = |share: f64| {
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let rank = (share * late_us.len() as f64).ceil() as usize;
+        late_us.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)
+    };
+    vec![("p50_us", quantile(0.5)), ("p99_us", quantile(0.99)), ("max_us", quantile(1.0))]
+}
+
+/// A Poisson process: distances are −ln(u) ÷ rate, u uniform (Knuth, The Art of Computer Programming 2, 3.4.1).
+fn moments(rate: f64, seconds: f64) -> Vec<Duration> {
+    let (mut state, mut at_s, mut moments) = (SEED, 0.0, Vec::new());
+    loop {
+        at_s -= (1.0 - uniform(&mut state)).ln() / rate;
+        if at_s >= seconds {
+            return moments;
+        }
+        moments.push(Duration::from_secs_f64(at_s));
+    }
+}
+
+/// From 0 to below 1. SplitMix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, 2014).
+fn uniform(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    #[allow(clippy::cast_precision_loss, reason = "53 bits are left")]
+    let high_bits = ((mixed ^ (mixed >> 31)) >> 11) as f64;
+    high_bits / (1_u64 << 53) as f64
+}
+
+fn wait_for_all(moments: &[Duration]) -> Vec<f64> {
+    let started = Instant::now();
+    let mut late_us = Vec::with_capacity(moments.len());
+    for &moment in moments {
+        let mut now = started.elapsed();
+        while now < moment {
+            now = started.elapsed();
+        }
+        late_us.push((now - moment).as_secs_f64() * 1e6);
+    }
+    late_us
+}
+
+/// Uses so much of a core, a slice at a time, and sleeps in between.
+fn use_share(share: f64, is_over: &AtomicBool) {
+    let used = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
+    let started = Instant::now();
+    while !is_over.load(Ordering::Relaxed) {
+        let enough = used() + SLICE;
+        while used() < enough {}
+        thread::sleep(used().div_f64(share).saturating_sub(started.elapsed()));
+    }
+}

@@ -1,0 +1,65 @@
+//! A session on a Unix socket, begun and spoken to by whole replies: for what comes before a measurement.
+//! Blocks, and is in no hurry.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use connect::{Address, Environment, Overrides, Target, resolve};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use wire::{Decoder, Message, Startup};
+
+/// More than a reply has.
+const READ_MAX: usize = 8 * 1024;
+
+/// Where sessions go, and what each says first.
+pub struct Door {
+    path: std::path::PathBuf,
+    hello: Vec<u8>,
+}
+
+impl Door {
+    /// Of a connection string with a Unix socket. Lets the process have as many sockets as the system allows.
+    pub fn of(connection: &str) -> Result<Self, String> {
+        let environment = Environment::of_process();
+        let target = resolve(Some(connection), &Overrides::default(), &environment);
+        let target: Target = target.map_err(|error| error.to_string())?;
+        let addresses = target.addresses().map_err(|error| error.to_string())?;
+        let Some(address @ Address::Unix(path)) = addresses.first() else {
+            return Err(format!("\"{connection}\" is not on a Unix socket"));
+        };
+        let mut hello = Vec::new();
+        let _ = Startup::new(&target.startup_parameters(target.host_of(address)), &mut hello);
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+            .map_err(|error| format!("open files: {error}"))?;
+        Ok(Self { path: path.clone(), hello })
+    }
+
+    /// Connects and says hello. Does not wait for the answer.
+    pub fn knock(&self) -> Result<UnixStream, String> {
+        let complain = |error| format!("{}: {error}", self.path.display());
+        let mut socket = UnixStream::connect(&self.path).map_err(complain)?;
+        socket.write_all(&self.hello).map_err(complain)?;
+        Ok(socket)
+    }
+}
+
+/// Reads until the server is ready; how many bytes that were.
+pub fn wait_for_ready(socket: &mut UnixStream) -> Result<usize, String> {
+    let (mut decoder, mut buffer) = (Decoder::new(), [0; READ_MAX]);
+    let (mut ready, mut bytes, mut refused) = (false, 0, None);
+    while !ready {
+        let count = socket.read(&mut buffer).map_err(|error| error.to_string())?;
+        if count == 0 {
+            return Err(refused.unwrap_or_else(|| "the server has closed the connection".to_owned()));
+        }
+        bytes += count;
+        let heard = &mut |message: Message<'_>| match message {
+            Message::ReadyForQuery(_) => ready = true,
+            Message::ErrorResponse(_) => refused = Some("the server refuses".to_owned()),
+            _ => {}
+        };
+        decoder.decode(&buffer[..count], heard).map_err(|error| error.to_string())?;
+    }
+    refused.map_or(Ok(bytes), Err)
+}
