@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::event_loop::EventLoopArguments;
+use crate::runs::RunsArguments;
+use crate::storing::StoreArguments;
 use crate::terminal::Colour;
 
 /// Measures PostgreSQL: throughput, true percentiles, and what the measuring itself cost
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Find out what pgmeter itself can do at best on this machine, so that runs can be held against it
     Calibrate(CalibrateArguments),
+    /// List the runs that are stored, newest last; `import` takes records into the store
+    Runs(RunsArguments),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(ServerArguments),
     /// Answer every query at once and do nothing: what is measured against it is the load generator
@@ -86,9 +90,8 @@ pub(crate) struct QuickstartArguments {
     /// Number from which every random draw comes [default: from the system]
     #[arg(long, value_name = "SEED")]
     pub(crate) random_seed: Option<u64>,
-    /// Directory for the records, one JSON file for each run
-    #[arg(long, value_name = "DIR", default_value = "pgmeter-results")]
-    pub(crate) results: PathBuf,
+    #[command(flatten)]
+    pub(crate) places: StoreArguments,
     #[command(flatten)]
     pub(crate) event_loop: EventLoopArguments,
     /// Keep the server running afterwards, and say how to connect
@@ -232,9 +235,8 @@ pub(crate) struct BenchArguments {
     /// Log only this share of the transactions, such as 0.01
     #[arg(long, value_name = "SHARE", requires = "log", help_heading = "What to show", value_parser = share)]
     pub(crate) sampling_rate: Option<f64>,
-    /// Directory for the record, a JSON file
-    #[arg(long, value_name = "DIR", default_value = "pgmeter-results", help_heading = "What to show")]
-    pub(crate) results: PathBuf,
+    #[command(flatten, next_help_heading = "What to keep")]
+    pub(crate) places: StoreArguments,
 }
 
 #[derive(Debug, Args)]

@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         verbose_errors: arguments.verbose_errors,
         commands: arguments.report_per_command,
     };
-    let mut showing = OwnShowing::new(terminal, live, job.clients, arguments.results.clone(), watching);
+    let mut showing = OwnShowing::new(terminal, live, job.clients, arguments.places.clone(), watching);
     job.run(&mut showing, signals)
 }
 

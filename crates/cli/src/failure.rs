@@ -1,6 +1,7 @@
 //! How a command can fail, and what exit status that is.
 //! The sentences are the libraries' own; `main` shows them.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use connect::ConnectError;
@@ -32,6 +33,16 @@ pub(crate) enum Failure {
     /// The system refused something.
     #[error("cannot {what}: {error}")]
     System { what: String, error: std::io::Error },
+    /// The run was measured and its record is kept, but the store does not know of it.
+    #[error(
+        "the record {} is kept, but {error}; then `pgmeter runs import {}` takes it into the store",
+        record.display(),
+        record.display()
+    )]
+    NotStored { record: PathBuf, error: ResultsError },
+    /// Some files were no records.
+    #[error("{refused} of {files} files were not imported; the others were")]
+    NotImported { refused: usize, files: usize },
     /// A log file cannot be made.
     #[error("cannot make log file \"{path}\": {reason}; --log-prefix names another place")]
     LogFile { path: String, reason: String },

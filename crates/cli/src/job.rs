@@ -95,6 +95,19 @@ pub(crate) trait Showing {
     /// Makes those who look at single transactions, one for each worker.
     fn witnesses(&mut self, plan: &results::Plan) -> Result<Witnesses, Failure>;
 
+    /// The run begins, in this environment; nothing keeps a run that is not to be kept.
+    fn begins(
+        &mut self,
+        _started_at: UtcTime,
+        _plan: &results::Plan,
+        _environment: &Environment,
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// The run came to nothing, for this reason.
+    fn breaks_off(&mut self, _failure: &Failure) {}
+
     /// A second has passed.
     fn second(&mut self, progress: &Progress<'_>);
 
@@ -149,15 +162,17 @@ impl Job {
         let plan = self.into_plan(way, ways, scale);
         plan_record.seed = plan.seed;
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
-        let started_at = UtcTime::now();
-        let witnesses = showing.witnesses(&plan_record)?;
-        let outcome =
-            engine::run(&plan, signals.stop(), &mut |progress| showing.second(progress), &*witnesses)
-                .map_err(|error| explain(error, plan.clients, manner))?;
         let environment = Environment {
             host: results::Host::detect(),
             server: facts.as_ref().and_then(|facts| facts.as_ref().ok()).map(describing::server),
         };
+        let started_at = UtcTime::now();
+        let witnesses = showing.witnesses(&plan_record)?;
+        showing.begins(started_at, &plan_record, &environment)?;
+        let outcome =
+            engine::run(&plan, signals.stop(), &mut |progress| showing.second(progress), &*witnesses)
+                .map_err(|error| explain(error, plan.clients, manner))
+                .inspect_err(|failure| showing.breaks_off(failure))?;
         let loop_name = introspection::event_loop(&outcome.event_loop).name;
         let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
         let calibration = calibrations.and_then(kept);

@@ -19,9 +19,11 @@ mod null_server;
 mod password;
 mod pgbench;
 mod quickstart;
+mod runs;
 mod server_command;
 mod showing;
 mod signals;
+mod storing;
 mod system_words;
 mod terminal;
 mod watcher;
@@ -57,6 +59,7 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(),
         Command::Bench(arguments) => bench::run(arguments, terminal, signals),
         Command::Init(arguments) => init::run(arguments, terminal, signals),
         Command::Calibrate(arguments) => calibrate::run(arguments, terminal, signals),
+        Command::Runs(arguments) => runs::run(arguments, terminal),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
     }

@@ -75,13 +75,8 @@ fn measure(
         signals.check()?;
         terminal.say(format_args!("\n{}", heading(name, arguments)));
         let live = Live::new(terminal, progress_style(None, terminal), None);
-        let mut showing = OwnShowing::new(
-            terminal,
-            live,
-            arguments.clients,
-            arguments.results.clone(),
-            Watching::default(),
-        );
+        let mut showing =
+            OwnShowing::new(terminal, live, arguments.clients, arguments.places.clone(), Watching::default());
         job(arguments, &target, name)?.run(&mut showing, signals)?;
     }
     Ok(())

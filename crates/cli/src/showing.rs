@@ -2,17 +2,17 @@
 //! The drop-in for pgbench has its own way, in `pgbench::benchmark`.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 
 use connect::{Session, Target};
 use engine::{End, Outcome, Progress};
-use results::Record;
+use results::{Environment, Plan, Record, UtcTime};
 
 use crate::failure::Failure;
 use crate::job::{Showing, Vacuuming, Witnesses};
 use crate::live::Live;
 use crate::logs::{LogFault, LogOptions, Logs};
 use crate::password::connect_asking;
+use crate::storing::{Keeper, Kept, StoreArguments};
 use crate::terminal::Terminal;
 use crate::watcher::Watcher;
 
@@ -33,8 +33,7 @@ pub(crate) struct OwnShowing<'a> {
     terminal: &'a Terminal,
     live: Live<'a>,
     clients: u32,
-    /// Directory of the records.
-    results: PathBuf,
+    keeper: Keeper,
     watching: Watching,
     log_fault: LogFault,
 }
@@ -44,10 +43,11 @@ impl<'a> OwnShowing<'a> {
         terminal: &'a Terminal,
         live: Live<'a>,
         clients: u32,
-        results: PathBuf,
+        places: StoreArguments,
         watching: Watching,
     ) -> Self {
-        Self { terminal, live, clients, results, watching, log_fault: LogFault::default() }
+        let keeper = Keeper::new(places);
+        Self { terminal, live, clients, keeper, watching, log_fault: LogFault::default() }
     }
 }
 
@@ -70,7 +70,7 @@ impl Showing for OwnShowing<'_> {
         }
     }
 
-    fn witnesses(&mut self, plan: &results::Plan) -> Result<Witnesses, Failure> {
+    fn witnesses(&mut self, plan: &Plan) -> Result<Witnesses, Failure> {
         self.live.begin(plan);
         let logs = self.watching.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
         if let Some(logs) = &logs {
@@ -82,6 +82,14 @@ impl Showing for OwnShowing<'_> {
             let log = logs.borrow_mut().as_mut().and_then(|logs| logs.of_worker(&intro));
             Box::new(Watcher { log, verbose_errors })
         }))
+    }
+
+    fn begins(&mut self, started_at: UtcTime, plan: &Plan, environment: &Environment) -> Result<(), Failure> {
+        self.keeper.begin(started_at, plan, environment)
+    }
+
+    fn breaks_off(&mut self, failure: &Failure) {
+        self.keeper.break_off(failure);
     }
 
     fn second(&mut self, progress: &Progress<'_>) {
@@ -101,8 +109,8 @@ impl Showing for OwnShowing<'_> {
         if self.watching.commands {
             terminal.print(&report::command_table(record, terminal.style()));
         }
-        let path = record.write_into(&self.results)?;
-        terminal.print(&format!("\n  record          {}\n", path.display()));
+        let Kept { run, record: path } = self.keeper.finish(record)?;
+        terminal.print(&format!("\n  run {run:<11} {}\n", path.display()));
         if record.summary.counts.scheduled == 0 {
             terminal
                 .warn("no transaction was scheduled in the measured time; run longer, or at a higher rate");

@@ -3,8 +3,9 @@
 //! Pure: it returns strings, and `cli` decides where they go. What is stored does not depend on it.
 //!
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
-//! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`live_line`] and [`live_view`]
-//! the progress, [`open_metrics`] the same for monitoring; `figures` says how numbers are written, `prose` how words are. [`pgbench`]
+//! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`run_list`] the runs
+//! that are stored, [`live_line`] and [`live_view`] the progress, [`open_metrics`] the same for monitoring; `figures`
+//! says how numbers are written, `prose` how words are. [`pgbench`]
 //! says the same things the way pgbench does.
 
 mod text;
@@ -16,6 +17,8 @@ mod server_lines;
 mod command_table;
 
 mod calibration;
+
+mod run_list;
 
 mod table;
 
@@ -36,4 +39,5 @@ pub use command_table::command_table;
 pub use live::{LiveSample, Phase, live_line};
 pub use live_view::{LiveView, SoFar, live_view};
 pub use openmetrics::{Metrics, OPEN_METRICS_TYPE, open_metrics};
+pub use run_list::run_list;
 pub use text::{TextStyle, text};

@@ -68,7 +68,9 @@ pub use observation::{
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, Record, SCHEMA_VERSION, Status};
 pub use safe_text::SafeText;
-pub use store::{DEFAULT_STORE, Imported, RunLine, RunStatus, Store, TrialStatus, find};
+pub use store::{
+    DEFAULT_STORE, Imported, RunLine, RunStatus, Store, TrialStatus, find, records_in, runs_json,
+};
 pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};
 pub use verdict::{LimitedBy, Verdict};

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pgmeter_results::{
-    DEFAULT_STORE, Host, Imported, Record, ResultsError, RunStatus, Status, Store, TrialStatus, UtcTime, find,
+    DEFAULT_STORE, Host, Imported, Observation, Record, ResultsError, RunStatus, Status, Store, TrialStatus,
+    UtcTime, find, records_in,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -69,7 +70,7 @@ fn runs_are_found_by_number_by_how_long_ago_and_by_their_file() {
     assert_eq!(found("1"), records[0]);
     assert_eq!(found("last"), records[2]);
     assert_eq!(found("last-1"), records[1]);
-    let file = place.store().files_beside().expect("they can be listed").remove(0);
+    let file = records_in(place.store().directory()).expect("they can be listed").remove(0);
     assert_eq!(found(&file.display().to_string()), records[0]);
     let directory = place.path().parent().expect("it has one").to_owned();
     assert_eq!(find(&directory, "2").expect("the directory means the store in it"), records[1]);
@@ -153,7 +154,7 @@ fn a_lost_store_is_made_again_from_the_records_beside_it() {
     fs::remove_file(place.path()).expect("it is there");
     let mut store = place.store();
     for round in 0..2 {
-        for (number, file) in (1..).zip(store.files_beside().expect("they can be listed")) {
+        for (number, file) in (1..).zip(records_in(store.directory()).expect("they can be listed")) {
             let expected = if round == 0 { Imported::New(number) } else { Imported::Known(number) };
             assert_eq!(store.import(&file).expect("it is a record"), expected);
         }
@@ -278,4 +279,73 @@ fn a_trial_is_planned_made_and_found_with_the_figures_of_its_run() {
         .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .expect("it is there");
     assert_eq!(found, ("complete".to_owned(), "1GB".to_owned(), record(0).summary.tps));
+}
+
+#[test]
+fn the_manuals_queries_and_all_views_can_be_asked() {
+    let place = Place::new();
+    let mut record = record(0);
+    record.observation = Some(observation());
+    place.run(&record);
+    let sql = place.sql();
+    let rows = |query: &str| -> usize {
+        let mut statement = sql.prepare(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+        let mut rows = statement.query([]).expect("it can be asked");
+        let mut count = 0;
+        while rows.next().unwrap_or_else(|error| panic!("{query}: {error}")).is_some() {
+            count += 1;
+        }
+        count
+    };
+    let manual =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/store.md")).expect("it is there");
+    let queries: Vec<&str> =
+        manual.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(queries.len() >= 5);
+    queries.iter().for_each(|query| {
+        rows(query);
+    });
+    let mut views =
+        sql.prepare("SELECT name FROM sqlite_master WHERE type = 'view'").expect("it can be asked");
+    let names = views.query_map([], |row| row.get::<_, String>(0)).expect("there are some");
+    for name in names {
+        let name = name.expect("a name");
+        assert!(manual.contains(&format!("`{name}`")), "the manual does not explain {name}");
+        assert_eq!(rows(&format!("SELECT * FROM {name}")) > 0, name != "trial_summary", "{name}");
+        for column in sql.prepare(&format!("SELECT * FROM {name}")).expect("it can be").column_names() {
+            assert!(
+                manual.contains(&format!("`{column}`")),
+                "the manual does not explain {column} of {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn intervals_have_figures_in_the_place_of_histograms() {
+    let place = Place::new();
+    let record = record(0);
+    place.run(&record);
+    let sum =
+        "SELECT sum(succeeded), sum(mean_us * succeeded) / sum(succeeded), max(max_us) FROM run_intervals";
+    let (succeeded, mean, max): (i64, f64, f64) = place
+        .sql()
+        .query_row(sum, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .expect("it can be asked");
+    let latency = record.summary.response_us.expect("it is known");
+    assert_eq!(succeeded, i64::try_from(record.summary.counts.succeeded).expect("few"));
+    assert!((mean - latency.mean).abs() < 0.001 && (max - latency.max).abs() < 0.001);
+}
+
+/// Something of everything that can be seen of a server.
+fn observation() -> Observation {
+    let json = r#"{"level": "full", "missing": [], "per_transaction": {"wal_bytes": 512.5},
+        "cost": {"statements": 3, "busy_share": 0.1, "backend_cpu_s": null, "samples_missed": 0},
+        "waits": {"source": "pg_stat_activity", "rate_hz": 20.0, "looks": 20, "backends_seen": 40, "idle_share": 0.5,
+                  "top": [{"event_type": "Lock", "event": "transactionid", "seen": 20, "share": 1.0}],
+                  "scripts": [[{"event_type": "Lock", "event": "transactionid", "seen": 20, "share": 1.0}]]},
+        "counters": [], "statements": [], "ceilings": [],
+        "events": [{"kind": "checkpoint", "start_s": 0.2, "end_s": null, "detail": "timed"}],
+        "samples": [{"start_s": 0.0, "end_s": 1.0, "looks": 20, "idle": 1.0, "waits": [], "values": {"wal_bytes": 9.0}}]}"#;
+    serde_json::from_str(json).expect("it is one")
 }

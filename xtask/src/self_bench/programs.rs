@@ -194,10 +194,13 @@ fn pgmeter_run(record: &Value, cpu_s: f64) -> Option<Run> {
     })
 }
 
+/// The record that lies there; what else lies there is the store.
 fn only_file(directory: &Path) -> Result<PathBuf, String> {
-    let mut entries = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-    match (entries.next(), entries.next()) {
-        (Some(Ok(entry)), None) => Ok(entry.path()),
+    let entries = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut records = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    match (records.next(), records.next()) {
+        (Some(record), None) => Ok(record),
         _ => Err(format!("{} does not hold exactly one record", directory.display())),
     }
 }

@@ -72,24 +72,43 @@ fn an_interrupted_run_reports_what_it_has_and_leaves_no_query_running() {
 }
 
 #[test]
-fn a_record_that_cannot_be_written_is_an_error_after_the_report() {
+fn a_place_where_nothing_can_be_kept_is_an_error_before_anything_is_measured() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("no_room");
     let script = bench.file("one.sql", "SELECT 1;");
     let in_the_way = bench.file("in-the-way", "");
     let flags = ["bench", "-n", "-t", "5", "-f", script, "--results"];
     let out = bench.run(flags.iter().chain(&[in_the_way, conninfo.as_str()])).exits(1).says(&["in-the-way"]);
-    assert!(out.stdout.contains("5 succeeded"), "{}", out.stdout);
+    assert_eq!(out.stdout, "");
 
-    // A limit of 4 KiB for any file stands for a disk that is full in the middle of writing.
+    // A limit of 4 KiB for any file stands for a disk that is full.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", limited, env!("CARGO_BIN_EXE_pgmeter")]);
     command.args(flags).args(["tight", conninfo.as_str()]).current_dir(bench.path());
-    let out = finish(&mut command).exits(1).says(&["tight"]);
+    let out = finish(&mut command).exits(1).says(&["cannot use the store tight/results.sqlite"]);
+    assert_eq!(out.stdout, "");
+}
+
+#[test]
+fn a_record_that_cannot_be_written_is_an_error_after_the_report() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("no_room_at_the_end");
+    let script = bench.file("spoil.sql", "\\shell rm -rf kept\n\\shell touch kept\nSELECT 1;");
+    let flags = ["bench", "-n", "-t", "5", "-f", script, "--store", "my.db", "--results", "kept"];
+    let out = bench
+        .run(flags.iter().chain(&[conninfo.as_str()]))
+        .exits(1)
+        .says(&["cannot write a record into kept"]);
     assert!(out.stdout.contains("5 succeeded"), "{}", out.stdout);
-    let left: Vec<_> = std::fs::read_dir(bench.path().join("tight")).into_iter().flatten().collect();
-    assert!(left.is_empty(), "{left:?}");
+
+    // Here the store is spoilt, and the record is not.
+    let script = bench.file("spoil.sql", "\\shell cp spoil.sql my.db\nSELECT 1;");
+    let flags = ["bench", "-n", "-t", "5", "-f", script, "--store", "my.db", "--results", "pgmeter-results"];
+    let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(1);
+    let out = out.says(&["is kept, but cannot use the store", "pgmeter runs import pgmeter-results/"]);
+    assert!(out.stdout.contains("5 succeeded"), "{}", out.stdout);
+    assert_eq!(bench.record().summary.counts.succeeded, 5);
 }
 
 #[test]

@@ -91,10 +91,10 @@ impl Bench {
 
     /// The records written so far, oldest first.
     pub(crate) fn records(&self) -> Vec<Record> {
-        let mut records: Vec<Record> = fs::read_dir(self.path().join("pgmeter-results"))
+        let files = results::records_in(&self.path().join("pgmeter-results"));
+        let mut records: Vec<Record> = files
             .into_iter()
             .flatten()
-            .map(|entry| entry.expect("it can be listed").path())
             .map(|path| Record::read(&path).expect("the record is sound"))
             .collect();
         records.sort_by_key(|record| record.started_at.unix_millis());

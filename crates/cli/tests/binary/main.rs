@@ -11,5 +11,6 @@ mod generator;
 mod harness;
 mod null_server;
 mod quickstart;
+mod runs;
 mod servers;
 mod watching;

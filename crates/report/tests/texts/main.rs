@@ -7,4 +7,5 @@ mod live;
 mod observed;
 mod pgbench_lines;
 mod pgbench_report;
+mod run_list;
 mod summaries;

@@ -40,23 +40,6 @@ impl Store {
         })
     }
 
-    /// The files beside the store that may be records, oldest first by name.
-    ///
-    /// # Errors
-    /// If the directory cannot be listed.
-    pub fn files_beside(&self) -> Result<Vec<PathBuf>, ResultsError> {
-        let failed = |source| ResultsError::Read { path: self.directory().to_owned(), source };
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(self.directory()).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                files.push(path);
-            }
-        }
-        files.sort();
-        Ok(files)
-    }
-
     /// How many runs are stored.
     ///
     /// # Errors
@@ -73,6 +56,25 @@ impl Store {
     pub fn is_empty(&self) -> Result<bool, ResultsError> {
         Ok(self.len()? == 0)
     }
+}
+
+/// The files of a directory that may be records, by their names oldest first.
+///
+/// # Errors
+/// If the directory cannot be listed.
+pub fn records_in(directory: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let failed = |source| ResultsError::Read { path: directory.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden && path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// The run of this record, and whether it is complete.

@@ -75,8 +75,15 @@ impl RunStatus {
     }
 }
 
+/// The list as JSON, for programs.
+pub fn runs_json(runs: &[RunLine]) -> String {
+    let mut json = serde_json::to_string_pretty(runs).expect("a line has string keys only");
+    json.push('\n');
+    json
+}
+
 const LINES: &str = "SELECT run, status, started_at, scripts, server_version, clients, duration_s, tps, tps_low, \
-                     tps_high, p99_us, failed, \"limit\", warnings, record_path \
+                     tps_high, p99_us, failed, limited_by, warnings, record_path \
                      FROM run_summary ORDER BY run DESC LIMIT ?1";
 
 impl Store {

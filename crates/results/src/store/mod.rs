@@ -20,8 +20,8 @@ use rusqlite::{Connection, OpenFlags};
 use crate::ResultsError;
 
 pub use find::find;
-pub use import::Imported;
-pub use list::{RunLine, RunStatus};
+pub use import::{Imported, records_in};
+pub use list::{RunLine, RunStatus, runs_json};
 pub use trials::TrialStatus;
 
 /// Where runs are stored if nobody says otherwise.

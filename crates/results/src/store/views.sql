@@ -42,7 +42,7 @@ SELECT run,
        json_extract(summary, '$.service_us.mean') AS service_mean_us,
        json_extract(summary, '$.service_us.p50') AS service_p50_us,
        json_extract(summary, '$.service_us.p99') AS service_p99_us,
-       json_extract(summary, '$.generator.verdict.limit') AS "limit",
+       json_extract(summary, '$.generator.verdict.limit') AS limited_by,
        json_extract(summary, '$.generator.verdict.evidence') AS evidence,
        json_extract(summary, '$.steady_state.settled') AS settled,
        json_array_length(warnings) AS warnings,
@@ -159,5 +159,5 @@ FROM runs, json_each(runs.warnings) AS warning;
 
 CREATE VIEW trial_summary AS
 SELECT trial, experiment, factors, repeat, trials.status, trials.run,
-       tps, tps_low, tps_high, succeeded, failed, mean_us, p50_us, p99_us, p999_us, "limit"
+       tps, tps_low, tps_high, succeeded, failed, mean_us, p50_us, p99_us, p999_us, limited_by
 FROM trials LEFT JOIN run_summary ON run_summary.run = trials.run;

@@ -1,0 +1,85 @@
+//! `pgmeter runs`: lists the runs of a store, and takes records into it.
+//! Both are `results`' work; what the list looks like is `report`'s.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use results::{Imported, Store};
+
+use crate::failure::Failure;
+use crate::storing::StoreArguments;
+use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct RunsArguments {
+    #[command(flatten)]
+    places: StoreArguments,
+    /// How many of the newest are listed
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    newest: u32,
+    /// As a table for people, or as JSON for programs
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ListFormat,
+    #[command(subcommand)]
+    action: Option<RunsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsAction {
+    /// Take records into the store; those it has already are left as they are
+    Import {
+        #[command(flatten)]
+        places: StoreArguments,
+        /// Records [default: all beside the store]
+        files: Vec<PathBuf>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ListFormat {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), Failure> {
+    match &arguments.action {
+        None => list(arguments, terminal),
+        Some(RunsAction::Import { places, files }) => import(places, files, terminal),
+    }
+}
+
+fn list(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let runs = Store::open(&arguments.places.store())?.runs(arguments.newest)?;
+    terminal.print(&match arguments.format {
+        ListFormat::Text => report::run_list(&runs, terminal.style()),
+        ListFormat::Json => results::runs_json(&runs),
+    });
+    Ok(())
+}
+
+/// A file that is no record is told, and keeps no other from being imported.
+fn import(places: &StoreArguments, files: &[PathBuf], terminal: &Terminal) -> Result<(), Failure> {
+    let mut store = Store::create(&places.store())?;
+    let files = if files.is_empty() { results::records_in(&places.records())? } else { files.to_vec() };
+    let (mut new, mut known, mut refused) = (0, 0, 0);
+    for file in &files {
+        match store.import(file) {
+            Ok(Imported::New(run)) => {
+                terminal.say(format_args!("run {run}: {}", file.display()));
+                new += 1;
+            }
+            Ok(Imported::Known(_)) => known += 1,
+            Err(error) => {
+                terminal.complain(&error);
+                refused += 1;
+            }
+        }
+    }
+    let store = store.path().display();
+    terminal.say(format_args!("{store}: {new} runs imported, {known} were known, {refused} refused"));
+    if refused > 0 {
+        return Err(Failure::NotImported { refused, files: files.len() });
+    }
+    Ok(())
+}

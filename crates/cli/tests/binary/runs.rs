@@ -1,0 +1,80 @@
+//! `pgmeter runs` and the store that it lists: runs that ended well, that were killed, that came to nothing, and those
+//! that are imported.
+
+use results::{RunStatus, Store, find};
+use rustix::process::Signal;
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, Running};
+
+fn statuses(bench: &Bench) -> Vec<RunStatus> {
+    let store = Store::open(&bench.path().join("pgmeter-results")).expect("there is a store");
+    store.runs(100).expect("it can be read").iter().map(|run| run.status).collect()
+}
+
+#[test]
+fn runs_are_listed_with_their_numbers_and_found_by_them() {
+    let bench = Bench::new();
+    bench.run(["runs"]).exits(1).says(&["there is no store pgmeter-results/results.sqlite", "--store"]);
+    let conninfo = Cluster::shared("18").database("listed");
+    let script = bench.file("one.sql", "SELECT 1;");
+    for (number, clients) in [(1, "2"), (2, "3")] {
+        let out = bench.run(["bench", "-n", "-c", clients, "-t", "5", "-f", script, &conninfo]).exits(0);
+        assert!(out.stdout.contains(&format!("\n  run {number}  ")), "{}", out.stdout);
+    }
+    let list = bench.run(["runs"]).exits(0).stdout;
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines[1].starts_with("  1  20") && lines[2].starts_with("  2  20"), "{list}");
+    assert!(lines[1].contains("one.sql") && lines[1].contains(" 18."), "{list}");
+    let newest = bench.run(["runs", "-n", "1", "--format", "json"]).exits(0).stdout;
+    assert!(newest.contains("\"run\": 2,") && !newest.contains("\"run\": 1,"), "{newest}");
+    assert!(newest.contains("\"status\": \"complete\""), "{newest}");
+    let store = bench.path().join("pgmeter-results");
+    assert_eq!(find(&store, "last-1").expect("it is stored").plan.clients, 2);
+    assert_eq!(find(&store, "2").expect("it is stored").plan.clients, 3);
+}
+
+#[test]
+fn a_run_that_was_killed_is_listed_as_killed() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("killed");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let flags = ["bench", "-n", "-T", "600", "-P", "1", "-f", script, &conninfo];
+    let mut run = Running::start(&mut bench.command(flags));
+    run.hear("tps");
+    assert_eq!(statuses(&bench), [RunStatus::Running]);
+    run.signal(Signal::KILL);
+    run.finish();
+    assert_eq!(statuses(&bench), [RunStatus::Killed]);
+    let list = bench.run(["runs"]).exits(0).stdout;
+    assert!(list.contains("killed"), "{list}");
+    bench.run(["bench", "-n", "-t", "1", "-f", script, &conninfo]).exits(0);
+    assert_eq!(statuses(&bench), [RunStatus::Killed, RunStatus::Complete]);
+}
+
+#[test]
+fn a_run_that_came_to_nothing_is_listed_as_failed() {
+    let bench = Bench::new();
+    let script = bench.file("one.sql", "SELECT 1;");
+    let conninfo = Cluster::shared("18").database("nothing");
+    bench.run(["bench", "-n", "-c", "5000", "-t", "1", "-f", script, &conninfo]).exits(1);
+    assert_eq!(statuses(&bench), [RunStatus::Failed]);
+}
+
+#[test]
+fn a_store_that_is_lost_is_imported_again_and_what_is_no_record_is_told() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("imported");
+    let script = bench.file("one.sql", "SELECT 1;");
+    for _ in 0..2 {
+        bench.run(["bench", "-n", "-t", "1", "-f", script, "--store", "kept/my.db", &conninfo]).exits(0);
+    }
+    std::fs::remove_file(bench.path().join("kept/my.db")).expect("it is there");
+    let import = ["runs", "import", "--store", "kept/my.db"];
+    bench.run(import).exits(0).says(&["kept/my.db: 2 runs imported, 0 were known, 0 refused"]);
+    bench.file("kept/none.json", "{}");
+    let out = bench.run(import).exits(1);
+    out.says(&["kept/none.json is not a readable record", "0 runs imported, 2 were known, 1 refused"]);
+    let list = bench.run(["runs", "--store", "kept/my.db"]).exits(0).stdout;
+    assert_eq!(list.lines().filter(|line| line.contains("one.sql")).count(), 2, "{list}");
+}

@@ -1,0 +1,83 @@
+//! The stored runs as a table, one line each: what finds a run again, and the figures that are asked for first.
+//! Called by `cli` for `pgmeter runs`.
+
+use results::{RunLine, RunStatus};
+
+use crate::TextStyle;
+use crate::figures::{count, fixed, latency, rate, untied};
+use crate::prose::{Emphasis, cut, emphasise, harmless};
+use crate::table::{Cells, Side, fitted, padded, titled};
+
+/// What stands where there is nothing to say.
+const NOTHING: &str = "-";
+
+/// Scripts' names are cut to so many characters, however wide the terminal is.
+const NAMES_LEN_MAX: usize = 32;
+
+/// `2026-11-21 12:03:01` is so long.
+const SECONDS_END: usize = 19;
+
+/// The runs, oldest first, the last line with its line end; a sentence if there are none.
+pub fn run_list(runs: &[RunLine], style: &TextStyle) -> String {
+    if runs.is_empty() {
+        return "no run is stored yet\n".to_owned();
+    }
+    let mut out = untied(&fitted(|_| columns(runs), 0, 0, style));
+    if runs.iter().any(|run| run.tps_low.is_some()) {
+        let what = "± is half of the 95 % interval of the throughput";
+        out += &format!("{}\n", emphasise(what, Emphasis::Quiet, style));
+    }
+    out
+}
+
+fn columns(runs: &[RunLine]) -> Vec<Cells> {
+    let column = |title: &str, of: &dyn Fn(&RunLine) -> String| titled(title, runs.iter().map(of).collect());
+    let digits = runs.iter().map(|run| run.run.to_string().len()).max().unwrap_or(0).max("run".len());
+    let what = |run: &RunLine| {
+        format!(
+            "{:>digits$}  {}  {}",
+            run.run,
+            moment(&run.started_at),
+            cut(&harmless(&run.scripts), NAMES_LEN_MAX)
+        )
+    };
+    let title = format!("{:>digits$}  {:<SECONDS_END$}  scripts", "run", "began, UTC");
+    let names = std::iter::once(title).chain(runs.iter().map(what)).collect();
+    vec![
+        padded(names, Side::Left),
+        column("server", &|run| run.server_version.as_deref().map_or(NOTHING.to_owned(), harmless)),
+        column("clients", &|run| count(u64::from(run.clients))),
+        column("tps", &throughput),
+        column("p99", &|run| run.p99_us.map_or(NOTHING.to_owned(), latency)),
+        padded(std::iter::once("limit".to_owned()).chain(runs.iter().map(verdict)).collect(), Side::Left),
+    ]
+}
+
+/// `2026-11-21T12:03:01.250Z` for people.
+fn moment(started_at: &str) -> String {
+    let shown: String = harmless(started_at).chars().take(SECONDS_END).collect();
+    format!("{:<SECONDS_END$}", shown.replacen('T', " ", 1))
+}
+
+fn throughput(run: &RunLine) -> String {
+    match (run.tps, run.tps_low, run.tps_high) {
+        (Some(tps), Some(low), Some(high)) => format!("{} ± {}", rate(tps), half_width((high - low) / 2.0)),
+        (Some(tps), ..) => rate(tps),
+        (None, ..) => NOTHING.to_owned(),
+    }
+}
+
+/// As many digits as it needs beside a rate.
+fn half_width(tps: f64) -> String {
+    fixed(tps, usize::from(tps < 9.95))
+}
+
+/// What limited a run; of one that is not whole, what became of it.
+fn verdict(run: &RunLine) -> String {
+    let limit = run.limit.as_deref().map(harmless);
+    match (run.status, limit) {
+        (RunStatus::Complete, limit) => limit.unwrap_or(NOTHING.to_owned()),
+        (status, None) => status.name().to_owned(),
+        (status, Some(limit)) => format!("{limit}, {}", status.name()),
+    }
+}

@@ -1,0 +1,80 @@
+//! The list of stored runs, as `pgmeter runs` shows it.
+
+use pgmeter_report::{TextStyle, run_list};
+use results::{RunLine, RunStatus};
+
+fn run(number: i64, scripts: &str) -> RunLine {
+    RunLine {
+        run: number,
+        status: RunStatus::Complete,
+        started_at: "2026-11-21T20:07:35.250Z".to_owned(),
+        scripts: scripts.to_owned(),
+        server_version: Some("18.6".to_owned()),
+        clients: 8,
+        duration_s: Some(10.0),
+        tps: Some(1_959.4),
+        tps_low: Some(1_918.0),
+        tps_high: Some(2_000.8),
+        p99_us: Some(10_503.0),
+        failed: Some(0),
+        limit: Some("server".to_owned()),
+        warnings: Some(1),
+        record_path: Some("r.json".to_owned()),
+    }
+}
+
+fn runs() -> Vec<RunLine> {
+    let nothing = RunLine {
+        server_version: None,
+        tps: None,
+        tps_low: None,
+        tps_high: None,
+        p99_us: None,
+        limit: None,
+        ..run(10, "tpcb-like")
+    };
+    vec![
+        run(9, "tpcb-like"),
+        RunLine { status: RunStatus::Killed, ..nothing.clone() },
+        RunLine { run: 1_000, status: RunStatus::Running, ..nothing },
+        RunLine {
+            clients: 1_200,
+            tps: Some(0.523),
+            tps_low: None,
+            p99_us: Some(61.2),
+            status: RunStatus::Interrupted,
+            ..run(1_001, "a \u{1b}[2Jscript\nof mine.sql+another one with a long name.sql")
+        },
+    ]
+}
+
+#[test]
+fn each_run_has_a_line_with_what_finds_it_again() {
+    insta::assert_snapshot!(run_list(&runs(), &TextStyle { colour: false, width: 130 }), @r"
+     run  began, UTC           scripts                            server   clients          tps       p99   limit
+       9  2026-11-21 20:07:35  tpcb-like                            18.6         8   1,959 ± 41   10.5 ms   server
+      10  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   killed
+    1000  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   running
+    1001  2026-11-21 20:07:35  a [2Jscript of mine.sql+another…     18.6     1,200        0.523   61.2 µs   server, interrupted
+    ± is half of the 95 % interval of the throughput
+    ");
+}
+
+#[test]
+fn in_a_narrow_terminal_the_scripts_names_are_cut() {
+    let list = run_list(&runs(), &TextStyle { colour: false, width: 90 });
+    insta::assert_snapshot!(list, @r"
+     run  began, UTC           scripts   server clients        tps     p99 limit
+       9  2026-11-21 20:07:35  tpcb-like   18.6       8 1,959 ± 41 10.5 ms server
+      10  2026-11-21 20:07:35  tpcb-like      -       8          -       - killed
+    1000  2026-11-21 20:07:35  tpcb-like      -       8          -       - running
+    1001  2026-11-21 20:07:35  a [2Jscr…   18.6   1,200      0.523 61.2 µs server, interrupted
+    ± is half of the 95 % interval of the throughput
+    ");
+    assert!(list.lines().all(|line| line.chars().count() <= 90));
+}
+
+#[test]
+fn no_run_is_a_sentence() {
+    assert_eq!(run_list(&[], &TextStyle { colour: false, width: 80 }), "no run is stored yet\n");
+}
