@@ -19,6 +19,9 @@ pub(super) struct Late {
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) max: f64,
+    /// The share of the time in which it waited for a core that others of this system had, in percent; not known of
+    /// pgmeter, which is measured from outside.
+    pub(super) queued_percent: Option<f64>,
 }
 
 impl Bare {
@@ -40,16 +43,22 @@ impl Bare {
         figure(&self.said(&words)?, "cpu_us")
     }
 
-    /// Time until all are connected, in seconds.
-    pub(super) fn connecting_s(&self, clients: u32, conninfo: &str) -> Result<f64, String> {
-        figure(&self.said(&["connect", &clients.to_string(), conninfo])?, "seconds")
+    /// Time until all are connected, so many on their way at once, in seconds.
+    pub(super) fn connecting_s(&self, clients: u32, at_once: u32, conninfo: &str) -> Result<f64, String> {
+        let words = ["connect", &clients.to_string(), &at_once.to_string(), conninfo];
+        figure(&self.said(&words)?, "seconds")
     }
 
     /// Waits for `rate` moments per second, beside a thread that uses this share of a core.
     pub(super) fn wait(&self, rate: u32, seconds: u32, share: f64) -> Result<Late, String> {
         let said = self.said(&["wait", &rate.to_string(), &seconds.to_string(), &share.to_string()])?;
         let figure = |name| figure(&said, name);
-        Ok(Late { p50: figure("p50_us")?, p99: figure("p99_us")?, max: figure("max_us")? })
+        Ok(Late {
+            p50: figure("p50_us")?,
+            p99: figure("p99_us")?,
+            max: figure("max_us")?,
+            queued_percent: Some(figure("queued_percent")?),
+        })
     }
 
     fn said(&self, words: &[&str]) -> Result<String, String> {

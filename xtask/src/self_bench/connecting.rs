@@ -7,8 +7,10 @@ use super::line::{Goal, Line};
 use super::programs::{EventLoop, Load, Program, Until};
 use super::rounds::{Better, Spread, alternate};
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 const CLIENTS: u32 = 900;
+/// Bare sockets on their way in at the same time: as many as pgmeter's clients.
+const AT_ONCE: u32 = 32;
 const SIDES: [Program; 2] = [Program::Pgmeter(EventLoop::Auto), Program::Pgbench];
 const GOAL: Goal = Goal::RatioAtMost(0.2);
 
@@ -21,7 +23,7 @@ pub(super) fn connecting(lab: &mut Lab) -> Result<Vec<Line>, String> {
     let what = |server: &str| format!("time until {CLIENTS} clients are connected to {server}, one thread");
     let [trusted, floor, bare_beside_pgbench] = beside_all(lab, &bare, &real)?;
     let note = format!("bare sockets beside pgbench: {bare_beside_pgbench}");
-    let floor_name = format!("the same, beside {CLIENTS} bare sockets that say hello at once");
+    let floor_name = format!("the same, beside bare sockets that say hello, {AT_ONCE} at once");
     Ok(vec![
         Line::pair("connect-900", &what("a real server that trusts"), "s", "pgbench", trusted).goal(GOAL),
         Line::pair("connect-floor", &floor_name, "s", "bare sockets", floor).note(&note),
@@ -56,7 +58,7 @@ fn beside_all(lab: &Lab, bare: &Bare, conninfo: &str) -> Result<[Spread; 3], Str
     let load = Load::select_only(conninfo, CLIENTS, Until::Transactions(1));
     let rounds = alternate::<3, f64>(lab.rounds(ROUNDS), |side| match SIDES.get(side) {
         Some(program) => Ok(lab.programs.run(*program, &load)?.connecting_s),
-        None => bare.connecting_s(CLIENTS, conninfo),
+        None => bare.connecting_s(CLIENTS, AT_ONCE, conninfo),
     })?;
     Ok([(0, 1), (0, 2), (2, 1)].map(|(ours, theirs)| {
         let pairs: Vec<_> = rounds.iter().map(|round| (round[ours], round[theirs])).collect();

@@ -85,7 +85,7 @@ fn lags(lab: &Lab, server: &NullServer, seconds: u32) -> Result<Late, String> {
     let (record, _) = lab.programs.record_of(&mut bench)?;
     let lags_us = lags_us(lab.folder.path(), "lags")?;
     let max = record["summary"]["lag_us"]["max"].as_f64().unwrap_or(f64::NAN);
-    Ok(Late { p50: quantile(&lags_us, 0.5), p99: quantile(&lags_us, 0.99), max })
+    Ok(Late { p50: quantile(&lags_us, 0.5), p99: quantile(&lags_us, 0.99), max, queued_percent: None })
 }
 
 fn lines(rounds: &[[Seen; 3]], server_share: f64) -> Vec<Line> {
@@ -122,7 +122,10 @@ fn lines(rounds: &[[Seen; 3]], server_share: f64) -> Vec<Line> {
 
 /// Each round's figures, since what was stolen explains them round by round.
 fn by_round(rounds: &[[Seen; 3]]) -> String {
-    let side = |seen: &Seen| format!("{:.0} µs with {:.1} %", seen.late.p99, seen.stolen_percent);
+    let side = |seen: &Seen| {
+        let queued = seen.late.queued_percent.map(|queued| format!(" and {queued:.1} % queued"));
+        format!("{:.0} µs with {:.1} %{}", seen.late.p99, seen.stolen_percent, queued.unwrap_or_default())
+    };
     let rounds: Vec<_> = rounds
         .iter()
         .map(|round| {
@@ -130,7 +133,10 @@ fn by_round(rounds: &[[Seen; 3]]) -> String {
             format!("{ours}, floor {floor}, alone {alone}")
         })
         .collect();
-    format!("p99 with what was stolen, by round: {}", rounds.join("; "))
+    format!(
+        "p99 with what was stolen, and how long the floor waited for others of this machine, by round: {}",
+        rounds.join("; ")
+    )
 }
 
 /// Of a long run.
@@ -244,14 +250,19 @@ mod tests {
 
     #[test]
     fn a_round_says_what_was_stolen_of_each_side() {
-        let seen = |p99: f64| Seen { late: Late { p50: 1.0, p99, max: 9.0 }, stolen_percent: p99 / 10.0 };
+        let seen = |p99: f64| Seen {
+            late: Late { p50: 1.0, p99, max: 9.0, queued_percent: Some(2.0) },
+            stolen_percent: p99 / 10.0,
+        };
         let rounds = [[seen(80.0), seen(40.0), seen(20.0)], [seen(60.0), seen(50.0), seen(30.0)]];
         let lines = lines(&rounds, 0.5);
         let p99 = lines.iter().find(|line| line.name == "pace-p99").expect("a line");
         assert_eq!((p99.ours, p99.is_met()), (60.0, Some(true)));
         assert!(p99.ratio.is_some_and(|ratio| ratio.theirs == 40.0 && ratio.high == 2.0));
         let steal = lines.iter().find(|line| line.name == "pace-steal").expect("a line");
-        assert!(steal.note.contains("80 µs with 8.0 %, floor 40 µs with 4.0 %, alone 20 µs with 2.0 %; 60"));
+        assert!(steal.note.contains(
+            "floor 40 µs with 4.0 % and 2.0 % queued, alone 20 µs with 2.0 % and 2.0 % queued; 60"
+        ));
     }
 
     #[test]

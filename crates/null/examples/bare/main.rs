@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 const USAGE: &str = "usage: bare exchange io_uring|epoll CLIENTS SECONDS CONNECTION\n       \
-                     bare connect CLIENTS CONNECTION\n       \
+                     bare connect CLIENTS AT_ONCE CONNECTION\n       \
                      bare wait RATE SECONDS SHARE";
 
 fn main() -> ExitCode {
@@ -41,7 +41,9 @@ fn run(arguments: &[&str]) -> Result<Figures, String> {
         ["exchange", way, clients, seconds, connection] => {
             exchange::run(way, number(clients)?, number(seconds)?, connection)
         }
-        ["connect", clients, connection] => connecting::run(number(clients)?, connection),
+        ["connect", clients, at_once, connection] => {
+            connecting::run(number(clients)?, number(at_once)?, connection)
+        }
         ["wait", rate, seconds, share] => {
             Ok(punctuality::run(number(rate)?, number(seconds)?, number(share)?))
         }

@@ -16,13 +16,16 @@ const SLICE: Duration = Duration::from_micros(100);
 /// `rate` moments per second, at random; beside a thread that uses this share of a core, if it is not 0.
 pub fn run(rate: f64, seconds: f64, share: f64) -> Figures {
     let is_over = AtomicBool::new(false);
-    let mut late_us = thread::scope(|scope| {
+    let (mut late_us, queued) = thread::scope(|scope| {
         if share > 0.0 {
             scope.spawn(|| use_share(share.min(1.0), &is_over));
         }
-        let late_us = wait_for_all(&moments(rate, seconds));
+        let moments = moments(rate, seconds);
+        let queued_before = queued_so_far();
+        let late_us = wait_for_all(&moments);
+        let queued = queued_so_far().saturating_sub(queued_before);
         is_over.store(true, Ordering::Relaxed);
-        late_us
+        (late_us, queued)
     });
     late_us.sort_by(f64::total_cmp);
     let quantile = |share: f64| {
@@ -30,7 +33,12 @@ pub fn run(rate: f64, seconds: f64, share: f64) -> Figures {
         let rank = (share * late_us.len() as f64).ceil() as usize;
         late_us.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)
     };
-    vec![("p50_us", quantile(0.5)), ("p99_us", quantile(0.99)), ("max_us", quantile(1.0))]
+    vec![
+        ("p50_us", quantile(0.5)),
+        ("p99_us", quantile(0.99)),
+        ("max_us", quantile(1.0)),
+        ("queued_percent", queued.as_secs_f64() / seconds * 100.0),
+    ]
 }
 
 /// A Poisson process: distances are −ln(u) ÷ rate, u uniform (Knuth, The Art of Computer Programming 2, 3.4.1).
@@ -66,6 +74,17 @@ fn wait_for_all(moments: &[Duration]) -> Vec<f64> {
         late_us.push((now - moment).as_secs_f64() * 1e6);
     }
     late_us
+}
+
+/// How long this thread has waited for a core that others of this system had: the second number of proc(5)'s
+/// `schedstat`, in nanoseconds. What the host of a virtual machine takes is not in it. Nothing where it is not told.
+fn queued_so_far() -> Duration {
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    schedstat
+        .split(' ')
+        .nth(1)
+        .and_then(|nanos| nanos.parse().ok())
+        .map_or(Duration::ZERO, Duration::from_nanos)
 }
 
 /// Uses so much of a core, a slice at a time, and sleeps in between.
