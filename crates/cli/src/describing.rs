@@ -60,6 +60,7 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
             })
             .collect(),
         variables: job.variables.iter().cloned().collect::<BTreeMap<_, _>>(),
+        command_line: None,
     }
 }
 
@@ -116,17 +117,20 @@ pub(crate) fn server(facts: &server::Facts) -> results::ServerFacts {
     results::ServerFacts {
         version: facts.version.clone(),
         server_version_num: facts.version_num,
-        non_default_settings: facts
-            .settings
-            .iter()
-            .map(|setting| (setting.name.clone(), setting.value.clone()))
-            .collect(),
+        non_default_settings: settings(&facts.settings),
+        main_settings: settings(&facts.main_settings),
+        extensions: facts.extensions.iter().cloned().collect(),
+        debug_assertions: Some(facts.debug_assertions),
         build: results::BuildFingerprint {
             configure: build.map(|build| build.configure.clone()),
             cflags: build.map(|build| build.cflags.clone()),
             version: facts.version_text.clone(),
         },
     }
+}
+
+fn settings(settings: &[server::Setting]) -> results::Settings {
+    settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
 }
 
 /// A seed that nobody chose. The hasher's keys come from the system's random numbers.

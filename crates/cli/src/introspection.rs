@@ -94,7 +94,7 @@ fn over_network(plan: &Plan) -> bool {
 }
 
 /// Whether the address is one of this machine: then a socket that is to send there has it too. Nothing is sent.
-fn is_ours(address: IpAddr) -> bool {
+pub(crate) fn is_ours(address: IpAddr) -> bool {
     let unspecified: IpAddr = match address {
         IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),

@@ -12,7 +12,7 @@ use engine::{
     End, EngineError, EventLoopChoice, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol,
     ScriptPlan, TargetPlan, Witness, WorkerIntro,
 };
-use results::{Calibration, Environment, Measured, Record, SafeText, Status, UtcTime};
+use results::{Calibration, Environment, Measured, ProcessorTimes, Record, SafeText, Status, UtcTime};
 use script::Program;
 use server::ServerError;
 use workload::{Tables, WorkloadError};
@@ -22,7 +22,9 @@ use crate::failure::Failure;
 use crate::introspection;
 use crate::mix::{Mix, ScriptText};
 use crate::password::connect_asking;
+use crate::repeating;
 use crate::signals::Signals;
+use crate::surveying;
 
 /// A run as it was asked for.
 #[derive(Debug)]
@@ -95,6 +97,11 @@ pub(crate) trait Showing {
     /// Makes those who look at single transactions, one for each worker.
     fn witnesses(&mut self, plan: &results::Plan) -> Result<Witnesses, Failure>;
 
+    /// The directory that records go into; none if the run is not to be kept.
+    fn records(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// The run begins, in this environment; nothing keeps a run that is not to be kept.
     fn begins(
         &mut self,
@@ -159,20 +166,25 @@ impl Job {
         let workers = self.workers;
         let mut plan_record = describing::plan(&self, &way, &ways);
         let (manner, calibrations) = (self.manner, self.calibrations.take());
+        let (address, seed_is_drawn) = (way.addresses().next().cloned(), self.seed.is_none());
         let plan = self.into_plan(way, ways, scale);
         plan_record.seed = plan.seed;
+        plan_record.command_line = Some(repeating::command_line(seed_is_drawn.then_some(plan.seed)));
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
-        let environment = Environment {
-            host: results::Host::detect(),
-            server: facts.as_ref().and_then(|facts| facts.as_ref().ok()).map(describing::server),
+        let known = facts.as_ref().and_then(|facts| facts.as_ref().ok());
+        let mut environment = match showing.records() {
+            Some(records) => surveying::survey(known, address.as_ref(), &records),
+            None => surveying::bare(known),
         };
         let started_at = UtcTime::now();
         let witnesses = showing.witnesses(&plan_record)?;
         showing.begins(started_at, &plan_record, &environment)?;
+        let processors = ProcessorTimes::now();
         let outcome =
             engine::run(&plan, signals.stop(), &mut |progress| showing.second(progress), &*witnesses)
                 .map_err(|error| explain(error, plan.clients, manner))
                 .inspect_err(|failure| showing.breaks_off(failure))?;
+        surveying::look_back(&mut environment, processors);
         let loop_name = introspection::event_loop(&outcome.event_loop).name;
         let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
         let calibration = calibrations.and_then(kept);

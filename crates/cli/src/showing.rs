@@ -2,6 +2,7 @@
 //! The drop-in for pgbench has its own way, in `pgbench::benchmark`.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 
 use connect::{Session, Target};
 use engine::{End, Outcome, Progress};
@@ -82,6 +83,10 @@ impl Showing for OwnShowing<'_> {
             let log = logs.borrow_mut().as_mut().and_then(|logs| logs.of_worker(&intro));
             Box::new(Watcher { log, verbose_errors })
         }))
+    }
+
+    fn records(&self) -> Option<PathBuf> {
+        Some(self.keeper.records())
     }
 
     fn begins(&mut self, started_at: UtcTime, plan: &Plan, environment: &Environment) -> Result<(), Failure> {

@@ -56,6 +56,11 @@ impl Keeper {
         Self { places, run: None }
     }
 
+    /// The directory of its record.
+    pub(crate) fn records(&self) -> PathBuf {
+        self.places.records()
+    }
+
     /// The run begins. That nothing can be kept is found out here, before anybody waits for a run.
     pub(crate) fn begin(
         &mut self,

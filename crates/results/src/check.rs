@@ -4,12 +4,18 @@
 
 use crate::{
     CalibrationUsed, CommandSummary, CommandTimes, Counts, EncodedDistribution, Failures, Generator,
-    HeldBack, Interval, Lateness, Record, ScriptSummary, Summary, WorkerCondition,
+    HeldBack, Interval, Lateness, ProcessorShares, Record, ScriptSummary, Summary, WorkerCondition,
 };
 
 /// `Err` says in a phrase which figures contradict each other.
 pub(crate) fn check(record: &Record) -> Result<(), String> {
-    let Record { plan, summary, intervals, .. } = record;
+    let Record { plan, environment, summary, intervals, .. } = record;
+    if let Some(ProcessorShares { busy, own, stolen }) = environment.conditions.processors {
+        require(
+            [busy, own, stolen].into_iter().all(is_share),
+            "the environment: a share that is not between 0 and 1",
+        )?;
+    }
     check_summary(summary, plan.scripts.len())?;
     for (number, interval) in intervals.iter().enumerate() {
         check_interval(interval, plan.scripts.len()).map_err(|what| format!("interval {number}: {what}"))?;

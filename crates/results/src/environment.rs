@@ -5,15 +5,55 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Host, SafeText};
+use crate::{Conditions, Disk, Host, SafeText};
 
 /// The host that pgmeter ran on and the server it measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// The client's host.
     pub host: Host,
+    /// What bears on its speed.
+    pub conditions: Conditions,
+    /// The disk of the server, or of the records; `null` if nobody looked.
+    pub disk: Option<Disk>,
+    /// How the server was reached; `null` if nobody looked.
+    pub connection: Option<ConnectionInUse>,
     /// The server; `null` if it could not be asked.
     pub server: Option<ServerFacts>,
+}
+
+/// How the server was reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionInUse {
+    /// By what.
+    pub transport: TransportInUse,
+    /// Whether client and server are on one host, by the address: a tunnel may deceive.
+    pub same_host: bool,
+    /// Through which TLS; `null` without.
+    pub tls: Option<TlsInUse>,
+    /// The version of PostgreSQL's protocol.
+    pub protocol_version: String,
+}
+
+/// What carries a connection.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportInUse {
+    /// A socket in the file system.
+    UnixSocket,
+    /// TCP that does not leave the host.
+    Loopback,
+    /// TCP over a network.
+    Network,
+}
+
+/// TLS as server and client agreed on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsInUse {
+    /// Such as `TLSv1.3`.
+    pub version: String,
+    /// Such as `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
 }
 
 /// What the server says of itself.
@@ -25,6 +65,13 @@ pub struct ServerFacts {
     pub server_version_num: u32,
     /// All settings that are not at their default.
     pub non_default_settings: Settings,
+    /// Those that decide on durability, checkpoints and memory, at their default or not; empty if an older pgmeter did
+    /// not look.
+    pub main_settings: Settings,
+    /// Extensions of the database, with their versions.
+    pub extensions: BTreeMap<String, String>,
+    /// Whether it was built with assertions, which make it slow; `null` if an older pgmeter did not look.
+    pub debug_assertions: Option<bool>,
     /// How the server was built, as far as it tells.
     pub build: BuildFingerprint,
 }

@@ -1,4 +1,4 @@
-//! The client's host: the only module that reads `/proc`, `/etc/os-release` and `uname`.
+//! The client's host: what it is, from `/proc`, `/etc/os-release` and `uname`.
 //! What it cannot find out is `None`, never a guess and never an error: a run is worth more than its
 //! host's name. Called once per run by `cli`.
 

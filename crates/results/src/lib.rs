@@ -6,7 +6,8 @@
 //! In reading order: the [`Record`] holds the [`Plan`] (what was asked), the [`Environment`] (where it
 //! ran), the [`Summary`] and the [`Interval`]s (what was measured), and in the summary the [`Generator`] with the
 //! [`Verdict`] on itself, for which a [`Calibration`] may be at hand. [`SafeText`] keeps passwords out of
-//! all of it. [`calendar`] reads the calendar, [`Host::detect`] reads the host; nothing else here does.
+//! all of it. [`calendar`] reads the calendar, [`Host::detect`] and [`Conditions`] read the host, [`Disk::measure`] its disk;
+//! nothing else here does.
 
 mod record;
 
@@ -17,6 +18,10 @@ mod tables;
 mod environment;
 
 mod host;
+
+mod conditions;
+
+mod disk;
 
 mod summary;
 
@@ -52,8 +57,12 @@ mod error;
 
 pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
+pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Estimate, SteadyState};
-pub use environment::{BuildFingerprint, Environment, ServerFacts, Settings};
+pub use disk::{Disk, DiskHolds, FlushTime};
+pub use environment::{
+    BuildFingerprint, ConnectionInUse, Environment, ServerFacts, Settings, TlsInUse, TransportInUse,
+};
 pub use error::ResultsError;
 pub use generator::{
     CalibrationUsed, CommandTimes, EventLoop, EventLoopName, Generator, HeldBack, Introspection, Lateness,
@@ -66,7 +75,7 @@ pub use observation::{
     ObserverCost, PerTransaction, ServerSample, StatementCounters, WaitMean, WaitShare, Waits,
 };
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
-pub use record::{Measured, Record, SCHEMA_VERSION, Status};
+pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
 pub use safe_text::SafeText;
 pub use store::{
     DEFAULT_STORE, Imported, RunLine, RunStatus, Store, TrialStatus, find, records_in, runs_json,

@@ -44,6 +44,9 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Script variables set from outside (`-D`).
     pub variables: BTreeMap<String, String>,
+    /// The command that does the same again, with the seed; passwords are masked. `null` if an older pgmeter did not
+    /// keep it.
+    pub command_line: Option<SafeText>,
 }
 
 /// A script of the plan.

@@ -21,6 +21,8 @@ pub struct Record {
     pub schema_version: u32,
     /// The version of pgmeter that measured.
     pub pgmeter_version: String,
+    /// How that was built; `null` if an older pgmeter did not tell.
+    pub pgmeter_build: Option<PgmeterBuild>,
     /// Whether the run came to its end.
     pub status: Status,
     /// When it started, warm-up included.
@@ -41,6 +43,16 @@ pub struct Record {
     pub observation: Option<Observation>,
     /// What a reader should know before believing the numbers.
     pub warnings: Vec<SafeText>,
+}
+
+/// How a pgmeter was built.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PgmeterBuild {
+    /// To be fast.
+    Release,
+    /// With checks that make it slow.
+    Debug,
 }
 
 /// How a run ended: `"complete"`, `"interrupted"` or `{"failed": {"reason": "…"}}`.
@@ -97,6 +109,11 @@ impl Record {
         Record {
             schema_version: SCHEMA_VERSION,
             pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+            pgmeter_build: Some(if cfg!(debug_assertions) {
+                PgmeterBuild::Debug
+            } else {
+                PgmeterBuild::Release
+            }),
             status,
             started_at,
             plan,

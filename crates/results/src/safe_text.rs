@@ -86,8 +86,12 @@ fn secret_after(text: &str) -> Range<usize> {
 }
 
 /// The length of a value as conninfo strings and SQL write it: to the closing quote, or to a blank.
-/// A backslash takes the next character's meaning away.
+/// A backslash takes the next character's meaning away. A mask ends where it ended when it was put there.
 fn value_len(text: &str) -> usize {
+    let after_mask = text.strip_prefix(MASK).map(|rest| rest.chars().next());
+    if let Some(None | Some(' ' | '\'' | '"')) = after_mask {
+        return MASK.len();
+    }
     let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'));
     let mut escaped = false;
     let mut previous_closed = false;
@@ -149,6 +153,7 @@ mod tests {
         check("password=\"se cret\" dbname=d", "password=*** dbname=d");
         check("password='never closed dbname=d", "password=***");
         check("password=", "password=");
+        check("'host=a password=***' -S", "'host=a password=***' -S");
         check("password=s€crét é", "password=*** é");
     }
 

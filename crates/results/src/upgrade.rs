@@ -21,9 +21,17 @@ pub(crate) fn from_version(version: u64, mut document: Value) -> Result<Record, 
     serde_json::from_value(document)
 }
 
-/// The third schema had no intervals of confidence, and nobody looked at the server.
+/// The third schema had no intervals of confidence, nobody looked at the server while it ran, and less was known of
+/// where it ran.
 fn to_version_4(document: &mut Value) {
-    add(Some(document), json!({"observation": null}));
+    add(Some(document), json!({"observation": null, "pgmeter_build": null}));
+    add(document.get_mut("plan"), json!({"command_line": null}));
+    let nothing = json!({"governor": null, "clock_source": null, "virtualisation": null, "container": null,
+                         "load_average_1m": null, "processors": null});
+    let environment = document.get_mut("environment");
+    add(environment, json!({"conditions": nothing, "disk": null, "connection": null}));
+    let server = document.pointer_mut("/environment/server");
+    add(server, json!({"main_settings": {}, "extensions": {}, "debug_assertions": null}));
     let unknown = json!({"tps": null, "response_mean_us": null, "service_mean_us": null});
     let Some(summary) = document.get_mut("summary") else { return };
     add(Some(summary), json!({"confidence": unknown, "steady_state": null}));

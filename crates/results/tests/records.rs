@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgmeter_results::{
-    BuildFingerprint, Calibration, CommandSummary, Connecting, Connection, Environment, EventLoop,
-    EventLoopName, Host, Interval, Introspection, Level, Limit, Measured, PartitionMethod, Plan, Protocol,
-    Record, ResultsError, SafeText, Script, ServerFacts, Status, Tables, Target, UtcTime, Work,
+    BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse, Disk,
+    DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval, Introspection, Level, Limit,
+    Measured, PartitionMethod, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, SafeText,
+    Script, ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Work,
 };
 use stats::{
     CommandTable, Distribution, Ending, Failure, Recorder, Sample, Summary, Timestamp, WorkerHealth,
@@ -48,6 +49,7 @@ fn plan() -> Plan {
         connection: connection("/tmp/pgmeter"),
         targets: vec![Target { name: "replica".to_owned(), connection: connection("db2") }],
         variables: [("scale".to_owned(), "10".to_owned())].into(),
+        command_line: Some("pgmeter bench --random-seed 18446744073709551615 -c 8".into()),
     }
 }
 
@@ -63,6 +65,31 @@ fn environment() -> Environment {
             cpu_available: Some(4),
             memory_bytes: Some(1 << 34),
         },
+        conditions: Conditions {
+            governor: Some("performance".to_owned()),
+            clock_source: Some("tsc".to_owned()),
+            virtualisation: Some("KVM".to_owned()),
+            container: None,
+            load_average_1m: Some(0.25),
+            processors: Some(ProcessorShares { busy: 0.5, own: 0.125, stolen: 0.0 }),
+        },
+        disk: Some(Disk {
+            holds: DiskHolds::Wal,
+            path: "/var/lib/postgresql/18/main/pg_wal".to_owned(),
+            file_system: Some("ext4".to_owned()),
+            device: Some("/dev/nvme0n1p1".to_owned()),
+            flush_us: Some(FlushTime { flushes: 200, p50: 61.5, p99: 180.25, max: 912.0 }),
+            because: None,
+        }),
+        connection: Some(ConnectionInUse {
+            transport: TransportInUse::Network,
+            same_host: false,
+            tls: Some(TlsInUse {
+                version: "TLSv1.3".to_owned(),
+                cipher: "TLS_AES_256_GCM_SHA384".to_owned(),
+            }),
+            protocol_version: "3.0".to_owned(),
+        }),
         server: Some(ServerFacts {
             version: "18.1".to_owned(),
             server_version_num: 180_001,
@@ -70,6 +97,9 @@ fn environment() -> Environment {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into_iter()
                 .collect(),
+            main_settings: [("fsync".to_owned(), "off".to_owned())].into_iter().collect(),
+            extensions: [("plpgsql".to_owned(), "1.0".to_owned())].into(),
+            debug_assertions: Some(false),
             build: BuildFingerprint {
                 configure: Some("--with-icu".to_owned()),
                 cflags: Some("-O2".to_owned()),
@@ -212,6 +242,7 @@ fn the_names_in_the_document_are_those_that_others_parse() {
         script.response.histogram = "HISTEw…".to_owned();
         script.service.iter_mut().for_each(|service| service.histogram = "HISTEw…".to_owned());
     }
+    record.pgmeter_build = Some(PgmeterBuild::Release);
     insta::assert_snapshot!(record.to_json());
 }
 
@@ -334,8 +365,8 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     let whole = record().to_json();
     let half = &whole[..whole.len() / 2];
     assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
-    insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 5 column 42; name a file that pgmeter wrote, unchanged"#);
-    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 37 column 34; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 38 column 34; name a file that pgmeter wrote, unchanged"#);
 }
 
 #[test]

@@ -16,6 +16,14 @@ pub struct Facts {
     pub version_text: String,
     /// Settings that differ from PostgreSQL's defaults, by name, with their units; none that could hold a secret.
     pub settings: Vec<Setting>,
+    /// Those that decide on durability, checkpoints and memory, at their default or not; none that this user may not see.
+    pub main_settings: Vec<Setting>,
+    /// Extensions of the database: name and version.
+    pub extensions: Vec<(String, String)>,
+    /// Where its files are, if this user may know.
+    pub data_directory: Option<String>,
+    /// The TLS of this session: version and cipher.
+    pub tls: Option<(String, String)>,
     /// Whether it survives a power cut: `fsync`.
     pub fsync: bool,
     /// Whether it was built with assertions, which makes it slow.
@@ -48,6 +56,20 @@ const SETTINGS: &str = "select name, current_setting(name) from pg_settings \
                           and setting is distinct from boot_val \
                         order by name";
 
+/// What decides on durability, checkpoints and memory, and where the files are; versions differ in which they have.
+const MAIN_SETTINGS: &str = "select name, current_setting(name) from pg_settings where name in \
+                             ('fsync', 'full_page_writes', 'synchronous_commit', 'wal_sync_method', 'wal_level', \
+                              'checkpoint_timeout', 'checkpoint_completion_target', 'max_wal_size', 'shared_buffers', \
+                              'autovacuum', 'commit_delay', 'synchronous_standby_names', 'data_directory') \
+                             order by name";
+
+/// Not a setting to compare servers by.
+const DATA_DIRECTORY: &str = "data_directory";
+
+const EXTENSIONS: &str = "select extname, extversion from pg_extension order by extname";
+
+const TLS: &str = "select version, cipher from pg_stat_ssl where pid = pg_backend_pid() and ssl";
+
 const BUILD: &str = "select name, setting from pg_config";
 
 /// Parts of the names of settings whose values may be, or hold, a secret.
@@ -67,7 +89,17 @@ pub fn facts(session: &mut Session) -> Result<Facts, ServerError> {
 fn ask(session: &mut Session) -> Result<Facts, ConnectError> {
     let identity = session.query(IDENTITY)?;
     let text = |column| identity.first().and_then(|row| row.get(column)).unwrap_or_default().to_owned();
+    let (data_directory, main_settings) = session
+        .query(MAIN_SETTINGS)?
+        .iter()
+        .filter_map(setting)
+        .partition::<Vec<_>, _>(|setting| setting.name == DATA_DIRECTORY);
+    let pair = |row: &Row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()));
     Ok(Facts {
+        main_settings,
+        data_directory: data_directory.into_iter().next().map(|setting| setting.value),
+        extensions: session.query(EXTENSIONS)?.iter().filter_map(pair).collect(),
+        tls: session.query(TLS)?.first().and_then(pair),
         version_text: text(0),
         version: text(1),
         version_num: text(2).parse().unwrap_or(0),

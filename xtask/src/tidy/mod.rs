@@ -46,6 +46,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),
             ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
             ("crates/null/src/stall.rs", "when a null server falls silent"),
+            ("crates/results/src/disk.rs", "how long a flush takes, before a run"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),
         ],
         why: "the engine's clock module reads the clock; take `now` as an argument",

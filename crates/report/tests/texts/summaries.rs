@@ -43,6 +43,9 @@ pub fn tpcb_like() -> Record {
         version: "18.1".to_owned(),
         server_version_num: 180_001,
         non_default_settings: Settings::default(),
+        main_settings: Settings::default(),
+        extensions: [].into(),
+        debug_assertions: None,
         build: BuildFingerprint::default(),
     };
     let summary = Summary {
@@ -56,10 +59,10 @@ pub fn tpcb_like() -> Record {
         scripts: vec![ScriptSummary { tps: 1_234.230, ..script_summary("tpcb-like", counts, latency) }],
         ..base.summary
     };
-    let host = Host { cpu_count: Some(4), cpu_available: Some(4), ..base.environment.host };
+    let host = Host { cpu_count: Some(4), cpu_available: Some(4), ..base.environment.host.clone() };
     Record {
         plan,
-        environment: Environment { host, server: Some(server) },
+        environment: Environment { host, server: Some(server), ..base.environment },
         tables: Tables { scale: Some(10), ..Tables::default() },
         connection_time_s: Some(0.012),
         summary,

@@ -24,6 +24,12 @@ fn a_server_tells_its_version_its_settings_and_how_it_was_built() {
         assert_eq!(value("application_name"), None);
         assert_eq!(value("data_checksums"), (wanted == "18").then_some("on"));
         assert!(!facts.fsync && !facts.debug_assertions);
+        let main = |name| facts.main_settings.iter().find(|setting| setting.name == name);
+        assert_eq!(main("fsync").map(|setting| setting.value.as_str()), Some("off"));
+        assert!(main("checkpoint_timeout").is_some() && main("data_directory").is_none());
+        assert!(facts.data_directory.as_deref().is_some_and(|path| path.starts_with('/')));
+        assert!(facts.extensions.iter().any(|(name, version)| name == "plpgsql" && version == "1.0"));
+        assert_eq!(facts.tls, None);
         assert!(facts.build.unwrap().cflags.contains(optimised));
     }
 }
@@ -36,5 +42,6 @@ fn who_is_not_superuser_gets_the_facts_it_may_see() {
     let conninfo = server.conninfo().replace("user=postgres", "user=guest");
     let facts = facts(&mut session(&conninfo)).unwrap();
     assert!(facts.build.is_none() && facts.version_num >= 180_000);
+    assert_eq!(facts.data_directory, None);
     assert!(facts.settings.iter().any(|setting| setting.name == "shared_buffers"));
 }

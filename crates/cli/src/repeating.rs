@@ -1,0 +1,107 @@
+//! The command that does the same again, for the record: what was typed, quoted for a shell, with the seed if none was
+//! given and with the variables that say where the server is. Passwords are masked by the record's own type.
+
+use std::ffi::OsString;
+
+use results::SafeText;
+
+/// What it is called, however it was called.
+const PROGRAM: &str = "pgmeter";
+
+/// Commands that make runs.
+const COMMANDS: [&str; 2] = ["bench", "quickstart"];
+
+/// Variables without which the same command would do something else; none that holds a password.
+const VARIABLES: [&str; 12] = [
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGPORT",
+    "PGUSER",
+    "PGDATABASE",
+    "PGSERVICE",
+    "PGSSLMODE",
+    "PGOPTIONS",
+    "PGTARGETSESSIONATTRS",
+    "PGLOADBALANCEHOSTS",
+    "PGTZ",
+    "PGMETER_EVENT_LOOP",
+];
+
+/// This process's command, with a seed that was drawn.
+pub(crate) fn command_line(seed_drawn: Option<u64>) -> SafeText {
+    let variable = |name: &&str| std::env::var_os(name).map(|value| ((*name).to_owned(), value));
+    let variables = VARIABLES.iter().filter_map(variable).collect();
+    compose(variables, std::env::args_os().skip(1).collect(), seed_drawn)
+}
+
+fn compose(variables: Vec<(String, OsString)>, arguments: Vec<OsString>, seed: Option<u64>) -> SafeText {
+    let mut words: Vec<String> = variables
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy())))
+        .collect();
+    words.push(PROGRAM.to_owned());
+    let mut seed = seed.map(|seed| format!("--random-seed {seed}"));
+    for argument in arguments {
+        let argument = argument.to_string_lossy();
+        words.push(quoted(&argument));
+        // Not at the end, where `--` may have ended the options.
+        if COMMANDS.contains(&&*argument) {
+            words.extend(seed.take());
+        }
+    }
+    words.extend(seed);
+    SafeText::from(words.join(" "))
+}
+
+/// A word as a POSIX shell reads it back; masked first, so that the quotes stay around the mask.
+fn quoted(word: &str) -> String {
+    let word = String::from(SafeText::from(word));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(arguments: &[&str], seed: Option<u64>, expected: &str) {
+        let arguments = arguments.iter().map(OsString::from).collect();
+        assert_eq!(compose(Vec::new(), arguments, seed).as_str(), expected);
+    }
+
+    #[test]
+    fn a_seed_that_was_drawn_follows_the_command() {
+        check(&["bench", "-c", "8", "db"], Some(7), "pgmeter bench --random-seed 7 -c 8 db");
+        check(
+            &["--color=never", "bench", "--", "db"],
+            Some(7),
+            "pgmeter --color=never bench --random-seed 7 -- db",
+        );
+        check(&["bench", "--random-seed", "5"], None, "pgmeter bench --random-seed 5");
+    }
+
+    #[test]
+    fn words_are_quoted_so_that_a_shell_reads_them_back() {
+        let arguments = ["bench", "-f", "my script.sql", "-D", "a='b'", ""];
+        check(&arguments, None, r"pgmeter bench -f 'my script.sql' -D 'a='\''b'\''' ''");
+    }
+
+    #[test]
+    fn a_password_in_a_connection_string_is_masked() {
+        let uri = "postgresql://me:hunter2@host/db";
+        check(&["bench", uri], None, "pgmeter bench 'postgresql://me:***@host/db'");
+        let conninfo = "host=a password=hunter2";
+        check(&["bench", conninfo, "-S"], None, "pgmeter bench 'host=a password=***' -S");
+    }
+
+    #[test]
+    fn variables_that_say_where_the_server_is_come_first() {
+        let variables = vec![("PGHOST".to_owned(), "/tmp/a b".into()), ("PGPORT".to_owned(), "".into())];
+        let command = compose(variables, vec!["bench".into()], None);
+        assert_eq!(command.as_str(), "PGHOST='/tmp/a b' pgmeter bench");
+    }
+}

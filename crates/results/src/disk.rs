@@ -1,0 +1,266 @@
+//! The disk that a run's server, or failing that its record, was on: its file system, and how long a flush takes there.
+//! The test writes to a file without a name, which is gone whatever happens, and takes a fraction of a second. Called by
+//! `cli` before a run, never in it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::SafeText;
+
+/// A disk, as far as it can be seen from here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Disk {
+    /// What is on it.
+    pub holds: DiskHolds,
+    /// The directory that was looked at.
+    pub path: String,
+    /// The kind of its file system, such as `ext4`.
+    pub file_system: Option<String>,
+    /// What it is mounted from, such as `/dev/nvme0n1p1`.
+    pub device: Option<String>,
+    /// How long it takes until 8 kB are on the disk; `null` if it was not measured.
+    pub flush_us: Option<FlushTime>,
+    /// Why something could not be seen or measured.
+    pub because: Option<SafeText>,
+}
+
+/// What is on the disk that was looked at.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiskHolds {
+    /// The server's write-ahead log.
+    Wal,
+    /// The server's data directory; where the log is could not be seen.
+    Data,
+    /// Only pgmeter's records: the server's files cannot be seen from here.
+    Records,
+}
+
+/// Times of `fdatasync` after 8 kB were written, in microseconds.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it all
+pub struct FlushTime {
+    /// How often it was measured.
+    pub flushes: u32,
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// How long flushes are measured for; a single one may take longer.
+const MEASURED_TIME: Duration = Duration::from_millis(200);
+
+/// More are not needed for a p99.
+const FLUSHES_MAX: usize = 400;
+
+/// What a commit writes at least, and what is flushed each time.
+const PAGE_LEN: usize = 8192;
+
+/// Pages of the file, all written before the first flush is measured, as PostgreSQL does with its log; then they are
+/// written again in turns.
+const PAGES: usize = 32;
+
+impl Disk {
+    /// Looks at the disk of the server's log in `data_directory` if that can be seen here, else at that of `records`;
+    /// `why_not` says why it cannot if that is known already.
+    pub fn measure(data_directory: Result<&Path, &str>, records: &Path) -> Disk {
+        match data_directory.map_err(str::to_owned).and_then(server_directory) {
+            Ok((holds, path)) => {
+                // Whoever may not write in the server's directory may still have a place on its disk.
+                let stands_in = Some(existing(records)).filter(|beside| device(beside) == device(&path));
+                let places = std::iter::once(path.clone()).chain(stands_in);
+                Disk::of(holds, &path, places, None)
+            }
+            Err(why) => {
+                let path = existing(records);
+                Disk::of(DiskHolds::Records, &path, std::iter::once(path.clone()), Some(why))
+            }
+        }
+    }
+
+    fn of(
+        holds: DiskHolds,
+        path: &Path,
+        mut places: impl Iterator<Item = PathBuf>,
+        why: Option<String>,
+    ) -> Disk {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let mount = mount_of(&mounts, path);
+        let mut because = why;
+        let flush_us = places.find_map(|place| match flush_time(&place) {
+            Ok(time) => Some(time),
+            Err(error) => {
+                let sentence = format!("flushes could not be measured in {}: {error}", place.display());
+                because.get_or_insert(sentence);
+                None
+            }
+        });
+        if flush_us.is_some() && holds != DiskHolds::Records {
+            because = None;
+        }
+        Disk {
+            holds,
+            path: path.display().to_string(),
+            file_system: mount.map(|mount| mount.kind.to_owned()),
+            device: mount.map(|mount| mount.source.to_owned()),
+            flush_us,
+            because: because.map(SafeText::from),
+        }
+    }
+}
+
+/// Where the server's log is, or where its data are.
+fn server_directory(data: &Path) -> Result<(DiskHolds, PathBuf), String> {
+    if !data.is_dir() {
+        return Err(format!("the server's data directory {} cannot be seen from here", data.display()));
+    }
+    let log = ["pg_wal", "pg_xlog"].into_iter().find_map(|name| data.join(name).canonicalize().ok());
+    Ok(match log.filter(|log| log.is_dir()) {
+        Some(log) => (DiskHolds::Wal, log),
+        None => (DiskHolds::Data, data.to_owned()),
+    })
+}
+
+/// The nearest directory above a path that is not there yet.
+fn existing(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let found = absolute.ancestors().find(|directory| directory.is_dir());
+    found.unwrap_or(Path::new("/")).to_owned()
+}
+
+fn device(path: &Path) -> Option<u64> {
+    path.metadata().ok().map(|metadata| metadata.dev())
+}
+
+/// A mounted file system.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Mount<'a> {
+    kind: &'a str,
+    source: &'a str,
+}
+
+/// That of a path, from the lines of proc_pid_mountinfo(5): the longest mount point above it, and of those the last.
+fn mount_of<'a>(mounts: &'a str, path: &Path) -> Option<Mount<'a>> {
+    let parsed = mounts.lines().filter_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let point = unescaped(place.split(' ').nth(4)?);
+        let mut kind = kind.split(' ');
+        let mount = Mount { kind: kind.next()?, source: kind.next()? };
+        path.starts_with(&point).then(|| (point.components().count(), mount))
+    });
+    parsed.max_by_key(|(depth, _)| *depth).map(|(_, mount)| mount)
+}
+
+/// Blanks and the like are written as `\040`.
+fn unescaped(point: &str) -> PathBuf {
+    let mut out = String::new();
+    let mut rest = point;
+    while let Some(at) = rest.find('\\') {
+        let octal = rest.get(at + 1..at + 4).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        out.push_str(&rest[..at]);
+        out.push(octal.map_or('\\', char::from));
+        rest = &rest[at + octal.map_or(1, |_| 4)..];
+    }
+    PathBuf::from(out + rest)
+}
+
+/// Measures flushes in a directory.
+fn flush_time(directory: &Path) -> io::Result<FlushTime> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)?);
+    let page = [0x5a; PAGE_LEN];
+    for number in 0..PAGES {
+        file.write_all_at(&page, (number * PAGE_LEN) as u64)?;
+    }
+    file.sync_all()?;
+    let begun = Instant::now();
+    let mut times_us = Vec::new();
+    while times_us.len() < FLUSHES_MAX && begun.elapsed() < MEASURED_TIME {
+        file.write_all_at(&page, (times_us.len() % PAGES * PAGE_LEN) as u64)?;
+        let before = Instant::now();
+        file.sync_data()?;
+        times_us.push(before.elapsed().as_secs_f64() * 1e6);
+    }
+    Ok(FlushTime::of(times_us))
+}
+
+impl FlushTime {
+    /// Quantiles by nearest rank; there is at least one time.
+    fn of(mut times_us: Vec<f64>) -> FlushTime {
+        times_us.sort_by(f64::total_cmp);
+        let last = times_us.len() - 1;
+        let rank = |percent: usize| times_us[(times_us.len() * percent).div_ceil(100).saturating_sub(1)];
+        let rounded = |us: f64| crate::summary::round_to_ns(us);
+        FlushTime {
+            flushes: u32::try_from(times_us.len()).unwrap_or(u32::MAX),
+            p50: rounded(rank(50)),
+            p99: rounded(rank(99)),
+            max: rounded(times_us[last]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+23 22 0:21 / /proc rw - proc proc rw
+30 22 259:1 / /mnt/my\\040disk rw shared:9 - xfs /dev/nvme0n1p1 rw
+31 22 0:40 / /mnt rw - tmpfs none rw
+";
+
+    #[test]
+    fn the_file_system_of_a_path_is_the_one_mounted_nearest_above_it() {
+        let found = |path: &str| mount_of(MOUNTS, Path::new(path)).map(|mount| (mount.kind, mount.source));
+        assert_eq!(found("/var/lib"), Some(("ext4", "/dev/vda")));
+        assert_eq!(found("/mnt/my disk/data"), Some(("xfs", "/dev/nvme0n1p1")));
+        assert_eq!(found("/mnt/my"), Some(("tmpfs", "none")));
+        assert_eq!(mount_of("rubbish\n1 2 - \n", Path::new("/")), None);
+        assert_eq!(unescaped("a\\134b\\9"), PathBuf::from("a\\b\\9"));
+    }
+
+    #[test]
+    fn flushes_are_measured_where_the_log_is_and_leave_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("pg_wal")).unwrap();
+        let disk = Disk::measure(Ok(dir.path()), Path::new("/"));
+        assert_eq!((disk.holds, disk.because), (DiskHolds::Wal, None));
+        assert!(disk.path.ends_with("pg_wal") && disk.file_system.is_some());
+        let FlushTime { flushes, p50, p99, max } = disk.flush_us.unwrap();
+        assert!(flushes > 0 && p50 <= p99 && p99 <= max);
+        assert_eq!(std::fs::read_dir(dir.path().join("pg_wal")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn without_the_servers_files_the_records_disk_is_looked_at_and_that_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Disk::measure(Ok(&dir.path().join("none")), &dir.path().join("not/there/yet"));
+        assert_eq!((disk.holds, Path::new(&disk.path)), (DiskHolds::Records, dir.path()));
+        assert!(disk.because.unwrap().as_str().contains("cannot be seen from here"));
+        let disk = Disk::measure(Err("it is on another host"), dir.path());
+        assert_eq!(disk.because.unwrap().as_str(), "it is on another host");
+        assert!(disk.flush_us.is_some());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_says_so() {
+        let disk = Disk::measure(Ok(Path::new("/proc")), Path::new("/proc"));
+        assert_eq!(disk.flush_us, None);
+        assert!(disk.because.unwrap().as_str().starts_with("flushes could not be measured in /proc: "));
+    }
+
+    #[test]
+    fn quantiles_are_by_nearest_rank() {
+        let time = FlushTime::of((1..=200).rev().map(f64::from).collect());
+        assert_eq!((time.flushes, time.p50, time.p99, time.max), (200, 100.0, 198.0, 200.0));
+        assert_eq!(FlushTime::of(vec![3.0]).p99, 3.0);
+    }
+}
