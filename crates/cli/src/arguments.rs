@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::event_loop::EventLoopArguments;
+use crate::observing::ObserveArguments;
 use crate::runs::RunsArguments;
 use crate::storing::StoreArguments;
 use crate::terminal::Colour;
@@ -92,6 +93,8 @@ pub(crate) struct QuickstartArguments {
     pub(crate) random_seed: Option<u64>,
     #[command(flatten)]
     pub(crate) places: StoreArguments,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArguments,
     #[command(flatten)]
     pub(crate) event_loop: EventLoopArguments,
     /// Keep the server running afterwards, and say how to connect
@@ -188,6 +191,8 @@ pub(crate) struct BenchArguments {
     pub(crate) exit_on_abort: bool,
     #[command(flatten, next_help_heading = "How to run it")]
     pub(crate) event_loop: EventLoopArguments,
+    #[command(flatten, next_help_heading = "How to run it")]
+    pub(crate) observe: ObserveArguments,
     /// A new connection for each transaction
     #[arg(short = 'C', long, help_heading = "How to run it")]
     pub(crate) connect: bool,

@@ -113,6 +113,7 @@ fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
             (false, true) => Vacuum::AllTables,
         },
         asks_settings: true,
+        observe: arguments.observe.observe.meaning(),
     };
     job.check_targets()?;
     Ok(job)

@@ -12,7 +12,9 @@ use engine::{
     End, EngineError, EventLoopChoice, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol,
     ScriptPlan, TargetPlan, Witness, WorkerIntro,
 };
-use results::{Calibration, Environment, Measured, ProcessorTimes, Record, SafeText, Status, UtcTime};
+use results::{
+    Calibration, Environment, Measured, ObserveLevel, ProcessorTimes, Record, SafeText, Status, UtcTime,
+};
 use script::Program;
 use server::ServerError;
 use workload::{Tables, WorkloadError};
@@ -21,6 +23,7 @@ use crate::describing;
 use crate::failure::Failure;
 use crate::introspection;
 use crate::mix::{Mix, ScriptText};
+use crate::observing::Observing;
 use crate::password::connect_asking;
 use crate::repeating;
 use crate::signals::Signals;
@@ -59,6 +62,8 @@ pub(crate) struct Job {
     pub(crate) vacuum: Vacuum,
     /// Whether the server is asked for its settings, which are several statements of ours.
     pub(crate) asks_settings: bool,
+    /// How closely the server is looked at meanwhile.
+    pub(crate) observe: ObserveLevel,
 }
 
 /// What is vacuumed before a run.
@@ -165,6 +170,7 @@ impl Job {
         signals.check()?;
         let workers = self.workers;
         let mut plan_record = describing::plan(&self, &way, &ways);
+        let mut observing = Observing::start(&mut self, &way.addresses().collect::<Vec<_>>());
         let (manner, calibrations) = (self.manner, self.calibrations.take());
         let (address, seed_is_drawn) = (way.addresses().next().cloned(), self.seed.is_none());
         let plan = self.into_plan(way, ways, scale);
@@ -180,11 +186,12 @@ impl Job {
         let witnesses = showing.witnesses(&plan_record)?;
         showing.begins(started_at, &plan_record, &environment)?;
         let processors = ProcessorTimes::now();
-        let outcome =
-            engine::run(&plan, signals.stop(), &mut |progress| showing.second(progress), &*witnesses)
-                .map_err(|error| explain(error, plan.clients, manner))
-                .inspect_err(|failure| showing.breaks_off(failure))?;
+        let outcome = observing
+            .run(&plan, signals.stop(), showing, &witnesses)
+            .map_err(|error| explain(error, plan.clients, manner))
+            .inspect_err(|failure| showing.breaks_off(failure))?;
         surveying::look_back(&mut environment, processors);
+        let observation = observing.finish(&outcome);
         let loop_name = introspection::event_loop(&outcome.event_loop).name;
         let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
         let calibration = calibrations.and_then(kept);
@@ -200,6 +207,7 @@ impl Job {
         };
         let status = status(&outcome, plan.clients);
         let mut record = Record::new(started_at, status, plan_record, environment, tables, measured);
+        record.observation = observation;
         record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
         if let Some(Err(error)) = facts {
             record.warnings.push(SafeText::from(format!("the server's settings could not be read: {error}")));
@@ -296,7 +304,7 @@ impl Job {
     }
 
     /// The server of a script: 0 is the default, the named ones follow.
-    fn target_of(&self, program: &Program) -> Option<usize> {
+    pub(crate) fn target_of(&self, program: &Program) -> Option<usize> {
         let Some(name) = program.target() else { return Some(0) };
         self.targets.iter().position(|(known, _)| known == name).map(|at| at + 1)
     }

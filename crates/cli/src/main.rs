@@ -16,6 +16,7 @@ mod logs;
 mod metrics;
 mod mix;
 mod null_server;
+mod observing;
 mod password;
 mod pgbench;
 mod quickstart;

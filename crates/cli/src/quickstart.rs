@@ -111,6 +111,7 @@ fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<J
         calibrations: introspection::calibrations(),
         vacuum: Vacuum::SmallTables,
         asks_settings: true,
+        observe: arguments.observe.observe.meaning(),
     })
 }
 

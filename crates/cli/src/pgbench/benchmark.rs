@@ -7,6 +7,7 @@ use std::time::Duration;
 use connect::Target;
 use engine::{EngineError, EventLoopChoice, Limit, Manner, Plan};
 use report::pgbench::Presentation;
+use results::ObserveLevel;
 use workload::WorkloadError;
 
 use super::appearance::{Appearance, Debug, Wishes};
@@ -100,6 +101,7 @@ fn job(options: Options, target: Target, event_loop: EventLoopChoice) -> Job {
             (false, true) => Vacuum::AllTables,
         },
         asks_settings: false,
+        observe: ObserveLevel::Off,
         mix: options.mix,
     }
 }

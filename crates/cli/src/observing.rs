@@ -1,0 +1,180 @@
+//! `--observe`: has the server looked at while a run goes on. The looking is done by `observe`; here it is decided
+//! what it is told, and a run that needs every connection gets the observer's too. Called by `job`.
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args, ValueEnum};
+use connect::{Address, Target};
+use engine::{EngineError, Outcome, Plan, WorkerIntro};
+use observe::{Observer, Ran, Script, Whose, Wish};
+use results::{Missing, Observation, ObserveLevel};
+use script::{CommandKind, Program};
+
+use crate::describing;
+use crate::job::{Job, Showing, Witnesses};
+
+/// How closely the server is looked at.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LevelName {
+    // Not at all.
+    Off,
+    // Counters once a second, waits five times.
+    Light,
+    // Locks too, waits 20 times a second.
+    Full,
+}
+
+impl LevelName {
+    pub(crate) fn meaning(self) -> ObserveLevel {
+        match self {
+            LevelName::Off => ObserveLevel::Off,
+            LevelName::Light => ObserveLevel::Light,
+            LevelName::Full => ObserveLevel::Full,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveArguments {
+    /// How closely to look at the server meanwhile, on a connection of its own: waits, counters, events
+    #[arg(long, value_name = "LEVEL", default_value = "light")]
+    pub(crate) observe: LevelName,
+}
+
+/// An observer, if one was asked for.
+pub(crate) struct Observing {
+    observer: Option<Observer>,
+    level: ObserveLevel,
+    /// Why there is none although one was asked for.
+    given_way: bool,
+}
+
+impl Observing {
+    /// Starts it, and gives the run's sessions a name by which it knows them.
+    pub(crate) fn start(job: &mut Job, places: &[&Address]) -> Observing {
+        let level = job.observe;
+        let place = places.first().filter(|_| level != ObserveLevel::Off);
+        let observer = place.map(|place| {
+            let whose = whose(&mut job.target);
+            Observer::start(Wish {
+                level,
+                target: job.target.single(place),
+                whose,
+                scripts: job
+                    .mix
+                    .programs
+                    .iter()
+                    .zip(&job.mix.texts)
+                    .map(|(p, t)| script(job, p, t.weight))
+                    .collect(),
+                reconnects: job.reconnect,
+                elsewhere: elsewhere(job, places),
+            })
+        });
+        Observing { observer, level, given_way: false }
+    }
+
+    /// Runs the plan, observed.
+    pub(crate) fn run(
+        &mut self,
+        plan: &Plan,
+        stop: &AtomicBool,
+        showing: &mut dyn Showing,
+        witnesses: &Witnesses,
+    ) -> Result<Outcome, EngineError> {
+        let begun = Cell::new(false);
+        let introduce = |intro: WorkerIntro| {
+            if !begun.replace(true)
+                && let Some(observer) = &self.observer
+            {
+                observer.measure_from(Observer::now() + plan.warmup);
+            }
+            witnesses(intro)
+        };
+        let result = engine::run(plan, stop, &mut |progress| showing.second(progress), &introduce);
+        match (result, self.observer.take()) {
+            // Nothing has begun yet, and the connection that was missing may have been the observer's.
+            (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
+                observer.give_way();
+                self.given_way = true;
+                engine::run(plan, stop, &mut |progress| showing.second(progress), &**witnesses)
+            }
+            (result, observer) => {
+                self.observer = observer;
+                result
+            }
+        }
+    }
+
+    /// What was seen, once the run is over.
+    pub(crate) fn finish(self, outcome: &Outcome) -> Option<Observation> {
+        let counts = &outcome.summary.total.counts;
+        let ran = Ran {
+            measured_s: outcome.summary.duration.as_secs_f64(),
+            transactions: counts.succeeded + counts.failed.total(),
+            warmup_transactions: outcome.warmup_transactions,
+        };
+        match self.observer {
+            Some(observer) => Some(observer.finish(ran)),
+            None if self.given_way => Some(observe::nothing(
+                self.level,
+                vec![missing(
+                    "everything",
+                    "the server had no connection left for observing; raise max_connections to have it",
+                )],
+            )),
+            None => None,
+        }
+    }
+}
+
+fn missing(what: &str, why: impl Into<String>) -> Missing {
+    Missing { what: what.to_owned(), why: why.into().into() }
+}
+
+/// The mark of the run's sessions; a name of the user's own stays.
+fn whose(target: &mut Target) -> Whose {
+    match &target.application_name {
+        Some(name) => Whose::Named {
+            application_name: name.clone(),
+            user: target.user.clone(),
+            database: target.database.clone(),
+        },
+        None => {
+            let mark = format!("pgmeter {:016x}", describing::fresh_seed());
+            target.application_name = Some(mark.clone());
+            Whose::Marked(mark)
+        }
+    }
+}
+
+/// A script as the observer needs it: nothing of one that runs elsewhere.
+fn script(job: &Job, program: &Program, weight: u32) -> Script {
+    if job.target_of(program) != Some(0) {
+        return Script::default();
+    }
+    let text = |kind: &CommandKind| match kind {
+        CommandKind::Sql(sql) => Some(String::from_utf8_lossy(sql.text_as_written()).into_owned()),
+        _ => None,
+    };
+    Script { weight, commands: program.commands().iter().map(|command| text(&command.kind)).collect() }
+}
+
+/// What of the run is not where the observer looks.
+fn elsewhere(job: &Job, places: &[&Address]) -> Vec<Missing> {
+    let further = job.targets.iter().map(|(name, _)| {
+        missing(
+            &format!("target {name}"),
+            "only the server of the connection itself is observed, not further targets",
+        )
+    });
+    let spread = (places.len() > 1).then(|| {
+        let why = format!(
+            "connections are spread over {} servers, of which only the first is observed",
+            places.len()
+        );
+        missing("other hosts", why)
+    });
+    further.chain(spread).collect()
+}

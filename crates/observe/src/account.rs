@@ -1,0 +1,151 @@
+//! The observation, put together when the run is over. Pure.
+//!
+//! Backends hand over their statistics up to a second late, and completely when they end. So what is read where
+//! measuring begins lacks some of the warm-up, which then appears in the measured time: transactions as well as blocks.
+//! Their ratio is right if the transactions are counted by the same statistics; how many commits one transaction makes
+//! is known from the whole run, from before its first transaction to after its last.
+
+use results::{CounterRow, CounterTable, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction};
+
+use crate::catalogue;
+use crate::difference::{Reading, growths};
+use crate::observer::Ran;
+use crate::probe::missing;
+use crate::series::{Snapshot, figures, grown};
+use crate::watch::Watch;
+
+const MICROS_PER_SECOND: f64 = 1e6;
+/// What has nothing that grows for its own sake.
+const NOT_SHOWN: [&str; 1] = [catalogue::CONTROL_FILE];
+
+/// An observation in which nothing was seen, for the given reasons.
+pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
+    Observation {
+        level,
+        missing,
+        cost: ObserverCost::default(),
+        waits: None,
+        per_transaction: PerTransaction::default(),
+        counters: Vec::new(),
+        statements: Vec::new(),
+        events: Vec::new(),
+        samples: Vec::new(),
+        ceilings: Vec::new(),
+    }
+}
+
+/// Everything was seen that could be.
+pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
+    let per_transaction = per_transaction(&watch, ran);
+    let counters = counters(&mut watch);
+    let waits = (watch.server.waits.is_some())
+        .then(|| watch.series.measured.to_waits("pg_stat_activity", watch.rate_hz()));
+    let cost = ObserverCost {
+        statements: watch.server.asking.statements,
+        busy_share: share(watch.server.asking.busy.as_secs_f64(), ran.measured_s),
+        backend_cpu_s: watch.own_cpu_s,
+        samples_missed: watch.looks_missed,
+    };
+    Observation {
+        cost,
+        waits,
+        per_transaction,
+        counters,
+        samples: watch.series.into_samples(),
+        ..nothing(watch.level, watch.server.missing)
+    }
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// The growth of each view over the measured time.
+fn counters(watch: &mut Watch) -> Vec<CounterTable> {
+    let Some(origin) = &watch.at_origin else { return Vec::new() };
+    let (mut tables, mut resets) = (Vec::new(), Vec::new());
+    for question in watch.server.questions.iter().filter(|question| !NOT_SHOWN.contains(&question.view)) {
+        let Some(after) = watch.at_end.get(question.view) else { continue };
+        let nothing = Reading::new();
+        let rows = growths(origin.get(question.view).unwrap_or(&nothing), after, &question.columns);
+        if rows.values().any(|row| row.was_reset) {
+            resets.push(question.view);
+        }
+        let grown = rows.into_iter().filter(|(_, row)| !row.is_nothing(&question.columns));
+        let rows: Vec<_> = grown
+            .map(|(key, row)| CounterRow {
+                key,
+                values: question
+                    .columns
+                    .iter()
+                    .zip(row.values)
+                    .filter_map(|(column, value)| Some((column.name.to_owned(), value?)))
+                    .filter(|(_, value)| value.is_finite())
+                    .collect(),
+            })
+            .collect();
+        if !rows.is_empty() {
+            tables.push(CounterTable { view: question.view.to_owned(), rows });
+        }
+    }
+    for view in resets {
+        let why = "its statistics were reset during the run; what was counted before that is lost";
+        watch.server.missing.push(missing(view, why));
+    }
+    tables
+}
+
+/// What one transaction cost.
+fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
+    let Some(origin) = &watch.at_origin else { return PerTransaction::default() };
+    if watch.at_end.is_empty() || ran.transactions == 0 {
+        return PerTransaction::default();
+    }
+    let figures = figures(origin, &watch.at_end, &watch.server.questions);
+    let exact = as_f64(ran.transactions);
+    let counted = counted_transactions(watch, origin, ran).unwrap_or(exact);
+    let per = |name: &str, transactions: f64| Some(figures.get(name)? / transactions);
+    let cpu = backend_usage(watch, ran);
+    PerTransaction {
+        wal_bytes: per("wal_bytes", exact),
+        wal_records: per("wal_records", counted),
+        wal_full_page_images: per("wal_full_page_images", counted),
+        blocks_hit: per("blocks_hit", counted),
+        blocks_read: per("blocks_read", counted),
+        blocks_dirtied: None,
+        blocks_written: per("blocks_written", counted),
+        temp_bytes: per("temp_bytes", counted),
+        backend_user_cpu_us: cpu.map(|cpu| cpu.user_s * MICROS_PER_SECOND / exact),
+        backend_system_cpu_us: cpu.map(|cpu| cpu.system_s * MICROS_PER_SECOND / exact),
+        backend_read_bytes: cpu.and_then(|cpu| cpu.read_bytes).map(|bytes| bytes / exact),
+        backend_written_bytes: cpu.and_then(|cpu| cpu.written_bytes).map(|bytes| bytes / exact),
+    }
+}
+
+/// How many transactions the statistics of the measured time are about, see the module.
+fn counted_transactions(watch: &Watch, origin: &Snapshot, ran: Ran) -> Option<f64> {
+    let ended = |before: &Snapshot| {
+        let of =
+            |column| grown(before, &watch.at_end, &watch.server.questions, catalogue::DATABASE, "", column);
+        Some(of("xact_commit")? + of("xact_rollback")?)
+    };
+    let (whole, measured) = (ended(&watch.at_start)?, ended(origin)?);
+    let all = as_f64(ran.transactions + ran.warmup_transactions);
+    (whole > 0.0 && measured > 0.0).then(|| all * measured / whole)
+}
+
+/// CPU time and I/O of the benchmark's backends in the measured time. The stretch after the last look, in which they
+/// ended, is taken to have been like the rest.
+fn backend_usage(watch: &Watch, ran: Ran) -> Option<crate::backends::Used> {
+    if watch.reconnects {
+        return Some(watch.ended_at_end?.since(&watch.ended_at_origin?));
+    }
+    let ((from_s, before), (to_s, after)) = watch.used_at_origin.zip(watch.used_at_last)?;
+    let seen_s = to_s - from_s.max(0.0);
+    (seen_s > 0.5 * ran.measured_s).then(|| after.since(&before).scaled(ran.measured_s / seen_s))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "transactions of one run are far below 2⁵³")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,378 @@
+//! What servers can be asked, as data: views, their columns, and from which version to which each exists. A version
+//! that adds a column is a line here. Nothing is asked here; `probe` finds out what a server really lets us see.
+//!
+//! Sources: PostgreSQL's manual, chapter "The Cumulative Statistics System", of each major version.
+
+/// Versions as the catalogue counts them: `server_version_num / 100`.
+pub(crate) const V9_6: u32 = 906;
+pub(crate) const V10: u32 = 1000;
+pub(crate) const V12: u32 = 1200;
+pub(crate) const V13: u32 = 1300;
+pub(crate) const V14: u32 = 1400;
+pub(crate) const V15: u32 = 1500;
+pub(crate) const V16: u32 = 1600;
+pub(crate) const V17: u32 = 1700;
+pub(crate) const V18: u32 = 1800;
+const FOREVER: u32 = u32::MAX;
+
+/// When a view is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Once a second.
+    EachSecond,
+    /// When measuring begins and ends.
+    Ends,
+}
+
+/// What a column's numbers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It only grows; what counts is by how much.
+    Counter,
+    /// Its last value counts.
+    AtEnd,
+}
+
+/// A column of a view.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    /// What the record calls it.
+    pub(crate) name: &'static str,
+    /// What the server is asked for.
+    sql: &'static str,
+    since: u32,
+    before: u32,
+    pub(crate) kind: Kind,
+}
+
+/// A view, or something that can be read like one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// What the record calls it.
+    pub(crate) name: &'static str,
+    since: u32,
+    pub(crate) pace: Pace,
+    /// The expression that names a row; an empty string where there is one row.
+    key: &'static str,
+    /// When its statistics were last reset.
+    reset: &'static str,
+    /// What follows `from`; `{tables}` stands for the tables in use.
+    from: &'static str,
+    columns: &'static [Column],
+}
+
+const fn column(name: &'static str) -> Column {
+    Column { name, sql: name, since: V9_6, before: FOREVER, kind: Kind::Counter }
+}
+
+impl Column {
+    const fn is(self, sql: &'static str) -> Column {
+        Column { sql, ..self }
+    }
+
+    const fn since(self, since: u32) -> Column {
+        Column { since, ..self }
+    }
+
+    const fn before(self, before: u32) -> Column {
+        Column { before, ..self }
+    }
+
+    const fn at_end(self) -> Column {
+        Column { kind: Kind::AtEnd, ..self }
+    }
+}
+
+const ONE_ROW: &str = "''";
+const NO_RESET: &str = "null";
+const RESET: &str = "extract(epoch from stats_reset)";
+
+const fn view(name: &'static str, from: &'static str, columns: &'static [Column]) -> View {
+    let (key, reset) = (ONE_ROW, NO_RESET);
+    View { name, since: V9_6, pace: Pace::Ends, key, reset, from, columns }
+}
+
+impl View {
+    const fn since(self, since: u32) -> View {
+        View { since, ..self }
+    }
+
+    const fn each_second(self) -> View {
+        View { pace: Pace::EachSecond, ..self }
+    }
+
+    const fn key(self, key: &'static str) -> View {
+        View { key, ..self }
+    }
+
+    const fn resets(self) -> View {
+        View { reset: RESET, ..self }
+    }
+
+    /// Whether it is about the tables in use.
+    pub(crate) fn is_of_tables(&self) -> bool {
+        self.from.contains("{tables}")
+    }
+
+    fn exists_in(&self, version: u32) -> bool {
+        version >= self.since
+    }
+
+    /// Its columns in this version.
+    fn columns_of(&self, version: u32) -> Vec<Column> {
+        let exists = |column: &&Column| (column.since..column.before).contains(&version);
+        self.columns.iter().filter(exists).copied().collect()
+    }
+}
+
+/// Names of [`VIEWS`] that other modules read columns of.
+pub(crate) const DATABASE: &str = "pg_stat_database";
+pub(crate) const LOG_POSITION: &str = "wal_position";
+pub(crate) const WAL: &str = "pg_stat_wal";
+pub(crate) const BGWRITER: &str = "pg_stat_bgwriter";
+pub(crate) const CHECKPOINTER: &str = "pg_stat_checkpointer";
+pub(crate) const CONTROL_FILE: &str = "pg_control_checkpoint";
+pub(crate) const IO: &str = "pg_stat_io";
+pub(crate) const TABLES: &str = "pg_stat_user_tables";
+
+/// All views.
+pub(crate) const VIEWS: &[View] = &[
+    view(DATABASE, "pg_stat_database where datname = current_database()", DATABASE_COLUMNS)
+        .resets()
+        .each_second(),
+    view(LOG_POSITION, "(select 1) one", LOG_POSITION_COLUMNS).each_second(),
+    view(WAL, "pg_stat_wal", WAL_COLUMNS).since(V14).resets().each_second(),
+    view(BGWRITER, "pg_stat_bgwriter", BGWRITER_COLUMNS).resets().each_second(),
+    view(CHECKPOINTER, "pg_stat_checkpointer", CHECKPOINTER_COLUMNS).since(V17).resets().each_second(),
+    view(CONTROL_FILE, "pg_control_checkpoint()", CONTROL_FILE_COLUMNS).each_second(),
+    view(IO, "pg_stat_io", IO_COLUMNS)
+        .since(V16)
+        .resets()
+        .key("backend_type || '/' || object || '/' || context"),
+    view(TABLES, "pg_stat_user_tables where relid in ({tables})", TABLE_COLUMNS).key(TABLE_KEY),
+    view("pg_statio_user_tables", "pg_statio_user_tables where relid in ({tables})", TABLE_IO_COLUMNS)
+        .key(TABLE_KEY),
+    view("pg_stat_user_indexes", "pg_stat_user_indexes where relid in ({tables})", INDEX_COLUMNS)
+        .key(INDEX_KEY),
+    view("pg_statio_user_indexes", "pg_statio_user_indexes where relid in ({tables})", INDEX_IO_COLUMNS)
+        .key(INDEX_KEY),
+];
+
+const TABLE_KEY: &str = "relid::regclass::text";
+const INDEX_KEY: &str = "indexrelid::regclass::text";
+
+const DATABASE_COLUMNS: &[Column] = &[
+    column("xact_commit"),
+    column("xact_rollback"),
+    column("blks_read"),
+    column("blks_hit"),
+    column("tup_returned"),
+    column("tup_fetched"),
+    column("tup_inserted"),
+    column("tup_updated"),
+    column("tup_deleted"),
+    column("conflicts"),
+    column("temp_files"),
+    column("temp_bytes"),
+    column("deadlocks"),
+    column("checksum_failures").since(V12),
+    column("blk_read_time_ms").is("blk_read_time"),
+    column("blk_write_time_ms").is("blk_write_time"),
+    column("active_time_ms").is("active_time").since(V14),
+    column("idle_in_transaction_time_ms").is("idle_in_transaction_time").since(V14),
+    column("sessions").since(V14),
+    column("sessions_abandoned").since(V14),
+    column("sessions_fatal").since(V14),
+    column("parallel_workers_to_launch").since(V18),
+    column("parallel_workers_launched").since(V18),
+];
+
+const LOG_POSITION_COLUMNS: &[Column] = &[
+    column("bytes")
+        .is("pg_xlog_location_diff(case when pg_is_in_recovery() then pg_last_xlog_replay_location() \
+             else pg_current_xlog_insert_location() end, '0/0')")
+        .before(V10),
+    column("bytes")
+        .is("pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() \
+             else pg_current_wal_insert_lsn() end, '0/0')")
+        .since(V10),
+];
+
+const WAL_COLUMNS: &[Column] = &[
+    column("wal_records"),
+    column("wal_fpi"),
+    column("wal_bytes"),
+    column("wal_buffers_full"),
+    column("wal_write").before(V18),
+    column("wal_sync").before(V18),
+    column("wal_write_time_ms").is("wal_write_time").before(V18),
+    column("wal_sync_time_ms").is("wal_sync_time").before(V18),
+];
+
+const BGWRITER_COLUMNS: &[Column] = &[
+    column("checkpoints_timed").before(V17),
+    column("checkpoints_req").before(V17),
+    column("checkpoint_write_time_ms").is("checkpoint_write_time").before(V17),
+    column("checkpoint_sync_time_ms").is("checkpoint_sync_time").before(V17),
+    column("buffers_checkpoint").before(V17),
+    column("buffers_clean"),
+    column("maxwritten_clean"),
+    column("buffers_backend").before(V17),
+    column("buffers_backend_fsync").before(V17),
+    column("buffers_alloc"),
+];
+
+const CHECKPOINTER_COLUMNS: &[Column] = &[
+    column("num_timed"),
+    column("num_requested"),
+    column("num_done").since(V18),
+    column("restartpoints_timed"),
+    column("restartpoints_req"),
+    column("restartpoints_done"),
+    column("write_time_ms").is("write_time"),
+    column("sync_time_ms").is("sync_time"),
+    column("buffers_written"),
+    column("slru_written").since(V18),
+];
+
+/// Changes when a checkpoint ends; its begin is known to the second.
+const CONTROL_FILE_COLUMNS: &[Column] = &[
+    column("bytes_up_to_checkpoint").is("pg_xlog_location_diff(checkpoint_location, '0/0')").before(V10),
+    column("bytes_up_to_checkpoint").is("pg_wal_lsn_diff(checkpoint_lsn, '0/0')").since(V10),
+    column("begun_s_ago").is("extract(epoch from clock_timestamp() - checkpoint_time)").at_end(),
+];
+
+const IO_COLUMNS: &[Column] = &[
+    column("reads"),
+    column("read_bytes").is("reads * op_bytes").before(V18),
+    column("read_bytes").since(V18),
+    column("read_time_ms").is("read_time"),
+    column("writes"),
+    column("write_bytes").is("writes * op_bytes").before(V18),
+    column("write_bytes").since(V18),
+    column("write_time_ms").is("write_time"),
+    column("writebacks"),
+    column("writeback_time_ms").is("writeback_time"),
+    column("extends"),
+    column("extend_bytes").is("extends * op_bytes").before(V18),
+    column("extend_bytes").since(V18),
+    column("extend_time_ms").is("extend_time"),
+    column("hits"),
+    column("evictions"),
+    column("reuses"),
+    column("fsyncs"),
+    column("fsync_time_ms").is("fsync_time"),
+];
+
+const TABLE_COLUMNS: &[Column] = &[
+    column("seq_scan"),
+    column("seq_tup_read"),
+    column("idx_scan"),
+    column("idx_tup_fetch"),
+    column("n_tup_ins"),
+    column("n_tup_upd"),
+    column("n_tup_del"),
+    column("n_tup_hot_upd"),
+    column("n_tup_newpage_upd").since(V16),
+    column("n_ins_since_vacuum_at_end").is("n_ins_since_vacuum").since(V13).at_end(),
+    column("n_live_tup_at_end").is("n_live_tup").at_end(),
+    column("n_dead_tup_at_end").is("n_dead_tup").at_end(),
+    column("vacuum_count"),
+    column("autovacuum_count"),
+    column("analyze_count"),
+    column("autoanalyze_count"),
+    column("total_vacuum_time_ms").is("total_vacuum_time").since(V18),
+    column("total_autovacuum_time_ms").is("total_autovacuum_time").since(V18),
+    column("table_bytes_at_end").is("pg_table_size(relid)").at_end(),
+    column("indexes_bytes_at_end").is("pg_indexes_size(relid)").at_end(),
+];
+
+const TABLE_IO_COLUMNS: &[Column] = &[
+    column("heap_blks_read"),
+    column("heap_blks_hit"),
+    column("idx_blks_read"),
+    column("idx_blks_hit"),
+    column("toast_blks_read"),
+    column("toast_blks_hit"),
+    column("tidx_blks_read"),
+    column("tidx_blks_hit"),
+];
+
+const INDEX_COLUMNS: &[Column] = &[
+    column("idx_scan"),
+    column("idx_tup_read"),
+    column("idx_tup_fetch"),
+    column("index_bytes_at_end").is("pg_relation_size(indexrelid)").at_end(),
+];
+
+const INDEX_IO_COLUMNS: &[Column] = &[column("idx_blks_read"), column("idx_blks_hit")];
+
+/// A view as one server is asked for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    pub(crate) view: &'static str,
+    pub(crate) pace: Pace,
+    pub(crate) columns: Vec<Column>,
+    /// Returns the row's key, the time of its last reset, and the columns in order.
+    pub(crate) sql: String,
+}
+
+/// What a server of this version is asked; `tables` are object identifiers of the tables in use. Views of tables are
+/// left out where there are none.
+pub(crate) fn questions(version: u32, tables: &[u32]) -> Vec<Question> {
+    let list = tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let asked = |view: &&View| view.exists_in(version) && !(view.is_of_tables() && tables.is_empty());
+    let question = |view: &View| {
+        let columns = view.columns_of(version);
+        let listed = columns.iter().map(|column| column.sql).collect::<Vec<_>>().join(", ");
+        let (key, reset, from) = (view.key, view.reset, view.from.replace("{tables}", &list));
+        let sql = format!("select {key}, {reset}, {listed} from {from}");
+        Question { view: view.name, pace: view.pace, columns, sql }
+    };
+    VIEWS.iter().filter(asked).map(question).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERSIONS: [u32; 10] = [V9_6, V10, 1100, V12, V13, V14, V15, V16, V17, V18];
+
+    fn columns(version: u32, view: &str) -> Vec<&'static str> {
+        let questions = questions(version, &[1]);
+        let question = questions.iter().find(|question| question.view == view);
+        question
+            .map(|question| question.columns.iter().map(|column| column.name).collect())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn checkpoints_are_counted_where_each_version_counts_them() {
+        for version in VERSIONS {
+            let has = |view, column| columns(version, view).contains(&column);
+            assert_eq!(has(BGWRITER, "checkpoints_timed"), version < V17, "{version}");
+            assert_eq!(has(CHECKPOINTER, "num_timed"), version >= V17, "{version}");
+        }
+    }
+
+    #[test]
+    fn no_column_is_twice_in_any_version() {
+        for version in VERSIONS {
+            for question in questions(version, &[1]) {
+                let mut names: Vec<_> = question.columns.iter().map(|column| column.name).collect();
+                names.sort_unstable();
+                let count = names.len();
+                names.dedup();
+                assert_eq!(names.len(), count, "{} of {version}", question.view);
+                assert!(count > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn without_tables_nobody_asks_for_tables() {
+        assert!(questions(V18, &[]).iter().all(|question| !question.view.contains("user_")));
+        let of_tables = questions(V18, &[7, 8]);
+        assert!(of_tables.iter().any(|question| question.sql.ends_with("relid in (7, 8)")));
+    }
+}

@@ -1,0 +1,44 @@
+//! What the server was doing during a run: waits, counters, costs, events, ceilings.
+//!
+//! An [`Observer`] looks on from a connection and a thread of its own, at the level that was asked for, and returns a
+//! [`results::Observation`]. It never disturbs the run: its statements have limits, and whatever it cannot see, or the
+//! loss of its connection, is named in the observation and fails nothing.
+//!
+//! In reading order: `catalogue` says what servers of each version can be asked, `probe` finds out what this one lets
+//! us see, `observer` looks, `waits`, `difference` and `series` count, `processes` reads `/proc`, `account` puts
+//! it together. [`ceilings`] are computed afterwards, from the whole record. docs/observing.md explains the figures.
+
+mod clock;
+
+mod catalogue;
+
+mod whose;
+
+mod normal_form;
+
+mod scripts;
+
+mod probe;
+
+mod asking;
+
+mod observer;
+
+mod watch;
+
+mod waits;
+
+mod difference;
+
+mod series;
+
+mod processes;
+
+mod backends;
+
+mod account;
+
+pub use account::nothing;
+pub use observer::{Observer, Ran, Wish};
+pub use scripts::Script;
+pub use whose::Whose;

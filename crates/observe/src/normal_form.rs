@@ -1,0 +1,259 @@
+//! One form for all the ways in which a server shows a statement: as a script has it (`:name`), as it was sent (the
+//! values), as it was prepared (`$1`), as pg_stat_statements keeps it (`$1` for constants too). Constants, parameters
+//! and variables become `?`, lists of them one `?`; comments go, case and blanks do not count.
+
+/// The tokens of a statement, separated by blanks.
+pub(crate) fn normal_form(sql: &str) -> String {
+    let mut tokens = Vec::new();
+    let mut rest = Scanner { text: sql, at: 0 };
+    while let Some(token) = rest.next_token() {
+        push(&mut tokens, token);
+    }
+    while tokens.last().is_some_and(|token: &Token| token.text == ";") {
+        tokens.pop();
+    }
+    let words: Vec<_> = tokens.iter().map(|token| token.text.as_str()).collect();
+    words.join(" ")
+}
+
+/// The identifiers of a statement as the server folds them: the names of tables are among them.
+pub(crate) fn identifiers(sql: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = Scanner { text: sql, at: 0 };
+    while let Some(token) = rest.next_token() {
+        if token.is_identifier {
+            names.push(token.text.trim_matches('"').replace("\"\"", "\""));
+        }
+    }
+    names
+}
+
+const CONSTANT: &str = "?";
+
+#[derive(Debug)]
+struct Token {
+    text: String,
+    is_identifier: bool,
+    /// Nothing stands between it and the token before it.
+    is_attached: bool,
+}
+
+/// Adds a token, folding signs into constants and lists of constants into one.
+fn push(tokens: &mut Vec<Token>, mut token: Token) {
+    if token.text == CONSTANT {
+        // `+ -5` and `(-5` are constants of their own; in `a -5` and `3-5` something is subtracted, except that the
+        // server reads `a -5` as we cannot tell without its grammar: only a sign that is not attached is folded.
+        if token.is_attached && tokens.last().is_some_and(|sign| sign.text == "-" && !sign.is_attached)
+            || tokens.len() >= 2 && token.is_attached && is_sign_after_opening(tokens)
+        {
+            let sign = tokens.pop().expect("there is one");
+            token.is_attached = sign.is_attached;
+        }
+        let is_list =
+            matches!(tokens.as_slice(), [.., first, comma] if first.text == CONSTANT && comma.text == ",");
+        if is_list {
+            tokens.pop();
+            return;
+        }
+    }
+    tokens.push(token);
+}
+
+/// Whether the last token is a minus that follows `(`, `,` or an operator.
+fn is_sign_after_opening(tokens: &[Token]) -> bool {
+    let [.., before, sign] = tokens else { return false };
+    sign.text == "-" && matches!(before.text.as_str(), "(" | "," | "=" | "<" | ">" | "+" | "*" | "/" | "[")
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Scanner<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    /// Bytes at the beginning of the rest whose characters all fulfil `is`.
+    fn run(&self, from: usize, is: impl Fn(char) -> bool) -> usize {
+        let rest = &self.rest()[from..];
+        rest.find(|character| !is(character)).unwrap_or(rest.len())
+    }
+
+    fn next_token(&mut self) -> Option<Token> {
+        let begin = self.at;
+        self.skip_blanks();
+        let is_attached = self.at == begin && begin > 0;
+        let first = self.rest().chars().next()?;
+        let second = self.rest()[first.len_utf8()..].chars().next();
+        let is_word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$');
+        let constant = || (CONSTANT.to_owned(), false);
+        let ((text, is_identifier), length) = match first {
+            '\'' => (constant(), self.quoted('\'', false)),
+            'e' | 'E' if second == Some('\'') => (constant(), 1 + self.skip(1).quoted('\'', true)),
+            'b' | 'B' | 'x' | 'X' | 'n' | 'N' if second == Some('\'') => {
+                (constant(), 1 + self.skip(1).quoted('\'', false))
+            }
+            '"' => {
+                let length = self.quoted('"', false);
+                ((self.rest()[..length].to_owned(), true), length)
+            }
+            '$' if second.is_some_and(|digit| digit.is_ascii_digit()) => {
+                (constant(), 1 + self.run(1, |digit| digit.is_ascii_digit()))
+            }
+            '$' => match self.dollar_quoted() {
+                Some(length) => (constant(), length),
+                None => (("$".to_owned(), false), 1),
+            },
+            ':' if second == Some(':') => (("::".to_owned(), false), 2),
+            ':' if second.is_some_and(|letter| letter.is_alphabetic() || letter == '_') => {
+                (constant(), 1 + self.run(1, |character| character.is_alphanumeric() || character == '_'))
+            }
+            digit if digit.is_ascii_digit() || digit == '.' && second.is_some_and(|c| c.is_ascii_digit()) => {
+                (constant(), self.number())
+            }
+            letter if letter.is_alphabetic() || letter == '_' => {
+                let length = self.run(0, is_word);
+                let word = self.rest()[..length].to_lowercase();
+                let is_value = matches!(word.as_str(), "null" | "true" | "false");
+                (if is_value { constant() } else { (word, true) }, length)
+            }
+            other => ((other.to_string(), false), other.len_utf8()),
+        };
+        self.at += length;
+        Some(Token { text, is_identifier, is_attached })
+    }
+
+    fn skip(&self, bytes: usize) -> Scanner<'_> {
+        Scanner { text: self.text, at: self.at + bytes }
+    }
+
+    /// The length of a number: digits, a point, an exponent with its sign.
+    fn number(&self) -> usize {
+        let length =
+            self.run(0, |character| character.is_ascii_alphanumeric() || matches!(character, '.' | '_'));
+        let rest = self.rest();
+        let ends_in_exponent = rest[..length].ends_with(['e', 'E']) && !rest.starts_with("0x");
+        if ends_in_exponent && rest[length..].starts_with(['-', '+']) {
+            return length + 1 + self.run(length + 1, |digit| digit.is_ascii_digit());
+        }
+        length
+    }
+
+    /// The length of a quoted text, to the end if the quote is never closed.
+    fn quoted(&self, quote: char, has_backslashes: bool) -> usize {
+        let rest = self.rest();
+        let mut characters = rest.char_indices().skip(1).peekable();
+        while let Some((at, character)) = characters.next() {
+            if character == '\\' && has_backslashes {
+                characters.next();
+            } else if character == quote {
+                match characters.peek() {
+                    Some(&(_, next)) if next == quote => drop(characters.next()),
+                    _ => return at + quote.len_utf8(),
+                }
+            }
+        }
+        rest.len()
+    }
+
+    /// The length of `$tag$ … $tag$`.
+    fn dollar_quoted(&self) -> Option<usize> {
+        let rest = self.rest();
+        let tag_end = 1 + rest[1..].find('$')? + 1;
+        let tag = &rest[..tag_end];
+        if !tag[1..tag_end - 1].chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return None;
+        }
+        let end = rest[tag_end..].find(tag).map(|at| tag_end + at + tag_end);
+        Some(end.unwrap_or(rest.len()))
+    }
+
+    /// Skips blanks and comments.
+    fn skip_blanks(&mut self) {
+        loop {
+            self.at += self.run(0, char::is_whitespace);
+            if self.rest().starts_with("--") {
+                self.at += self.run(0, |character| character != '\n');
+            } else if self.rest().starts_with("/*") {
+                self.at += comment_length(self.rest());
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+/// The length of a comment, which may hold others.
+fn comment_length(text: &str) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with("/*") {
+            (depth, at) = (depth + 1, at + 2);
+        } else if rest.starts_with("*/") {
+            (depth, at) = (depth - 1, at + 2);
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn same(forms: &[&str]) {
+        for form in forms {
+            assert_eq!(normal_form(form), normal_form(forms[0]), "{form}");
+        }
+    }
+
+    #[test]
+    fn a_statement_is_the_same_in_all_its_ways() {
+        same(&[
+            "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;",
+            "UPDATE pgbench_accounts SET abalance = abalance + -4821 WHERE aid = 77;",
+            "update pgbench_accounts set abalance = abalance + $1 where aid = $2",
+            "/* hi /* there */ */ UPDATE  pgbench_accounts\n SET abalance=abalance+$1 WHERE aid=$2 -- end",
+        ]);
+        same(&[
+            "INSERT INTO h (tid, bid) VALUES (:tid, :bid, CURRENT_TIMESTAMP)",
+            "INSERT INTO h (tid, bid) VALUES (1, -2, CURRENT_TIMESTAMP);",
+            "INSERT INTO h (tid, bid) VALUES ($1, $2, CURRENT_TIMESTAMP)",
+        ]);
+        same(&["select * from t where a in (1, 2, 3)", "select * from t where a in ($1 /*, ... */)"]);
+        same(&["select :a::int, ':b'", "select 5::int, E'it\\'s'", "select null::int, $tag$ x $y $tag$"]);
+        same(&["select 1.5e-3", "select 0x1F", "select B'101'", "select $17"]);
+    }
+
+    #[test]
+    fn different_statements_stay_different() {
+        for (one, other) in
+            [("select a", "select b"), ("select \"A\"", "select a"), ("begin", "end"), ("a - 5", "a + 5")]
+        {
+            assert_ne!(normal_form(one), normal_form(other));
+        }
+    }
+
+    #[test]
+    fn identifiers_are_folded_as_the_server_does() {
+        assert_eq!(
+            identifiers("SELECT x FROM S.T, \"Q\"\"q\" -- no"),
+            ["select", "x", "from", "s", "t", "Q\"q"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_a_normal_form(text in "\\PC*|[-'\"$:eE/*a1 \\\\]{0,40}") {
+            let _ = (normal_form(&text), identifiers(&text));
+        }
+    }
+}

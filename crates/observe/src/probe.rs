@@ -1,0 +1,198 @@
+//! What this server lets us see: each question of the catalogue is asked once, and those that fail are named. Called
+//! by `observer` before the run begins, so that nothing unforeseen is asked while it goes on.
+
+use connect::{ConnectError, Session, Target};
+use results::Missing;
+
+use crate::asking::Asking;
+use crate::catalogue::{self, Question, V10};
+use crate::processes;
+use crate::scripts::Matcher;
+use crate::whose::{Whose, literal};
+
+/// What the observer calls itself, so that nobody takes it for a client.
+const NAME: &str = "pgmeter observer";
+/// No statement of the observer's may be a burden for longer; nor may it wait behind somebody's lock.
+const SETTINGS: &str = "set statement_timeout = '2s'; set lock_timeout = '200ms'; \
+                        set default_transaction_read_only = on; set max_parallel_workers_per_gather = 0; \
+                        set client_min_messages = error";
+/// Tables that are looked at one by one; partitions count.
+const TABLES_MAX: usize = 200;
+/// As much of a statement as is needed to know it again.
+const STATEMENT_LENGTH_MAX: u32 = 1000;
+/// A process that began when our session did is our session's; the kernel's clock ticks in hundredths of a second.
+const AGE_MAX_S: f64 = 60.0;
+
+/// A server, as far as it can be seen.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) asking: Asking,
+    pub(crate) version: u32,
+    /// What it can be asked.
+    pub(crate) questions: Vec<Question>,
+    /// Asks what the benchmark's backends do.
+    pub(crate) waits: Option<String>,
+    /// Asks which they are.
+    pub(crate) backends: String,
+    /// The server's first process, if the server is on this host.
+    pub(crate) postmaster: Option<u32>,
+    pub(crate) missing: Vec<Missing>,
+}
+
+/// Names what cannot be seen.
+pub(crate) fn missing(what: &str, why: impl Into<String>) -> Missing {
+    Missing { what: what.to_owned(), why: why.into().into() }
+}
+
+/// Connects and looks around.
+pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result<Server, Missing> {
+    let failed = |error: ConnectError| missing("everything", format!("observing was not possible: {error}"));
+    let target = Target { application_name: Some(NAME.to_owned()), ..target.clone() };
+    let mut session = Session::connect(&target).map_err(failed)?;
+    session.set_read_timeout(Some(crate::observer::PATIENCE)).map_err(failed)?;
+    let mut asking = Asking::new(session);
+    let identity = "select 'pgmeter', backend_start from pg_stat_activity where pid = pg_backend_pid()";
+    let since = match asking.rows(identity).map_err(failed)?.first() {
+        Some(row) if row.get(0) == Some("pgmeter") => row.get(1).unwrap_or_default().to_owned(),
+        _ => return Err(missing("everything", "the server does not answer questions about itself")),
+    };
+    asking.sets(&[SETTINGS]).map_err(failed)?;
+    let version = asking.version();
+    let condition = whose.condition(&since);
+    let mut server = Server {
+        version,
+        questions: Vec::new(),
+        waits: None,
+        backends: format!("select pid from pg_stat_activity where {condition}"),
+        postmaster: None,
+        missing: Vec::new(),
+        asking,
+    };
+    let tables = server.tables(matcher);
+    server.try_questions(&tables);
+    server.try_waits(&condition, matcher);
+    server.find_postmaster();
+    server.note_settings();
+    Ok(server)
+}
+
+impl Server {
+    /// The tables whose names the scripts hold, with their partitions.
+    fn tables(&mut self, matcher: &Matcher) -> Vec<u32> {
+        let names = matcher.names().iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ");
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let sql = format!(
+            "with recursive used(oid) as (\
+               select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+               where c.relkind in ('r', 'p', 'm') and c.relname in ({names}) \
+                 and n.nspname not in ('pg_catalog', 'information_schema') \
+                 and (pg_table_is_visible(c.oid) or n.nspname in ({names})) \
+               union select i.inhrelid from used join pg_inherits i on i.inhparent = used.oid) \
+             select oid from used order by oid limit {}",
+            TABLES_MAX + 1
+        );
+        let rows = match self.asking.rows(&sql) {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.missing.push(missing("tables", format!("they could not be listed: {error}")));
+                return Vec::new();
+            }
+        };
+        let mut tables: Vec<u32> =
+            rows.iter().filter_map(|row| row.get(0).and_then(|oid| oid.parse().ok())).collect();
+        if tables.is_empty() {
+            self.missing.push(missing(catalogue::TABLES, "no table is known by a name that the scripts use"));
+        }
+        if tables.len() > TABLES_MAX {
+            tables.truncate(TABLES_MAX);
+            let why = format!("only {TABLES_MAX} tables and partitions are looked at one by one");
+            self.missing.push(missing(catalogue::TABLES, why));
+        }
+        tables
+    }
+
+    fn try_questions(&mut self, tables: &[u32]) {
+        for question in catalogue::questions(self.version, tables) {
+            match self.asking.rows(&question.sql) {
+                Ok(_) => self.questions.push(question),
+                Err(error) => self.missing.push(missing(question.view, error.to_string())),
+            }
+        }
+    }
+
+    fn try_waits(&mut self, condition: &str, matcher: &Matcher) {
+        let waits = waits_sql(condition, matcher.needs_text());
+        match self.asking.rows(&waits) {
+            Ok(_) => self.waits = Some(waits),
+            Err(error) => self.missing.push(missing("pg_stat_activity", error.to_string())),
+        }
+    }
+
+    /// Whether the server is on this host: its process that answers us has our session's number, a server's name, and
+    /// began when the session did.
+    fn find_postmaster(&mut self) {
+        let pid = self.asking.pid();
+        let here = processes::look_at(pid).filter(|process| {
+            let is_young = processes::age_s(process).is_some_and(|age| (-1.0..AGE_MAX_S).contains(&age));
+            is_young && process.name.starts_with("postgres")
+        });
+        match here {
+            Some(process) => {
+                self.postmaster = Some(process.parent);
+                if process.usage.read_bytes.is_none() {
+                    let why = "bytes read and written by backends are shown to the server's own user and to root only";
+                    self.missing.push(missing("/proc/PID/io", why));
+                }
+            }
+            None => {
+                let why = "the server is not on this host, or in a container of its own: CPU time and I/O of its \
+                           processes, and how busy its host is, cannot be seen from here";
+                self.missing.push(missing("/proc", why));
+            }
+        }
+    }
+
+    /// Settings and privileges that hide something.
+    fn note_settings(&mut self) {
+        let hidden = [
+            (
+                "track_activities",
+                "off on the server: what backends execute and whether they are idle is unknown",
+            ),
+            ("track_counts", "off on the server: there are no statistics of tables and of the database"),
+            (
+                "track_io_timing",
+                "off on the server: times of reads and writes are not measured, and shown as 0",
+            ),
+        ];
+        for (setting, why) in hidden {
+            let is_off = self.asking.value(&format!("show {setting}")).as_deref() == Some("off");
+            if is_off {
+                self.missing.push(missing(setting, why));
+            }
+        }
+        let sees_all = match self.version {
+            ..V10 => "select current_setting('is_superuser')",
+            _ => "select case when pg_has_role('pg_read_all_stats', 'usage') then 'on' else 'off' end",
+        };
+        if self.asking.value(sees_all).as_deref() == Some("off") {
+            let why = "this role sees its own sessions only, so autovacuum and checkpointer at work are not seen; \
+                       GRANT pg_monitor to it (9.6: superusers only)";
+            self.missing.push(missing("pg_monitor", why));
+        }
+    }
+}
+
+/// Type and event of waiting, state, and how many; with the statement where it is needed.
+fn waits_sql(condition: &str, with_text: bool) -> String {
+    let (text, group) = match with_text {
+        true => (format!(", left(query, {STATEMENT_LENGTH_MAX})"), ", 5"),
+        false => (String::new(), ""),
+    };
+    format!(
+        "select coalesce(wait_event_type, ''), coalesce(wait_event, ''), coalesce(state, ''), count(*){text} \
+         from pg_stat_activity where {condition} group by 1, 2, 3{group}"
+    )
+}

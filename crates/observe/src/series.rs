@@ -1,0 +1,233 @@
+//! The run second by second: what grew, and what backends did, from one reading of the server to the next. Pure.
+
+use std::collections::BTreeMap;
+
+use results::ServerSample;
+
+use crate::catalogue::{self, Question};
+use crate::difference::{Reading, growths};
+use crate::waits::Tally;
+
+/// All that was read at one moment, by view.
+pub(crate) type Snapshot = BTreeMap<&'static str, Reading>;
+
+/// Where a figure comes from: columns that are added up.
+struct Source {
+    name: &'static str,
+    /// View, part of the rows' keys, column.
+    columns: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// The figures of a sample and of the cost of a transaction. Of several sources of one name the first that a server
+/// has counts.
+const SOURCES: &[Source] = &[
+    Source { name: "wal_bytes", columns: &[(catalogue::LOG_POSITION, "", "bytes")] },
+    Source { name: "wal_records", columns: &[(catalogue::WAL, "", "wal_records")] },
+    Source { name: "wal_full_page_images", columns: &[(catalogue::WAL, "", "wal_fpi")] },
+    Source { name: "blocks_hit", columns: &[(catalogue::DATABASE, "", "blks_hit")] },
+    Source { name: "blocks_read", columns: &[(catalogue::DATABASE, "", "blks_read")] },
+    Source {
+        name: "blocks_written",
+        columns: &[
+            (catalogue::BGWRITER, "", "buffers_checkpoint"),
+            (catalogue::BGWRITER, "", "buffers_clean"),
+            (catalogue::BGWRITER, "", "buffers_backend"),
+        ],
+    },
+    Source { name: "blocks_written", columns: &[(catalogue::IO, "/relation/", "writes")] },
+    Source { name: "temp_bytes", columns: &[(catalogue::DATABASE, "", "temp_bytes")] },
+    Source { name: "commits", columns: &[(catalogue::DATABASE, "", "xact_commit")] },
+    Source { name: "rollbacks", columns: &[(catalogue::DATABASE, "", "xact_rollback")] },
+];
+
+/// The figures that grew between two snapshots; those that a server does not have are absent.
+pub(crate) fn figures(before: &Snapshot, after: &Snapshot, questions: &[Question]) -> BTreeMap<String, f64> {
+    let mut figures = BTreeMap::new();
+    for Source { name, columns } in SOURCES {
+        if figures.contains_key(*name) {
+            continue;
+        }
+        let parts =
+            columns.iter().map(|(view, key, column)| grown(before, after, questions, view, key, column));
+        if let Some(sum) = parts.sum::<Option<f64>>() {
+            figures.insert((*name).to_owned(), sum);
+        }
+    }
+    figures
+}
+
+/// By how much a column grew in the rows whose keys contain `key`; `None` if there is no such column, or nothing is
+/// known of it.
+pub(crate) fn grown(
+    before: &Snapshot,
+    after: &Snapshot,
+    questions: &[Question],
+    view: &str,
+    key: &str,
+    column: &str,
+) -> Option<f64> {
+    let question = questions.iter().find(|question| question.view == view)?;
+    let column = question.columns.iter().position(|known| known.name == column)?;
+    let (before, after) = (before.get(view)?, after.get(view)?);
+    let rows = growths(before, after, &question.columns);
+    let mut values =
+        rows.iter().filter(|(known, _)| known.contains(key)).filter_map(|(_, row)| row.values[column]);
+    let first = values.next()?;
+    Some(values.fold(first, |sum, value| sum + value))
+}
+
+/// Stretches of time, one after the other.
+#[derive(Debug)]
+pub(crate) struct Series {
+    samples: Vec<ServerSample>,
+    /// What backends did in the measured time.
+    pub(crate) measured: Tally,
+    current: Tally,
+    since_s: f64,
+}
+
+/// Nothing is read at a more exact time.
+const MICROS_PER_SECOND: f64 = 1e6;
+/// So long a list is still quick to draw and small to store; a longer run has longer samples.
+const SAMPLES_MAX: usize = 1800;
+
+impl Series {
+    pub(crate) fn new(since_s: f64) -> Series {
+        Series { samples: Vec::new(), measured: Tally::default(), current: Tally::default(), since_s }
+    }
+
+    /// The stretch that is going on, to be counted in.
+    pub(crate) fn current(&mut self) -> &mut Tally {
+        &mut self.current
+    }
+
+    /// Ends the current stretch.
+    pub(crate) fn close(&mut self, at_s: f64, values: BTreeMap<String, f64>) {
+        let at_s = (at_s * MICROS_PER_SECOND).round() / MICROS_PER_SECOND;
+        let tally = std::mem::take(&mut self.current);
+        if self.since_s >= 0.0 {
+            self.measured.merge(&tally);
+        }
+        if at_s <= self.since_s {
+            return;
+        }
+        let (idle, waits) = tally.means();
+        let looks = u32::try_from(tally.looks).unwrap_or(u32::MAX);
+        self.samples.push(ServerSample { start_s: self.since_s, end_s: at_s, looks, idle, waits, values });
+        self.since_s = at_s;
+        if self.samples.len() > SAMPLES_MAX {
+            self.samples = halve(std::mem::take(&mut self.samples));
+        }
+    }
+
+    pub(crate) fn into_samples(self) -> Vec<ServerSample> {
+        self.samples
+    }
+}
+
+/// Joins each two samples into one, but never across the beginning of the measured time.
+fn halve(samples: Vec<ServerSample>) -> Vec<ServerSample> {
+    let mut joined: Vec<ServerSample> = Vec::with_capacity(samples.len() / 2 + 1);
+    let mut is_open = false;
+    for sample in samples {
+        match joined.last_mut() {
+            Some(last) if is_open && (last.start_s >= 0.0 || sample.start_s < 0.0) => {
+                join(last, &sample);
+                is_open = false;
+            }
+            _ => {
+                joined.push(sample);
+                is_open = true;
+            }
+        }
+    }
+    joined
+}
+
+fn join(first: &mut ServerSample, second: &ServerSample) {
+    let (one, two) = (f64::from(first.looks), f64::from(second.looks));
+    let mean = |a: f64, b: f64| if one + two > 0.0 { (a * one + b * two) / (one + two) } else { 0.0 };
+    first.idle = mean(first.idle, second.idle);
+    for wait in &mut first.waits {
+        wait.backends = mean(wait.backends, 0.0);
+    }
+    for wait in &second.waits {
+        let known =
+            |mine: &&mut results::WaitMean| mine.event == wait.event && mine.event_type == wait.event_type;
+        match first.waits.iter_mut().find(known) {
+            Some(mine) => mine.backends += mean(0.0, wait.backends),
+            None => {
+                first.waits.push(results::WaitMean { backends: mean(0.0, wait.backends), ..wait.clone() })
+            }
+        }
+    }
+    let (first_s, second_s) = (first.end_s - first.start_s, second.end_s - second.start_s);
+    for (name, value) in &second.values {
+        let mine = first.values.entry(name.clone()).or_default();
+        // Shares are of the time, all else is counted.
+        *mine = if name.ends_with("_share") {
+            (*mine * first_s + value * second_s) / (first_s + second_s)
+        } else {
+            *mine + value
+        };
+    }
+    first.end_s = second.end_s;
+    first.looks = first.looks.saturating_add(second.looks);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{V9_6, V17, questions};
+    use crate::difference::Counters;
+
+    fn snapshot(questions: &[Question], value: f64) -> Snapshot {
+        let of = |question: &Question| {
+            let values = question.columns.iter().map(|_| Some(value)).collect();
+            let key = if question.view == catalogue::IO { "client backend/relation/normal" } else { "" };
+            (question.view, Reading::from([(key.to_owned(), Counters { reset: None, values })]))
+        };
+        questions.iter().map(of).collect()
+    }
+
+    #[test]
+    fn each_version_has_its_own_sources_of_the_same_figures() {
+        for (version, written, has_records) in [(V9_6, 15.0, false), (V17, 5.0, true)] {
+            let questions = questions(version, &[]);
+            let (before, after) = (snapshot(&questions, 5.0), snapshot(&questions, 10.0));
+            let figures = figures(&before, &after, &questions);
+            assert_eq!(figures["blocks_written"], written);
+            assert_eq!(figures["wal_bytes"], 5.0);
+            assert_eq!(figures.contains_key("wal_records"), has_records);
+        }
+    }
+
+    fn series(seconds: u32) -> Vec<ServerSample> {
+        let mut series = Series::new(-1.0);
+        for second in 0..seconds {
+            let values = BTreeMap::from([("commits".to_owned(), 10.0), ("host_busy_share".to_owned(), 0.5)]);
+            series.close(f64::from(second), values);
+        }
+        series.into_samples()
+    }
+
+    #[test]
+    fn samples_are_contiguous_and_their_counters_add_up_however_long_the_run() {
+        for seconds in [3, 4000] {
+            let samples = series(seconds);
+            assert!(samples.len() <= SAMPLES_MAX);
+            assert!(samples.windows(2).all(|pair| pair[0].end_s == pair[1].start_s));
+            assert_eq!((samples[0].start_s, samples[0].end_s), (-1.0, 0.0));
+            let commits: f64 = samples.iter().map(|sample| sample.values["commits"]).sum();
+            assert_eq!(commits, 10.0 * f64::from(seconds));
+            assert!(samples.iter().all(|sample| (sample.values["host_busy_share"] - 0.5).abs() < 1e-9));
+        }
+    }
+
+    #[test]
+    fn a_stretch_without_length_is_none() {
+        let mut series = Series::new(0.0);
+        series.close(0.0, BTreeMap::new());
+        assert!(series.into_samples().is_empty());
+    }
+}

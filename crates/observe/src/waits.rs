@@ -1,0 +1,209 @@
+//! What backends were found doing, counted: over the run, per script, per second. Pure; `observer` looks.
+//!
+//! One look sees each backend once, so what is counted are samples: the share of a wait event among them estimates
+//! its share of the backends' time, to about 1/√n of n samples.
+
+use std::collections::BTreeMap;
+
+use connect::Row;
+use results::{WaitMean, WaitShare, Waits};
+
+use crate::scripts::Matcher;
+
+/// What the record calls a backend that does not wait.
+const RUNNING: (&str, &str) = ("CPU", "running");
+/// What PostgreSQL calls waiting for the client since version 10.
+const CLIENT_READ: (&str, &str) = ("Client", "ClientRead");
+
+/// Backends that one look found doing the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// `None`: it waits for the next transaction.
+    pub(crate) doing: Option<Doing>,
+    /// What it executes, if that was asked for.
+    pub(crate) statement: Option<String>,
+    pub(crate) backends: u64,
+}
+
+/// Type and name of a wait event.
+pub(crate) type Doing = (String, String);
+
+fn owned((event_type, event): (&str, &str)) -> Doing {
+    (event_type.to_owned(), event.to_owned())
+}
+
+impl Seen {
+    /// From the row of a look: type, event, state, number, statement.
+    pub(crate) fn of(row: &Row) -> Option<Seen> {
+        let text = |column| row.get(column).unwrap_or_default();
+        let (event_type, event, state) = (text(0), text(1), text(2));
+        let doing = match (state, event_type) {
+            ("idle", _) => None,
+            // Servers up to 9.6 do not call this waiting.
+            ("idle in transaction" | "idle in transaction (aborted)", "") => Some(owned(CLIENT_READ)),
+            // Without track_activities the state is unknown.
+            ("disabled" | "", "Client") => None,
+            (_, "") => Some(owned(RUNNING)),
+            _ => Some(owned((event_type, event))),
+        };
+        Some(Seen { doing, statement: row.get(4).map(str::to_owned), backends: text(3).parse().ok()? })
+    }
+}
+
+/// Looks at backends, counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) looks: u64,
+    idle: u64,
+    doing: BTreeMap<Doing, u64>,
+    /// As far as it is known whose they were.
+    scripts: Vec<BTreeMap<Doing, f64>>,
+}
+
+impl Tally {
+    /// Counts one look.
+    pub(crate) fn count(&mut self, look: &[Seen], matcher: &Matcher) {
+        self.looks += 1;
+        self.scripts.resize_with(matcher.scripts().max(self.scripts.len()), BTreeMap::new);
+        for Seen { doing, statement, backends } in look {
+            let Some(doing) = doing else {
+                self.idle += backends;
+                continue;
+            };
+            *self.doing.entry(doing.clone()).or_default() += backends;
+            for (script, share) in matcher.shares(statement.as_deref()) {
+                *self.scripts[script].entry(doing.clone()).or_default() += share * as_f64(*backends);
+            }
+        }
+    }
+
+    /// Adds another's counts.
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        let Tally { looks, idle, doing, scripts } = other;
+        self.looks += looks;
+        self.idle += idle;
+        for (doing, seen) in doing {
+            *self.doing.entry(doing.clone()).or_default() += seen;
+        }
+        self.scripts.resize_with(scripts.len().max(self.scripts.len()), BTreeMap::new);
+        for (mine, theirs) in self.scripts.iter_mut().zip(scripts) {
+            for (doing, seen) in theirs {
+                *mine.entry(doing.clone()).or_default() += seen;
+            }
+        }
+    }
+
+    fn busy(&self) -> u64 {
+        self.doing.values().sum()
+    }
+
+    /// As it is stored.
+    pub(crate) fn to_waits(&self, source: &str, rate_hz: f64) -> Waits {
+        let backends_seen = self.busy() + self.idle;
+        Waits {
+            source: source.to_owned(),
+            rate_hz,
+            looks: self.looks,
+            backends_seen,
+            idle_share: if backends_seen == 0 { 0.0 } else { as_f64(self.idle) / as_f64(backends_seen) },
+            top: shares(self.doing.iter().map(|(doing, seen)| (doing, as_f64(*seen)))),
+            scripts: self.scripts.iter().map(|script| shares(script.iter().map(|(d, s)| (d, *s)))).collect(),
+        }
+    }
+
+    /// Idle backends, and the others by what they did, on average over the looks.
+    pub(crate) fn means(&self) -> (f64, Vec<WaitMean>) {
+        let mean = |seen: u64| if self.looks == 0 { 0.0 } else { as_f64(seen) / as_f64(self.looks) };
+        let wait = |((event_type, event), seen): (&Doing, &u64)| WaitMean {
+            event_type: event_type.clone(),
+            event: event.clone(),
+            backends: mean(*seen),
+        };
+        let mut waits: Vec<_> = self.doing.iter().map(wait).collect();
+        waits.sort_by(|a, b| b.backends.total_cmp(&a.backends));
+        (mean(self.idle), waits)
+    }
+}
+
+/// The most frequent first; the shares add up to 1 unless nothing was seen.
+fn shares<'a>(seen: impl Iterator<Item = (&'a Doing, f64)>) -> Vec<WaitShare> {
+    let mut seen: Vec<_> = seen.collect();
+    seen.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let sum: f64 = seen.iter().map(|(_, seen)| seen).sum();
+    let share = |((event_type, event), seen): (&Doing, f64)| WaitShare {
+        event_type: event_type.clone(),
+        event: event.clone(),
+        seen: whole(seen),
+        share: if sum > 0.0 { seen / sum } else { 0.0 },
+    };
+    seen.into_iter().map(share).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of counts, never negative"
+)]
+fn whole(count: f64) -> u64 {
+    count.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripts::Script;
+
+    fn seen(event_type: &str, event: &str, statement: &str, backends: u64) -> Seen {
+        let doing = Some(owned((event_type, event)));
+        Seen { doing, statement: Some(statement.to_owned()), backends }
+    }
+
+    fn idle(backends: u64) -> Seen {
+        Seen { doing: None, statement: None, backends }
+    }
+
+    fn matcher() -> Matcher {
+        let script = |weight, command: &str| Script { weight, commands: vec![Some(command.to_owned())] };
+        Matcher::new(&[script(1, "select 1 from a"), script(1, "select 1 from b")])
+    }
+
+    #[test]
+    fn shares_are_of_what_is_not_idle_and_add_up_to_one() {
+        let mut tally = Tally::default();
+        tally.count(&[idle(2), seen("IO", "WALSync", "select 1 from a", 3)], &matcher());
+        tally.count(&[seen("Lock", "tuple", "select 2 from b", 1), idle(2)], &matcher());
+        let waits = tally.to_waits("x", 5.0);
+        assert_eq!((waits.looks, waits.backends_seen, waits.idle_share), (2, 8, 0.5));
+        assert_eq!((waits.top[0].event.as_str(), waits.top[0].seen), ("WALSync", 3));
+        for list in waits.scripts.iter().chain([&waits.top]) {
+            assert!((list.iter().map(|wait| wait.share).sum::<f64>() - 1.0).abs() < 1e-9);
+        }
+        assert_eq!(waits.scripts[1][0].event, "tuple");
+    }
+
+    #[test]
+    fn nothing_seen_is_no_share() {
+        let waits = Tally::default().to_waits("x", 5.0);
+        assert_eq!((waits.idle_share, waits.top.len()), (0.0, 0));
+    }
+
+    #[test]
+    fn merging_equals_counting_all_at_once() {
+        let looks = [
+            [idle(1), seen("IO", "WALSync", "select 1 from a", 3)],
+            [idle(4), seen("CPU", "running", "x", 1)],
+        ];
+        let (mut all, mut first, mut second) = (Tally::default(), Tally::default(), Tally::default());
+        looks.iter().for_each(|look| all.count(look, &matcher()));
+        first.count(&looks[0], &matcher());
+        second.count(&looks[1], &matcher());
+        first.merge(&second);
+        assert_eq!(all.to_waits("x", 1.0), first.to_waits("x", 1.0));
+        assert_eq!(all.means(), first.means());
+    }
+}

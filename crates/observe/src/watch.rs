@@ -1,0 +1,308 @@
+//! One run being watched: what is read at each look, and kept. `observer` says when; `account` makes the observation.
+//!
+//! Looks lie on a grid with its origin where measuring begins, so that the series has the seconds of the intervals.
+//! Statistics that backends report with a delay are dealt with in `account`.
+
+use std::time::{Duration, Instant};
+
+use connect::ResultSet;
+use results::{Observation, ObserveLevel};
+
+use crate::account;
+use crate::backends::{Backends, Used};
+use crate::catalogue::{Pace, V15};
+use crate::clock;
+use crate::difference;
+use crate::observer::Ran;
+use crate::probe::{Server, missing};
+use crate::processes::{self, HostTimes};
+use crate::scripts::Matcher;
+use crate::series::{Series, Snapshot, figures};
+use crate::waits::Seen;
+
+/// Looks per second.
+fn rate(level: ObserveLevel) -> i32 {
+    match level {
+        ObserveLevel::Off | ObserveLevel::Light => 5,
+        ObserveLevel::Full => 20,
+    }
+}
+
+/// Backends report what they did when they end; so long is waited for that.
+const END_WAIT_MAX: Duration = Duration::from_secs(2);
+const END_WAIT_STEP: Duration = Duration::from_millis(20);
+/// Up to version 14 a process collected the statistics, and wrote them down twice a second at most.
+const COLLECTOR_DELAY: Duration = Duration::from_millis(600);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) server: Server,
+    matcher: Matcher,
+    pub(crate) level: ObserveLevel,
+    origin: Instant,
+    pub(crate) reconnects: bool,
+    /// The next look's number: 0 is at the origin, [`rate`] a second later.
+    next: i32,
+    pub(crate) series: Series,
+    /// When the first transactions started.
+    pub(crate) at_start: Snapshot,
+    /// When measuring began.
+    pub(crate) at_origin: Option<Snapshot>,
+    pub(crate) at_end: Snapshot,
+    last: Snapshot,
+    host: Option<HostTimes>,
+    backends: Backends,
+    /// What backends had used when measuring began and when they were last looked at, with the times.
+    pub(crate) used_at_origin: Option<(f64, Used)>,
+    pub(crate) used_at_last: Option<(f64, Used)>,
+    /// The same of the server's ended children.
+    pub(crate) ended_at_origin: Option<Used>,
+    pub(crate) ended_at_end: Option<Used>,
+    /// CPU time of our own backend.
+    own_cpu_at_origin_s: Option<f64>,
+    pub(crate) own_cpu_s: Option<f64>,
+    pub(crate) looks_missed: u64,
+}
+
+impl Watch {
+    pub(crate) fn new(
+        server: Server,
+        matcher: Matcher,
+        level: ObserveLevel,
+        origin: Instant,
+        reconnects: bool,
+    ) -> Watch {
+        let now_s = clock::seconds_between(origin, clock::now());
+        Watch {
+            server,
+            matcher,
+            level,
+            origin,
+            reconnects,
+            next: number_after(now_s, rate(level)),
+            series: Series::new(now_s.min(0.0)),
+            at_start: Snapshot::new(),
+            at_origin: None,
+            at_end: Snapshot::new(),
+            last: Snapshot::new(),
+            host: processes::look_at_host(),
+            backends: Backends::default(),
+            used_at_origin: None,
+            used_at_last: None,
+            ended_at_origin: None,
+            ended_at_end: None,
+            own_cpu_at_origin_s: None,
+            own_cpu_s: None,
+            looks_missed: 0,
+        }
+    }
+
+    /// How often per second it looks.
+    pub(crate) fn rate_hz(&self) -> f64 {
+        f64::from(rate(self.level))
+    }
+
+    /// When the next look is due.
+    pub(crate) fn next_look(&self) -> Instant {
+        let distance = Duration::from_secs_f64(f64::from(self.next.abs()) / f64::from(rate(self.level)));
+        if self.next < 0 {
+            self.origin.checked_sub(distance).unwrap_or(self.origin)
+        } else {
+            self.origin + distance
+        }
+    }
+
+    fn now_s(&self) -> f64 {
+        clock::seconds_between(self.origin, clock::now())
+    }
+
+    /// The run has just begun.
+    pub(crate) fn begin(&mut self) {
+        if let Some(snapshot) = self.read_all() {
+            self.last = snapshot.clone();
+            self.at_start = snapshot;
+        }
+        if self.next >= 0 {
+            // No warm-up: what is read now is what measuring began with.
+            self.at_origin = Some(self.at_start.clone());
+            self.note_origin();
+        }
+    }
+
+    /// Looks once, and decides when to look again.
+    pub(crate) fn look(&mut self) {
+        let is_second = self.next % rate(self.level) == 0;
+        if !self.server.asking.is_lost() {
+            self.look_at_waits();
+            if is_second {
+                self.look_at_counters();
+            }
+        }
+        let following = number_after(self.now_s(), rate(self.level));
+        let on_time = self.next.saturating_add(1);
+        self.looks_missed += u64::try_from((following - on_time).max(0)).unwrap_or(0);
+        // The seconds are not left out, late as they may be.
+        let second = (self.next.div_euclid(rate(self.level)) + 1).saturating_mul(rate(self.level));
+        self.next = following.max(on_time).min(second.max(on_time));
+    }
+
+    fn look_at_waits(&mut self) {
+        let Some(waits) = &self.server.waits else { return };
+        match self.server.asking.rows(waits) {
+            Ok(rows) => {
+                let look: Vec<_> = rows.iter().filter_map(Seen::of).collect();
+                self.series.current().count(&look, &self.matcher);
+            }
+            Err(_) => self.looks_missed += 1,
+        }
+    }
+
+    fn look_at_counters(&mut self) {
+        let is_origin = self.at_origin.is_none() && self.next >= 0;
+        let read = if is_origin { self.read_all() } else { self.read(|pace| pace == Pace::EachSecond) };
+        let at_s = self.now_s();
+        self.look_at_backends(at_s);
+        let Some(snapshot) = read else { return };
+        let mut values = figures(&self.last, &snapshot, &self.server.questions);
+        self.add_processes(&mut values);
+        // The origin itself parts warm-up from measuring, whenever it was read.
+        self.series.close(if is_origin { 0.0 } else { at_s }, values);
+        if is_origin {
+            self.at_origin = Some(snapshot.clone());
+            self.note_origin();
+        }
+        self.last = snapshot;
+    }
+
+    /// From here on it counts.
+    fn note_origin(&mut self) {
+        self.server.asking.forget_cost();
+        self.looks_missed = 0;
+        self.own_cpu_at_origin_s = self.own_cpu();
+        self.look_at_backends(self.now_s());
+        self.used_at_origin = self.used_at_last;
+        self.ended_at_origin = self.backends.ended();
+    }
+
+    fn own_cpu(&self) -> Option<f64> {
+        self.server.postmaster.and_then(|_| processes::cpu_s(self.server.asking.pid()))
+    }
+
+    fn look_at_backends(&mut self, at_s: f64) {
+        let Some(postmaster) = self.server.postmaster else { return };
+        if let Some(postmaster) = processes::look_at(postmaster) {
+            self.backends.look_at_ended(&postmaster);
+        }
+        let Ok(rows) = self.server.asking.rows(&self.server.backends) else { return };
+        let pids = rows.iter().filter_map(|row| row.get(0)?.parse().ok());
+        let found: Vec<_> = pids.filter_map(|pid: u32| Some((pid, processes::look_at(pid)?))).collect();
+        if !found.is_empty() {
+            self.backends.look(found);
+            self.used_at_last = Some((at_s, self.backends.used()));
+        }
+    }
+
+    /// What `/proc` says of the stretch that ends now.
+    fn add_processes(&mut self, values: &mut std::collections::BTreeMap<String, f64>) {
+        let Some(_) = self.server.postmaster else { return };
+        let host = processes::look_at_host();
+        if let Some(shares) = host.zip(self.host).and_then(|(now, then)| now.since(&then)) {
+            values.insert("host_busy_share".to_owned(), shares.busy);
+            values.insert("host_iowait_share".to_owned(), shares.iowait);
+            values.insert("host_steal_share".to_owned(), shares.steal);
+        }
+        self.host = host;
+        if let Some(used) = self.backends.used_since_last_asked() {
+            values.insert("backend_user_cpu_s".to_owned(), used.user_s);
+            values.insert("backend_system_cpu_s".to_owned(), used.system_s);
+        }
+    }
+
+    fn read_all(&mut self) -> Option<Snapshot> {
+        self.read(|_| true)
+    }
+
+    /// Reads the views of some paces, all at once.
+    fn read(&mut self, wanted: fn(Pace) -> bool) -> Option<Snapshot> {
+        let questions: Vec<_> =
+            self.server.questions.iter().filter(|question| wanted(question.pace)).collect();
+        if questions.is_empty() {
+            return None;
+        }
+        let statements: Vec<_> = questions.iter().map(|question| question.sql.as_str()).collect();
+        let sets = self.server.asking.sets(&statements).ok()?;
+        let reading = |set: &ResultSet| difference::read(&set.rows);
+        Some(questions.iter().zip(&sets).map(|(question, set)| (question.view, reading(set))).collect())
+    }
+
+    /// The run is over.
+    pub(crate) fn finish(mut self, ran: Ran) -> Observation {
+        let end_s = self.now_s().min(ran.measured_s).max(0.0);
+        let (cost_statements, cost_busy) = (self.server.asking.statements, self.server.asking.busy);
+        self.own_cpu_s = self.own_cpu().zip(self.own_cpu_at_origin_s).map(|(now, then)| now - then);
+        if self.server.asking.is_lost() {
+            let why = self.server.asking.last_failure.clone().unwrap_or_default();
+            self.server.missing.push(missing("everything after the connection was lost", why));
+        } else {
+            self.wait_for_backends();
+            if let Some(snapshot) = self.read_all() {
+                let mut values = figures(&self.last, &snapshot, &self.server.questions);
+                self.add_processes(&mut values);
+                self.series.close(end_s, values);
+                self.at_end = snapshot;
+            }
+            let postmaster = self.server.postmaster.and_then(processes::look_at);
+            if let Some(postmaster) = postmaster {
+                self.backends.look_at_ended(&postmaster);
+                self.ended_at_end = self.backends.ended();
+            }
+            if self.server.asking.failures > 0 {
+                let (failures, last) = (
+                    self.server.asking.failures,
+                    self.server.asking.last_failure.clone().unwrap_or_default(),
+                );
+                let why = format!("{failures} questions were answered with an error, the last: {last}");
+                self.server.missing.push(missing("some readings", why));
+            }
+        }
+        (self.server.asking.statements, self.server.asking.busy) = (cost_statements, cost_busy);
+        account::account(self, ran)
+    }
+
+    /// Waits until the benchmark's backends have ended, and their statistics can be read.
+    fn wait_for_backends(&mut self) {
+        let until = clock::now() + END_WAIT_MAX;
+        while clock::now() < until {
+            match self.server.asking.rows(&self.server.backends) {
+                Ok(rows) if !rows.is_empty() => std::thread::sleep(END_WAIT_STEP),
+                _ => break,
+            }
+        }
+        if self.server.version < V15 {
+            std::thread::sleep(COLLECTOR_DELAY);
+        }
+    }
+}
+
+/// The number of the first look after this time.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates, after thirteen years of looking twenty times a second"
+)]
+fn number_after(at_s: f64, rate: i32) -> i32 {
+    (at_s * f64::from(rate)).floor() as i32 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_lie_on_a_grid_whose_origin_is_where_measuring_begins() {
+        assert_eq!(number_after(-1.99, 5), -9);
+        assert_eq!(number_after(-0.01, 5), 0);
+        assert_eq!(number_after(0.0, 5), 1);
+        assert_eq!(number_after(0.99, 5), 5);
+    }
+}
