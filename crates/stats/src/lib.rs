@@ -5,7 +5,8 @@
 //!
 //! In reading order: a [`Sample`] is recorded by a worker's [`Recorder`], handed over each second as
 //! an [`Interval`] of [`ScriptStats`] ([`Counts`] and two [`Distribution`]s), and the intervals of a
-//! run become its [`Summary`]. Beside them a [`CommandTable`] counts the single commands of a whole run,
+//! run become its [`Summary`]. From series of them come a [`RatioEstimate`] (how sure a mean is) and its [`Steadiness`]
+//! (whether it had settled). Beside them a [`CommandTable`] counts the single commands of a whole run,
 //! and a [`WorkerHealth`] says how the generator itself fared.
 
 mod timestamp;
@@ -32,13 +33,23 @@ mod summary;
 
 mod worker_health;
 
+mod quantiles;
+
+mod series;
+
+mod confidence;
+
+mod steadiness;
+
 pub use command_table::{CommandStats, CommandTable};
+pub use confidence::{INTERVALS_MIN, RatioEstimate};
 pub use counts::{Counts, FailureCounts};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
 pub use interval::Interval;
 pub use recorder::Recorder;
 pub use sample::{Ending, Failure, Sample};
 pub use script_stats::ScriptStats;
+pub use steadiness::Steadiness;
 pub use summary::Summary;
 pub use timestamp::Timestamp;
 pub use v2::DecodeError;

@@ -1,0 +1,191 @@
+//! Whether the statistics keep their word, by simulation: how often an interval holds the true mean, how often a
+//! series that has settled is called so, and what is found in one that has not. Seeded, so that the counts are the
+//! same each time; docs/statistics.md has them.
+
+use std::f64::consts::TAU;
+
+use pgmeter_stats::{INTERVALS_MIN, RatioEstimate, Steadiness};
+
+const SIMULATIONS: usize = 2000;
+
+/// SplitMix64 (Steele, Lea, Flood 2014), and Box and Muller's normal numbers.
+struct Noise(u64);
+
+impl Noise {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Above 0, up to 1.
+    fn uniform(&mut self) -> f64 {
+        ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
+    }
+
+    /// An autoregressive process of first order with mean 0 and variance 1, from its stationary distribution.
+    fn process(&mut self, len: usize, correlation: f64) -> Vec<f64> {
+        let innovation = (1.0 - correlation * correlation).sqrt();
+        let mut value = self.normal();
+        let mut step = || {
+            let next = correlation * value + innovation * self.normal();
+            std::mem::replace(&mut value, next)
+        };
+        (0..len).map(|_| step()).collect()
+    }
+}
+
+/// The share of simulations in which something was so, in percent.
+fn percent(mut happens: impl FnMut(&mut Noise) -> bool) -> f64 {
+    let mut noise = Noise(5);
+    let count = (0..SIMULATIONS).filter(|_| happens(&mut noise)).count();
+    100.0 * count as f64 / SIMULATIONS as f64
+}
+
+fn holds(estimate: Option<RatioEstimate>, truth: f64) -> bool {
+    let estimate = estimate.expect("long enough");
+    (estimate.ratio - truth).abs() <= estimate.half_width
+}
+
+#[track_caller]
+fn check_coverage(what: &str, covered: f64) {
+    assert!((92.0..=98.0).contains(&covered), "{what}: {covered} % of the intervals hold the true mean");
+}
+
+#[test]
+fn intervals_of_a_rate_hold_it_in_95_of_100_runs_whatever_its_autocorrelation() {
+    for len in [20, 30, 60, 300] {
+        for correlation in [0.0, 0.5, 0.8] {
+            let covered = percent(|noise| {
+                let tps: Vec<_> = noise.process(len, correlation).iter().map(|x| 1000.0 + 50.0 * x).collect();
+                holds(RatioEstimate::of(&tps, &vec![1.0; len]), 1000.0)
+            });
+            check_coverage(&format!("{len} intervals, autocorrelation {correlation}"), covered);
+        }
+    }
+}
+
+#[test]
+fn intervals_of_a_mean_latency_hold_it_though_each_second_has_another_number_of_transactions() {
+    for (len, correlation) in [(60, 0.0), (60, 0.5), (300, 0.8)] {
+        let covered = percent(|noise| {
+            let counts = noise.process(len, correlation);
+            let latencies = noise.process(len, correlation);
+            let counts: Vec<_> = counts.iter().map(|x| 1000.0 + 100.0 * x).collect();
+            // Slow seconds have fewer transactions: the mean over transactions is not that over seconds.
+            let pairs = counts.iter().zip(&latencies);
+            let sums: Vec<_> = pairs.map(|(n, x)| n * (8.0 + 0.3 * x - (n - 1000.0) / 400.0)).collect();
+            holds(RatioEstimate::of(&sums, &counts), 8.0 - 100.0 * 100.0 / 400.0 / 1000.0)
+        });
+        check_coverage(&format!("{len} intervals, autocorrelation {correlation}"), covered);
+    }
+}
+
+#[test]
+fn a_run_that_is_too_short_has_no_interval() {
+    let tps = vec![1000.0; INTERVALS_MIN];
+    assert_eq!(RatioEstimate::of(&tps[1..], &[1.0; INTERVALS_MIN - 1]), None);
+    let steady = RatioEstimate::of(&tps, &[1.0; INTERVALS_MIN]).expect("just long enough");
+    assert_eq!((steady.ratio, steady.half_width), (1000.0, 0.0));
+    assert_eq!(RatioEstimate::of(&[], &[]), None);
+}
+
+#[test]
+fn of_transactions_that_hardly_ever_come_there_is_no_interval() {
+    let counts: Vec<_> = (0..60).map(|at| if at % 30 == 7 { 1.0 } else { 0.0 }).collect();
+    let sums: Vec<_> = counts.iter().map(|count| 5.0 * count).collect();
+    assert_eq!(RatioEstimate::of(&sums, &counts), None);
+    assert_eq!(RatioEstimate::of(&vec![0.0; 60], &vec![0.0; 60]), None);
+}
+
+/// Throughput that is `shape` of the run's course, in standard deviations of a second's noise of 3 %.
+fn throughput(noise: &mut Noise, len: usize, correlation: f64, shape: impl Fn(f64) -> f64) -> Vec<f64> {
+    let values = noise.process(len, correlation).into_iter().enumerate();
+    values.map(|(at, x)| 1000.0 + 30.0 * (x + shape((at as f64 + 0.5) / len as f64))).collect()
+}
+
+fn steadiness(values: &[f64]) -> Steadiness {
+    Steadiness::of(values).expect("long enough")
+}
+
+#[test]
+fn noise_is_called_settled() {
+    for len in [30, 60, 120, 600] {
+        let settled =
+            percent(|noise| steadiness(&throughput(noise, len, 0.0, |_| 0.0)).steady_from == Some(0));
+        assert!(settled >= 96.0, "{len} intervals without drift are settled in {settled} %");
+    }
+}
+
+#[test]
+fn correlated_noise_is_rarely_taken_for_a_drift() {
+    for (len, correlation, at_least) in [(60, 0.5, 95.0), (120, 0.8, 93.0), (300, 0.8, 95.0)] {
+        let settled =
+            percent(|noise| steadiness(&throughput(noise, len, correlation, |_| 0.0)).steady_from == Some(0));
+        assert!(settled >= at_least, "{len} intervals, autocorrelation {correlation}: {settled} %");
+    }
+}
+
+/// What becomes of throughput, by the share of the run that has passed.
+type Shape = fn(f64) -> f64;
+
+#[test]
+fn a_ramp_a_step_and_a_decaying_start_are_found() {
+    let shapes: [(&str, Shape); 5] = [
+        ("ramp", |at| 4.0 * at),
+        ("step in the middle", |at| if at > 0.5 { 3.0 } else { 0.0 }),
+        ("early step", |at| if at > 0.2 { 3.0 } else { 0.0 }),
+        ("late step", |at| if at > 0.8 { 3.0 } else { 0.0 }),
+        ("decaying start", |at| -8.0 * (-10.0 * at).exp()),
+    ];
+    for (name, shape) in shapes {
+        let found = percent(|noise| steadiness(&throughput(noise, 60, 0.0, shape)).steady_from != Some(0));
+        assert!(found >= 90.0, "{name}: found in {found} %");
+    }
+}
+
+#[test]
+fn a_start_that_does_not_belong_to_the_rest_is_cut_off_where_it_ends() {
+    let mut cuts = Vec::new();
+    percent(|noise| {
+        let values = throughput(noise, 120, 0.3, |at| if at < 0.25 { -6.0 } else { 0.0 });
+        cuts.extend(steadiness(&values).steady_from);
+        true
+    });
+    cuts.sort_unstable();
+    assert!(cuts.len() > SIMULATIONS * 9 / 10, "steady in the end in {} of {SIMULATIONS}", cuts.len());
+    let tenth = cuts.len() / 10;
+    assert!(
+        cuts[tenth] >= 30 && cuts[9 * tenth] <= 40,
+        "cut between {} and {}",
+        cuts[tenth],
+        cuts[9 * tenth]
+    );
+}
+
+#[test]
+fn a_ramp_never_settles() {
+    let never =
+        percent(|noise| steadiness(&throughput(noise, 120, 0.0, |at| 20.0 * at)).steady_from.is_none());
+    assert!(never >= 95.0, "{never} %");
+}
+
+#[test]
+fn a_drift_that_does_not_matter_is_none_however_sure_it_is() {
+    let creeping: Vec<_> = (0..600).map(|at| 1000.0 + 0.01 * f64::from(at) + f64::from(at % 2)).collect();
+    let found = steadiness(&creeping);
+    assert!(found.statistic > found.limit && found.drift < 0.01, "{found:?}");
+    assert_eq!(found.steady_from, Some(0));
+}
+
+#[test]
+fn a_series_that_is_too_short_or_of_nothing_is_not_judged() {
+    assert_eq!(Steadiness::of(&[1.0; 29]), None);
+    assert_eq!(Steadiness::of(&[0.0; 60]), None);
+    assert_eq!(steadiness(&[1.0; 30]).steady_from, Some(0));
+}
