@@ -3,8 +3,9 @@
 //! Histograms are checked when they are decoded, which most readers never do.
 
 use crate::{
-    CalibrationUsed, CommandSummary, CommandTimes, Counts, EncodedDistribution, Failures, Generator,
-    HeldBack, Interval, Lateness, ProcessorShares, Record, ScriptSummary, Summary, WorkerCondition,
+    CalibrationUsed, CommandSummary, CommandTimes, Confidence, Counts, EncodedDistribution, Estimate,
+    Failures, Generator, HeldBack, Interval, Latency, Lateness, ProcessorShares, Record, ScriptSummary,
+    SteadyState, Summary, WorkerCondition,
 };
 
 /// `Err` says in a phrase which figures contradict each other.
@@ -39,8 +40,8 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         connecting: _,
         client_cpu_us_per_transaction: _,
         generator,
-        confidence: _,
-        steady_state: _,
+        confidence,
+        steady_state,
         scripts,
     } = summary;
     check_counts(counts)?;
@@ -52,6 +53,8 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     require(on_time, "a lag that is negative, or whose mean is above its maximum")?;
     let latencies = response_us.is_some() == measured && service_us.is_some() == measured;
     require(latencies, "latencies without transactions, or transactions without latencies")?;
+    check_confidence(confidence, *tps, *response_us, *service_us)?;
+    steady_state.as_ref().map_or(Ok(()), check_steady_state)?;
     if scripts.is_empty() {
         return require(counts.scheduled == 0, "transactions of no script");
     }
@@ -61,6 +64,37 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     }
     let all = sum(scripts.iter().map(|script| &script.counts));
     require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+/// Each estimate holds the figure that it is about.
+fn check_confidence(
+    confidence: &Confidence,
+    tps: f64,
+    response: Option<Latency>,
+    service: Option<Latency>,
+) -> Result<(), String> {
+    let Confidence { tps: tps_estimate, response_mean_us, service_mean_us } = confidence;
+    let mean = |latency: Option<Latency>| latency.map(|latency| latency.mean);
+    let estimates =
+        [(tps_estimate, Some(tps)), (response_mean_us, mean(response)), (service_mean_us, mean(service))];
+    let holds = |estimate: Estimate, figure: Option<f64>| {
+        let Estimate { low, high, degrees_of_freedom, autocorrelation } = estimate;
+        figure.is_some_and(|figure| low <= figure && figure <= high)
+            && degrees_of_freedom > 0
+            && autocorrelation.abs() <= 1.0
+    };
+    let right = estimates.into_iter().all(|(estimate, figure)| estimate.is_none_or(|e| holds(e, figure)));
+    require(right, "a confidence interval without the figure that it is about")
+}
+
+fn check_steady_state(steady_state: &SteadyState) -> Result<(), String> {
+    let SteadyState { settled, steady_from_s, evidence } = steady_state;
+    let right = match settled {
+        Some(true) => *steady_from_s == Some(0.0),
+        Some(false) => steady_from_s.is_none_or(|from| from > 0.0),
+        None => steady_from_s.is_none(),
+    };
+    require(right && !evidence.is_empty(), "a steady state that contradicts itself")
 }
 
 /// Shares are shares, times are not negative, and the whole is that of its workers.
@@ -142,8 +176,9 @@ fn is_ordered(lateness: Option<Lateness>) -> bool {
 /// Each failed transaction has at most one command that it failed at, and each try at most one that ended it; what
 /// the end of the run caught may have got as far as that.
 fn check_script(script: &ScriptSummary) -> Result<(), String> {
-    let ScriptSummary { counts, commands, .. } = script;
+    let ScriptSummary { name: _, tps, counts, response_us, service_us, confidence, commands } = script;
     check_counts(counts)?;
+    check_confidence(confidence, *tps, *response_us, *service_us)?;
     commands.iter().try_for_each(check_command)?;
     let all =
         |of: fn(&CommandSummary) -> u64| commands.iter().map(|command| u128::from(of(command))).sum::<u128>();

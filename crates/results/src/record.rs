@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::confidence;
 use crate::{
     CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation, Plan, SafeText,
     Summary, Tables, UtcTime,
@@ -102,6 +103,7 @@ impl Record {
         measured: Measured<'_>,
     ) -> Record {
         let mut summary = Summary::of(&measured, &plan.scripts);
+        confidence::fill(&mut summary, &measured.intervals);
         summary.generator = measured
             .introspection
             .as_ref()

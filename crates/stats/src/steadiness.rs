@@ -4,8 +4,6 @@
 use crate::quantiles::upper_f;
 use crate::series::{Noise, amplitude, mean, wave};
 
-/// A shorter series does not show enough of its noise to tell a drift from it.
-const LEN_MIN: usize = 30;
 /// How often each of the two comparisons is wrong about a series that has settled. Together 2 %; for throughput and
 /// latency, 4 %.
 const FALSE_ALARMS: f64 = 0.01;
@@ -27,6 +25,9 @@ pub struct Steadiness {
 }
 
 impl Steadiness {
+    /// A shorter series does not show enough of its noise to tell a drift from it.
+    pub const LEN_MIN: usize = 30;
+
     /// Tests a series; `None` if it is too short to tell.
     ///
     /// The drift is tested first. If there is one, the start is cut where MSER says (White, An effective truncation
@@ -63,7 +64,7 @@ impl Drift {
     fn of(values: &[f64]) -> Option<Drift> {
         let len = values.len();
         let center = mean(values);
-        if len < LEN_MIN || center <= 0.0 {
+        if len < Steadiness::LEN_MIN || center <= 0.0 {
             return None;
         }
         let waves = [1, 2].map(|wave| amplitude(values, center, wave));

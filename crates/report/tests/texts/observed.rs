@@ -19,7 +19,7 @@ fn observed() -> Record {
     let event = |kind, start_s, detail: &str| Event { kind, start_s, end_s: None, detail: detail.into() };
     let mut record = tpcb_like();
     record.summary.confidence.tps =
-        Some(Estimate { low: 1_219.4, high: 1_249.1, batches: 20, autocorrelation: 0.1 });
+        Some(Estimate { low: 1_219.4, high: 1_249.1, degrees_of_freedom: 20, autocorrelation: 0.1 });
     record.observation = Some(Observation {
         level: ObserveLevel::Light,
         missing: Vec::new(),
