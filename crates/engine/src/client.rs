@@ -227,17 +227,23 @@ impl Client {
     /// Begins a transaction of `script` that was scheduled for `scheduled`.
     #[inline]
     pub(crate) fn begin(&mut self, script: usize, scheduled: Timestamp, turn: &mut Turn<'_>) -> Step {
+        self.set_out(script, scheduled, turn);
+        self.random_at_start = self.random.clone();
+        if turn.moves_wanted {
+            turn.show(self.number, Move::Begins { script: turn.load.plan.scripts[script].program.name() });
+        }
+        self.start_over(turn)
+    }
+
+    /// The client is in a transaction from now on.
+    #[inline]
+    fn set_out(&mut self, script: usize, scheduled: Timestamp, turn: &Turn<'_>) {
         self.script = script;
         self.link = turn.load.script_links[script];
         self.in_transaction = true;
         self.scheduled = scheduled;
         self.started = turn.now;
         self.tries = 1;
-        self.random_at_start = self.random.clone();
-        if turn.moves_wanted {
-            turn.show(self.number, Move::Begins { script: turn.load.plan.scripts[script].program.name() });
-        }
-        self.start_over(turn)
     }
 
     /// A `\sleep` is over, or the clock has been read again.

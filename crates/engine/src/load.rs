@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use script::{Random, Slot, Symbols, Value, Variables};
+use script::{Command, CommandKind, Random, Slot, Symbols, Value, Variables};
 
 use stats::{CommandTable, Timestamp};
 
@@ -37,6 +37,8 @@ pub(crate) struct Load<'p> {
     pub(crate) links: Vec<usize>,
     /// For each script, which of these connections it runs on.
     pub(crate) script_links: Vec<usize>,
+    /// For each script, whether it only computes: a client runs it in one go, and nothing can come of it but values.
+    pub(crate) only_computes: Vec<bool>,
     client_seeds: Vec<u64>,
     /// That of the first arrival; the next ones count up from it.
     arrival_seed: u64,
@@ -95,6 +97,9 @@ impl<'p> Load<'p> {
         let link_of =
             |script: &ScriptPlan| links.iter().position(|target| *target == script.target).unwrap_or(0);
         let script_links = plan.scripts.iter().map(link_of).collect();
+        let is_assignment = |command: &Command| matches!(command.kind, CommandKind::Set(_));
+        let computes = |script: &ScriptPlan| script.program.commands().iter().all(is_assignment);
+        let only_computes = plan.scripts.iter().map(computes).collect();
         Self {
             plan,
             symbols,
@@ -103,6 +108,7 @@ impl<'p> Load<'p> {
             workers,
             links,
             script_links,
+            only_computes,
             client_seeds,
             arrival_seed: Random::from_seed(plan.seed ^ ARRIVAL_DRAWS).next_u64(),
             total_weight: plan.total_weight(),

@@ -76,6 +76,12 @@ impl Measurement {
         measured
     }
 
+    /// Takes in a transaction of the measured window that began at once, succeeded at its first try, and took so long.
+    #[inline]
+    pub(crate) fn record_prompt(&mut self, script: usize, took_ns: u64) {
+        self.recorder.record_prompt(script, took_ns);
+    }
+
     /// Transactions that were run but not measured.
     pub(crate) fn warmup_transactions(&self) -> u64 {
         self.warmup_transactions

@@ -44,6 +44,13 @@ impl CommandTable {
         commands.get_mut(command..).unwrap_or_default()
     }
 
+    /// All commands of a script were executed to their ends, so many times and each in no time.
+    pub fn complete_script_at_once(&mut self, script: usize, times: u64) {
+        if times > 0 {
+            self.rest_of_script(script, 0).iter_mut().for_each(|command| command.complete_at_once(times));
+        }
+    }
+
     /// A command's error made the transaction fail.
     pub fn fail(&mut self, script: usize, command: usize) {
         self.scripts[script][command].failures += 1;
@@ -74,10 +81,11 @@ impl CommandTable {
 }
 
 impl CommandStats {
-    /// The command was executed to its end, in no time: the moment at which it began is that at which it ended.
+    /// The command was executed to its end so many times, at least once, and in no time: the moment at which it began
+    /// is that at which it ended.
     #[inline]
-    pub fn complete_at_once(&mut self) {
-        self.completed.count += 1;
+    pub fn complete_at_once(&mut self, times: u64) {
+        self.completed.count += times;
         self.completed.min_ns = 0;
     }
 
@@ -107,8 +115,12 @@ mod tests {
         first.merge(&second);
         assert_eq!(first, together);
         let mut at_once = together.clone();
-        at_once.rest_of_script(0, 1)[0].complete_at_once();
-        together.complete(0, 1, 0);
+        at_once.rest_of_script(0, 1)[0].complete_at_once(1);
+        at_once.complete_script_at_once(0, 2);
+        at_once.complete_script_at_once(1, 0);
+        for command in [1, 0, 1, 0, 1] {
+            together.complete(0, command, 0);
+        }
         assert_eq!(at_once, together, "of no time at all only the count and the smallest change");
         let moments = first.of_script(0)[1].completed;
         assert_eq!((moments.count, moments.sum_ns, moments.min_ns, moments.max_ns), (2, 800, 300, 500));

@@ -79,6 +79,15 @@ impl Counts {
         }
     }
 
+    /// Counts one transaction that succeeded at its first try and stands for itself alone.
+    #[inline]
+    pub(crate) fn count_prompt(&mut self, late: bool) {
+        self.scheduled += 1;
+        self.succeeded += 1;
+        self.late += u64::from(late);
+        self.business = self.business.saturating_add(1);
+    }
+
     /// Adds `other` to `self`, and checks that nothing was lost on either side.
     ///
     /// # Panics

@@ -52,6 +52,15 @@ impl Recorder {
         }
     }
 
+    /// Counts one transaction that began at the moment for which it was scheduled, succeeded at its first try, stands
+    /// for itself alone, and took so long: as [`Recorder::record`] would, with nothing left to look at.
+    #[inline]
+    pub fn record_prompt(&mut self, script: usize, took_ns: u64) {
+        let stats = &mut self.scripts[script];
+        stats.counts.count_prompt(took_ns > self.latency_limit_ns);
+        Distribution::record_in_both(&mut stats.response, &mut stats.service, took_ns);
+    }
+
     /// Hands over everything recorded since the last time as the interval from `start` to `end`, and
     /// goes on with the memory of `spare`, an interval that is no longer needed.
     ///
@@ -105,6 +114,19 @@ mod tests {
         }
         let interval = hand_over(&mut recorder, Interval::new(1));
         assert_eq!(interval.scripts[0].lag_max_ns, 300);
+    }
+
+    #[test]
+    fn a_prompt_transaction_is_recorded_as_any_other_that_needed_no_second_try() {
+        let limit = Some(Duration::from_nanos(100));
+        let (mut prompt, mut usual) = (Recorder::new(1, limit), Recorder::new(1, limit));
+        for took_ns in [7, 100, 101, u64::MAX - 50] {
+            prompt.record_prompt(0, took_ns);
+            usual.record(&at(50, 50, 50 + took_ns, Ending::Succeeded));
+        }
+        let [prompt, usual] = [prompt, usual].map(|mut recorder| hand_over(&mut recorder, Interval::new(1)));
+        assert_eq!(prompt, usual);
+        assert_eq!(prompt.scripts[0].counts.late, 2);
     }
 
     #[test]

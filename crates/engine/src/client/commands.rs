@@ -12,7 +12,8 @@ use wire::TransactionStatus;
 use super::{Client, Phase, Step, Turn};
 use crate::abort::AbortCause;
 use crate::driver::ShellAnswer;
-use crate::witness::{Happening, Move};
+use crate::load::Load;
+use crate::witness::{Happening, Move, Witness};
 
 /// Where a command leaves the client.
 enum Flow {
@@ -68,29 +69,70 @@ impl Client {
         if turn.moves_wanted {
             return Ok(());
         }
-        let Self { number: client, script, command, .. } = *self;
-        let rest = commands.get(command..).unwrap_or_default();
-        let statistics = turn.commands.rest_of_script(script, command);
-        let witness = &mut *turn.witness;
+        let first = self.command;
+        let (done, result) = self.run_assignments(commands, first, turn.load, turn.witness);
+        let statistics = turn.commands.rest_of_script(self.script, first).iter_mut();
+        statistics.take(done).for_each(|command| command.complete_at_once(1));
+        self.command = first + done;
+        result
+    }
+
+    /// Runs assignments from `first` to the next command of another kind, or until one fails; tells how many were done.
+    #[inline(always)]
+    fn run_assignments(
+        &mut self,
+        commands: &[Command],
+        first: usize,
+        load: &Load<'_>,
+        witness: &mut dyn Witness,
+    ) -> (usize, Result<(), Box<EvaluationError>>) {
+        let Self { number: client, script, .. } = *self;
         let done = Cell::new(0);
         let mut debug = |value: script::Value| {
-            let (command, value) = (command + done.get(), &value.described());
+            let (command, value) = (first + done.get(), &value.described());
             witness.happened(&Happening::Debugged { client, script, command, value });
         };
-        let mut scope = Scope::new(&mut self.variables, &mut self.random, &turn.load.symbols);
+        let mut scope = Scope::new(&mut self.variables, &mut self.random, &load.symbols);
         scope.debug = Some(&mut debug);
-        let mut result = Ok(());
-        for (Command { kind, .. }, statistics) in rest.iter().zip(statistics) {
+        for Command { kind, .. } in commands.get(first..).unwrap_or_default() {
             let CommandKind::Set(set) = kind else { break };
-            result = set.assign(&mut scope);
-            if result.is_err() {
-                break;
+            if let Err(error) = set.assign(&mut scope) {
+                return (done.get(), Err(error));
             }
-            statistics.complete_at_once();
             done.set(done.get() + 1);
         }
-        self.command = command + done.get();
-        result
+        (done.get(), Ok(()))
+    }
+
+    /// Runs a script that only computes, from its first command to its last: what [`Client::begin`] does with such a
+    /// script, less what only matters to a transaction that goes on. Whoever calls this counts its commands. If it
+    /// fails, [`Client::fail_computing`] is next; how many commands were done goes there with the error.
+    #[inline]
+    pub(crate) fn compute(
+        &mut self,
+        script: usize,
+        load: &Load<'_>,
+        witness: &mut dyn Witness,
+    ) -> Result<(), (usize, Box<EvaluationError>)> {
+        self.script = script;
+        let commands = load.plan.scripts[script].program.commands();
+        let (done, result) = self.run_assignments(commands, 0, load, witness);
+        result.map_err(|error| (done, error))
+    }
+
+    /// The script that was computed has failed, which leaves the client where [`Client::begin`] would have.
+    #[cold]
+    pub(crate) fn fail_computing(
+        &mut self,
+        done: usize,
+        error: EvaluationError,
+        turn: &mut Turn<'_>,
+    ) -> Step {
+        self.set_out(self.script, turn.now, turn);
+        (self.command, self.business) = (done, 1);
+        let statistics = turn.commands.rest_of_script(self.script, 0).iter_mut();
+        statistics.take(done).for_each(|command| command.complete_at_once(1));
+        self.abort(AbortCause::Evaluation(error), turn.load)
     }
 
     fn show_meta_command(&self, command: &Command, turn: &mut Turn<'_>) {

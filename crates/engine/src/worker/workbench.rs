@@ -17,6 +17,8 @@ pub(super) struct Workbench<'p> {
     watched: bool,
     /// It wants to see each step of the clients.
     moves_wanted: bool,
+    /// For each script, how often it was computed in one go, in the measured window.
+    computed: Box<[u64]>,
     measured: CommandTable,
     /// Of transactions that were scheduled in the warm-up; nobody reads it.
     warmup: CommandTable,
@@ -31,6 +33,7 @@ impl<'p> Workbench<'p> {
             witness: Box::new(()),
             watched: false,
             moves_wanted: false,
+            computed: vec![0; load.plan.scripts.len()].into_boxed_slice(),
             measured: load.command_table(),
             warmup: load.command_table(),
             end: None,
@@ -60,6 +63,23 @@ impl<'p> Workbench<'p> {
         }
     }
 
+    /// Nobody looks at single transactions.
+    pub(super) fn is_private(&self) -> bool {
+        !self.watched && !self.moves_wanted
+    }
+
+    /// What a client needs to compute.
+    #[inline]
+    pub(super) fn witness(&mut self) -> &mut dyn Witness {
+        &mut *self.witness
+    }
+
+    /// A script was computed in one go; its commands are counted at the end.
+    #[inline]
+    pub(super) fn count_computed(&mut self, script: usize) {
+        self.computed[script] += 1;
+    }
+
     /// Shows a transaction that is over.
     #[inline]
     pub(super) fn show(&mut self, client: usize, number: u64, sample: &Sample) {
@@ -77,6 +97,9 @@ impl<'p> Workbench<'p> {
         std::mem::replace(&mut self.witness, Box::new(())).end(now);
         self.watched = false;
         self.moves_wanted = false;
+        for (script, times) in self.computed.iter_mut().enumerate() {
+            self.measured.complete_script_at_once(script, std::mem::take(times));
+        }
         std::mem::take(&mut self.measured)
     }
 }

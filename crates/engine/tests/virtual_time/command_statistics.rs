@@ -60,3 +60,22 @@ fn the_command_with_the_error_is_the_one_that_failed_or_was_retried() {
     assert_eq!((first.completed.count, first.failures, first.retries), (3, 0, 0));
     assert_eq!((second.completed.count, second.failures, second.retries), (1, 1, 1));
 }
+
+#[test]
+fn a_script_that_only_computes_is_counted_command_by_command_up_to_the_one_that_fails() {
+    let script = "\\set n :n + 1\n\\set left 20 - :n\n\\set share 100 / :left\n";
+    let variables = vec![("n".into(), "0".into())];
+    for clients in [1, 3] {
+        let limit = Limit::TransactionsPerClient(100);
+        let plan = Plan { clients, limit, variables: variables.clone(), ..plan(script) };
+        let ran = run(&plan, FakeServer::default());
+        let executed: Vec<_> = of(&ran, 0).iter().map(|command| command.completed.count).collect();
+        assert_eq!(executed, [20, 20, 19].map(|times| times * clients as u64));
+        let counts = ran.counts();
+        assert_eq!((counts.succeeded, counts.unfinished), (19 * clients as u64, clients as u64));
+        assert_eq!(ran.outcome.aborted.len(), clients);
+        for aborted in &ran.outcome.aborted {
+            assert_eq!(aborted.place.as_ref().map(|place| (place.command, place.name)), Some((2, "set")));
+        }
+    }
+}

@@ -34,6 +34,17 @@ pub(super) enum Op {
     RandomFrom {
         low: i32,
     },
+    /// `random(low, high)` with constants that are a range.
+    RandomBetween {
+        low: i32,
+        high: i32,
+    },
+    /// `random(low, factor * variable)`, by which most scripts draw a row.
+    RandomScaled {
+        low: i32,
+        factor: i32,
+        scale: Slot,
+    },
     /// NULL if any argument is; else the function's result.
     Call {
         function: FunctionId,
@@ -146,6 +157,10 @@ fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Fail
     let (mut top, mut rest) = match code {
         [Op::Push(value), rest @ ..] => (*value, rest),
         [Op::Load(slot), rest @ ..] => (scope.variables.datum(*slot, scope.symbols)?, rest),
+        [Op::RandomScaled { low, factor, scale }, rest @ ..] => {
+            (draw_scaled(*low, *factor, *scale, scope)?, rest)
+        }
+        [Op::RandomBetween { low, high }, rest @ ..] => (draw_between(*low, *high, scope), rest),
         _ => {
             stack.height = 0;
             (Datum::NULL, code)
@@ -161,6 +176,14 @@ fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Fail
             Op::Load(slot) => {
                 stack.push(top);
                 top = scope.variables.datum(slot, scope.symbols)?;
+            }
+            Op::RandomScaled { low, factor, scale } => {
+                stack.push(top);
+                top = draw_scaled(low, factor, scale, scope)?;
+            }
+            Op::RandomBetween { low, high } => {
+                stack.push(top);
+                top = draw_between(low, high, scope);
             }
             Op::Binary(binary) => top = binary.apply(stack.pop(), top)?,
             Op::AddInt(right) => top = Binary::Add.apply(top, Datum::int(i64::from(right)))?,
@@ -228,6 +251,20 @@ fn draw(low: Datum, high: Datum, scope: &mut Scope<'_>) -> Result<Datum, Failure
     }
 }
 
+/// `random(low, factor * variable)`
+#[inline(always)]
+fn draw_scaled(low: i32, factor: i32, scale: Slot, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+    let scale = scope.variables.datum(scale, scope.symbols)?;
+    let high = Binary::Multiply.apply(scale, Datum::int(i64::from(factor)))?;
+    draw(Datum::int(i64::from(low)), high, scope)
+}
+
+/// `random(low, high)`, not empty and far from too large.
+#[inline(always)]
+fn draw_between(low: i32, high: i32, scope: &mut Scope<'_>) -> Datum {
+    Datum::int(scope.random.integer(i64::from(low), i64::from(high)))
+}
+
 #[inline(never)]
 fn call(function: FunctionId, arguments: &[Datum], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
     match function.function().body {
@@ -249,7 +286,7 @@ pub(super) fn depth(code: &[Op]) -> usize {
     let mut deepest = 0;
     for op in code {
         match *op {
-            Op::Push(_) | Op::Load(_) => height += 1,
+            Op::Push(_) | Op::Load(_) | Op::RandomBetween { .. } | Op::RandomScaled { .. } => height += 1,
             Op::Binary(_) | Op::And { .. } | Op::Or { .. } | Op::JumpUnless { .. } | Op::Jump { .. } => {
                 height -= 1
             }

@@ -452,11 +452,26 @@ impl<'a> Parser<'a> {
         if let Some(low) = first.filter(|_| function == FunctionId::RANDOM) {
             // A constant draws nothing and cannot fail, so it need not come first.
             self.code.remove(begin);
-            self.code.push(Op::RandomFrom { low });
+            self.draw_from(low, begin);
             return Ok(());
         }
         self.code.push(Op::Call { function, arguments });
         Ok(())
+    }
+
+    /// `random(low, …)`, whose upper bound is what the code from `begin` on computes.
+    fn draw_from(&mut self, low: i32, begin: usize) {
+        let at_once = match self.code[begin..] {
+            [high @ Op::Push(_)] => {
+                small_int(high).filter(|&high| low <= high).map(|high| Op::RandomBetween { low, high })
+            }
+            [Op::Load(scale), Op::MultiplyInt(factor)] => Some(Op::RandomScaled { low, factor, scale }),
+            _ => None,
+        };
+        if at_once.is_some() {
+            self.code.truncate(begin);
+        }
+        self.code.push(at_once.unwrap_or(Op::RandomFrom { low }));
     }
 
     /// The number of arguments that the call finds on the stack, after a seed left out was added.

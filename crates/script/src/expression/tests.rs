@@ -198,8 +198,22 @@ fn sixteen_arguments_are_evaluated_before_a_seventeenth_is_refused() {
 #[test]
 fn a_draw_that_begins_at_a_constant_is_any_other_draw() {
     assert_eq!(functions::FunctionId::RANDOM.function().name, "random");
-    for high in ["9", "5", "4", "5.4", "null", "true", ":a", ":s", "9223372036854775807", "2 > random(1, 3)"]
-    {
+    for high in [
+        "9",
+        "5",
+        "4",
+        "5.4",
+        "null",
+        "true",
+        ":a",
+        ":s",
+        "9223372036854775807",
+        "2 > random(1, 3)",
+        ":a * 3",
+        ":a * 0",
+        ":s * 2",
+        ":b * 2",
+    ] {
         let constant = watch(&format!("random(5, {high})"));
         assert_eq!(constant, watch(&format!("random(:a - 2, {high})")), "{high}");
         let twice = format!("random(5, {high}) + 10 * random(1, 9)");
@@ -214,6 +228,10 @@ fn a_draw_that_begins_at_a_constant_is_any_other_draw() {
 fn folding_changes_nothing() {
     assert_eq!(parse(b"1 + 2 * 3 - 4", 0, true, &mut Symbols::new()).unwrap().code.len(), 1);
     assert_eq!(int("case when false then 1 / 0 else 2 end"), 2);
+    assert_eq!(
+        value("random(1, 9) + random(1, :a * 3)"),
+        value("random(-8 + 9, 9) + random(1, :a * 2 + :a)")
+    );
     assert_eq!(value("random(-5000, 5000)"), value("random(0 - 5000, 2500 + 2500)"));
     let drawn = int("random(1, 1000)");
     assert_eq!(int("5 - random(1, 1000)"), 5 - drawn);
