@@ -213,6 +213,7 @@ impl Job {
             record.warnings.push(SafeText::from(format!("the server's settings could not be read: {error}")));
         }
         record.warnings.extend(overload(&outcome, plan.clients).map(SafeText::from));
+        record.warn();
         showing.conclude(&record, &outcome)
     }
 

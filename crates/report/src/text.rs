@@ -344,14 +344,14 @@ impl Kind {
 }
 
 fn warnings(record: &Record, style: &TextStyle) -> String {
-    const LABEL: &str = "warning: ";
-    let line = |warning: &results::SafeText| {
-        let label = emphasise(LABEL, Emphasis::Caution, style);
-        let indent = INDENT + LABEL.len();
-        let words = wrap(&harmless(warning.as_str()), indent, indent, style.width);
-        format!("{}{label}{words}\n", " ".repeat(INDENT))
+    let line = |label: &str, emphasis: Emphasis, sentence: &results::SafeText| {
+        let indent = INDENT + label.len();
+        let words = wrap(&harmless(sentence.as_str()), indent, indent, style.width);
+        format!("{}{}{words}\n", " ".repeat(INDENT), emphasise(label, emphasis, style))
     };
-    let lines: String = record.warnings.iter().map(line).collect();
+    let warnings = record.warnings.iter().map(|warning| line("warning: ", Emphasis::Caution, warning));
+    let notes = record.notes.iter().map(|note| line("note: ", Emphasis::Quiet, note));
+    let lines: String = warnings.chain(notes).collect();
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 

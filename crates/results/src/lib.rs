@@ -35,6 +35,8 @@ mod observation;
 
 mod wording;
 
+mod warnings;
+
 mod calibration;
 
 mod intervals;
@@ -83,3 +85,4 @@ pub use store::{
 pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};
 pub use verdict::{LimitedBy, Verdict};
+pub use warnings::{Severity, Warning, warnings, warnings_of_comparison};

@@ -44,6 +44,8 @@ pub struct Record {
     pub observation: Option<Observation>,
     /// What a reader should know before believing the numbers.
     pub warnings: Vec<SafeText>,
+    /// What is good to know, and does not make the numbers wrong.
+    pub notes: Vec<SafeText>,
 }
 
 /// How a pgmeter was built.
@@ -126,6 +128,7 @@ impl Record {
             intervals: measured.intervals,
             observation: None,
             warnings: Vec::new(),
+            notes: Vec::new(),
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn from_version(version: u64, mut document: Value) -> Result<Record, 
 /// The third schema had no intervals of confidence, nobody looked at the server while it ran, and less was known of
 /// where it ran.
 fn to_version_4(document: &mut Value) {
-    add(Some(document), json!({"observation": null, "pgmeter_build": null}));
+    add(Some(document), json!({"observation": null, "pgmeter_build": null, "notes": []}));
     add(document.get_mut("plan"), json!({"command_line": null}));
     let nothing = json!({"governor": null, "clock_source": null, "virtualisation": null, "container": null,
                          "load_average_1m": null, "processors": null});

@@ -257,10 +257,30 @@ fn what_is_no_store_is_left_alone() {
     let newer = directory.join("newer");
     drop(Store::create(&newer).expect("it can be made"));
     Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
-    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 1; use the pgmeter that made it, or a newer one, or name another place with --store");
+    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 2; use the pgmeter that made it, or a newer one, or name another place with --store");
     let below = text.join("results.sqlite");
     let error = Store::create(&below).expect_err("a file is in the way").to_string();
     assert!(error.contains("something that is not a directory is in the way"), "{error}");
+}
+
+#[test]
+fn a_store_of_the_first_form_is_brought_to_todays_and_keeps_its_runs() {
+    let place = Place::new();
+    fs::create_dir_all(place.path().parent().expect("it has one")).expect("it can be made");
+    let old = place.sql();
+    old.execute_batch(include_str!("../src/store/tables.sql")).expect("the tables are new");
+    let row = "INSERT INTO runs (status, started_at, pgmeter_version, hostname, seed, plan, environment) \
+               VALUES ('complete', '2026-11-21T12:00:00.000Z', '0.1.0', 'bench1', '1', '{\"clients\": 4}', '{}')";
+    old.execute_batch(row).expect("there is room");
+    old.execute_batch(
+        "CREATE VIEW run_summary AS SELECT 1; PRAGMA application_id = 1885826418; PRAGMA user_version = 1",
+    )
+    .expect("it can be");
+    drop(old);
+    let reader = Store::open(&place.path()).expect("it can be opened");
+    assert_eq!(reader.runs(9).expect("it can be read")[0].clients, 4);
+    assert_eq!(place.run(&record(0)), 2);
+    assert_eq!(statuses(&place.store()), [RunStatus::Complete, RunStatus::Complete]);
 }
 
 #[test]

@@ -66,7 +66,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store that exists; nothing is changed, and a directory that cannot be written does not matter.
+    /// Opens a store that exists, to read it; an older one is brought to today's form. A directory that cannot be
+    /// written does not matter.
     ///
     /// # Errors
     /// If there is none, or it is not a store of ours.
@@ -77,7 +78,7 @@ impl Store {
         }
         let readable = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let opened = Store::connect(path.clone(), readable)
-            .and_then(|store| tables::check(&store.path, &store.connection).map(|()| store));
+            .and_then(|mut store| tables::bring_up(&store.path, &mut store.connection).map(|()| store));
         match opened {
             // Readers of a write-ahead log write beside it; where they cannot, nobody else writes either.
             Err(ResultsError::Store { ref cause, .. }) if is_for_reading_only(cause) => {

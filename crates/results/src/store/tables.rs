@@ -9,7 +9,7 @@ use super::failed;
 use crate::ResultsError;
 
 /// The form that this version makes, and the newest it knows.
-pub(crate) const STORE_FORM: i64 = 1;
+pub(crate) const STORE_FORM: i64 = 2;
 
 /// `pgmr`, so that no other program's database is taken for a store.
 const APPLICATION_ID: i64 = 0x7067_6d72;
@@ -17,8 +17,9 @@ const APPLICATION_ID: i64 = 0x7067_6d72;
 const TABLES: &str = include_str!("tables.sql");
 const VIEWS: &str = include_str!("views.sql");
 
-/// What brings a store of form n, from 1, to form n + 1. Views need none: they are made anew.
-const STEPS: [&str; 0] = [];
+/// What brings a store of form n, from 1, to form n + 1; a new store begins at 1 too. Views need no step: they are made
+/// anew.
+const STEPS: [&str; 1] = ["ALTER TABLE runs ADD COLUMN notes TEXT CHECK (json_valid(notes))"];
 
 /// How often the change to write-ahead logging is tried: of several processes that make a store at once, one comes
 /// first, and SQLite does not wait in this one statement.
@@ -36,6 +37,12 @@ pub(super) fn prepare(path: &Path, connection: &mut Connection) -> Result<(), Re
     // Another process may have done it meanwhile.
     check(path, &transaction)?;
     raise(&transaction).and_then(|()| transaction.commit()).map_err(failed(path))
+}
+
+/// The same for whoever only reads: a store of today's form is left as it is.
+pub(super) fn bring_up(path: &Path, connection: &mut Connection) -> Result<(), ResultsError> {
+    check(path, connection)?;
+    if form(connection).map_err(failed(path))? == STORE_FORM { Ok(()) } else { prepare(path, connection) }
 }
 
 /// Whether this is a store that this version can read. An empty database will become one.
@@ -71,7 +78,7 @@ fn raise(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     if found == 0 {
         transaction.execute_batch(TABLES)?;
     }
-    let done = usize::try_from(found - 1).unwrap_or(STEPS.len());
+    let done = usize::try_from(found - 1).unwrap_or(0);
     for step in STEPS.iter().skip(done) {
         transaction.execute_batch(step)?;
     }

@@ -1,4 +1,5 @@
--- The tables of the store, form 1. What people query are the views; docs/store.md explains both.
+-- The tables of the store in form 1, to which tables.rs adds what came later. What people query are the views;
+-- docs/store.md explains both.
 -- Nothing is ever removed, and a run that is over is never changed: two triggers see to it.
 
 CREATE TABLE runs (

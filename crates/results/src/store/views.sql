@@ -154,8 +154,11 @@ SELECT runs.run, setting.key AS name, setting.value AS value
 FROM runs, json_each(runs.environment, '$.server.non_default_settings') AS setting;
 
 CREATE VIEW run_warnings AS
-SELECT runs.run, warning.key AS position, warning.value AS warning
-FROM runs, json_each(runs.warnings) AS warning;
+SELECT runs.run, 'warning' AS kind, warning.key AS position, warning.value AS text
+FROM runs, json_each(runs.warnings) AS warning
+UNION ALL
+SELECT runs.run, 'note', note.key, note.value
+FROM runs, json_each(runs.notes) AS note;
 
 CREATE VIEW trial_summary AS
 SELECT trial, experiment, factors, repeat, trials.status, trials.run,

@@ -176,7 +176,7 @@ pub(super) fn complete_row(
     connection.execute(
         "UPDATE runs SET status = ?2, reason = ?3, ended_at = ?4, schema_version = ?5, record_path = ?6, \
          record_bytes = ?7, plan = ?8, environment = ?9, tables = ?10, summary = ?11, observation = ?12, \
-         warnings = ?13 WHERE run = ?1",
+         warnings = ?13, notes = ?14 WHERE run = ?1",
         params![
             run,
             status,
@@ -191,6 +191,7 @@ pub(super) fn complete_row(
             json(&record.summary),
             rows.observation,
             json(&record.warnings),
+            json(&record.notes),
         ],
     )?;
     let mut insert = connection.prepare(

@@ -1,0 +1,288 @@
+//! Each warning from the record that calls for it, and that none is said of a record that does not.
+//! A record of an older pgmeter is the beginning; each test makes it what it needs.
+
+use std::path::Path;
+
+use pgmeter_results::{
+    ConnectionInUse, Disk, DiskHolds, Observation, PgmeterBuild, ProcessorShares, Record, Settings, Severity,
+    SteadyState, TransportInUse, warnings, warnings_of_comparison,
+};
+
+/// A long run of the TPC-B-like script against another host, of which there is nothing to say.
+fn quiet() -> Record {
+    let json = include_bytes!("schema-3.json");
+    let mut record = Record::from_json(json, Path::new("r.json")).expect("it is one");
+    record.pgmeter_build = Some(PgmeterBuild::Release);
+    record.tables.scale = Some(100);
+    record.summary.duration_s = 1_200.0;
+    let conditions = &mut record.environment.conditions;
+    conditions.governor = Some("performance".to_owned());
+    conditions.clock_source = Some("tsc".to_owned());
+    conditions.load_average_1m = Some(0.1);
+    conditions.processors = Some(ProcessorShares { busy: 0.3, own: 0.25, stolen: 0.001 });
+    record.environment.connection = Some(ConnectionInUse {
+        transport: TransportInUse::Network,
+        same_host: false,
+        tls: None,
+        protocol_version: "3.0".to_owned(),
+    });
+    let settings = [("fsync", "on"), ("full_page_writes", "on"), ("checkpoint_timeout", "15min")];
+    let server = record.environment.server.as_mut().expect("it was asked");
+    server.main_settings =
+        settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
+    server.debug_assertions = Some(false);
+    record
+}
+
+/// What is said of the record after a change, cautions first.
+fn said(change: impl FnOnce(&mut Record)) -> Vec<(Severity, String)> {
+    let mut record = quiet();
+    change(&mut record);
+    warnings(&record).into_iter().map(|warning| (warning.severity, warning.text.into())).collect()
+}
+
+/// The only thing that is said, as a caution.
+fn caution(change: impl FnOnce(&mut Record)) -> String {
+    only(said(change), Severity::Caution)
+}
+
+/// The only thing that is said, as a note.
+fn note(change: impl FnOnce(&mut Record)) -> String {
+    only(said(change), Severity::Note)
+}
+
+fn only(mut said: Vec<(Severity, String)>, severity: Severity) -> String {
+    assert!(said.len() == 1 && said[0].0 == severity, "{said:?}");
+    said.remove(0).1
+}
+
+fn set(record: &mut Record, name: &str, value: &str) {
+    let server = record.environment.server.as_mut().expect("it was asked");
+    let settings = server.main_settings.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    server.main_settings = settings.chain([(name.to_owned(), value.to_owned())]).collect();
+}
+
+/// What was seen of the server, with these events.
+fn observed(events: &str) -> Option<Observation> {
+    let json = format!(
+        r#"{{"level": "full", "missing": [], "waits": null, "counters": [], "statements": [], "ceilings": [],
+            "samples": [], "events": [{events}],
+            "per_transaction": {{"backend_user_cpu_us": 0.0, "backend_system_cpu_us": 0.0}},
+            "cost": {{"statements": 0, "busy_share": 0.0, "backend_cpu_s": null, "samples_missed": 0}}}}"#
+    );
+    Some(serde_json::from_str(&json).expect("it is one"))
+}
+
+const CHECKPOINT: &str = r#"{"kind": "checkpoint", "start_s": 100.0, "end_s": null, "detail": "timed"}"#;
+const VACUUM: &str = r#"{"kind": "autovacuum", "start_s": 7.0, "end_s": 9.0, "detail": "pgbench_tellers"}"#;
+const BEFORE: &str = r#"{"kind": "autovacuum", "start_s": -3.0, "end_s": -1.0, "detail": "pgbench_tellers"}"#;
+
+#[test]
+fn of_a_quiet_run_there_is_nothing_to_say() {
+    assert_eq!(said(|_| ()), []);
+}
+
+#[test]
+fn of_an_older_record_that_does_not_know_nothing_is_guessed() {
+    let json = include_bytes!("schema-2.json");
+    let record = Record::from_json(json, Path::new("r.json")).expect("it is one");
+    let said: Vec<String> = warnings(&record).into_iter().map(|warning| warning.text.into()).collect();
+    assert!(
+        said.iter().all(|text| text.contains("pgbench_branches") || text.contains("checkpoint_timeout")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn builds_that_are_slow_are_named() {
+    insta::assert_snapshot!(caution(|record| record.pgmeter_build = Some(PgmeterBuild::Debug)), @"this pgmeter is a debug build, which takes several times the processor time: do not compare its figures with others; build it with --release");
+    let with_assertions = |record: &mut Record| {
+        record.environment.server.as_mut().expect("it was asked").debug_assertions = Some(true);
+    };
+    insta::assert_snapshot!(caution(with_assertions), @"the server was built with assertions (debug_assertions is on), which make it much slower: measure one that was built without");
+}
+
+#[test]
+fn what_makes_commits_cheaper_than_they_are_is_named_if_there_are_any() {
+    insta::assert_snapshot!(caution(|record| set(record, "fsync", "off")), @"fsync is off: nothing waits for the disk, and a crash may lose the whole database; what writes is faster here than on any server that keeps its data");
+    insta::assert_snapshot!(caution(|record| set(record, "full_page_writes", "off")), @"full_page_writes is off: less log is written after each checkpoint than on a server that survives a torn page; turn it on unless the file system rules torn pages out");
+    insta::assert_snapshot!(note(|record| set(record, "synchronous_commit", "off")), @"synchronous_commit is off: transactions do not wait for the disk, and the last ones before a crash are lost; compare only with runs that had it off too");
+    let in_memory = |record: &mut Record| {
+        record.environment.disk = Some(Disk {
+            holds: DiskHolds::Wal,
+            path: "/dev/shm".to_owned(),
+            file_system: Some("tmpfs".to_owned()),
+            device: None,
+            flush_us: None,
+            because: None,
+        });
+    };
+    insta::assert_snapshot!(caution(in_memory), @"the server's log is in memory (tmpfs), where a flush takes no time: what writes is faster here than on any disk");
+    let reading = |record: &mut Record| {
+        in_memory(record);
+        ["fsync", "full_page_writes", "synchronous_commit"].map(|name| set(record, name, "off"));
+        record.plan.scripts[0].text = "SELECT 1; -- no update\n".to_owned();
+    };
+    assert_eq!(said(reading), []);
+}
+
+#[test]
+fn more_clients_than_branches_queue_for_rows() {
+    let crowded = |record: &mut Record| {
+        record.plan.clients = 64;
+        record.tables.scale = Some(10);
+    };
+    insta::assert_snapshot!(caution(crowded), @"64 clients update 10 rows of pgbench_branches, so they queue for the locks of those rows, and the figures show the queue more than the server: have at least as many branches as clients (pgmeter init --scale 64), or run simple-update, which leaves the branches alone");
+    let single = |record: &mut Record| record.tables.scale = Some(1);
+    assert!(caution(single).contains("2 clients update the one row of pgbench_branches"));
+    let elsewhere = |record: &mut Record| {
+        crowded(record);
+        record.plan.scripts[0].text = "UPDATE pgbench_accounts SET abalance = 0;".to_owned();
+    };
+    assert_eq!(said(elsewhere), []);
+    let none = |record: &mut Record| {
+        crowded(record);
+        record.plan.scripts[0].weight = 0;
+    };
+    assert_eq!(said(none), []);
+}
+
+#[test]
+fn a_run_that_never_settled_or_only_late_says_so() {
+    let state = |settled, steady_from_s| {
+        move |record: &mut Record| {
+            let evidence = "the first half has 12 % more than the second".to_owned();
+            record.summary.steady_state = Some(SteadyState { settled, steady_from_s, evidence });
+        }
+    };
+    insta::assert_snapshot!(caution(state(Some(false), None)), @"the run never settled, so that another one may give other figures: run for longer, with a longer --warmup (the first half has 12 % more than the second)");
+    insta::assert_snapshot!(caution(state(Some(false), Some(12.0))), @"the run settled only after 12.0 s: leave that out with --warmup, or run for longer (the first half has 12 % more than the second)");
+    assert_eq!(said(state(Some(true), Some(0.0))), []);
+    assert_eq!(said(state(None, None)), []);
+}
+
+#[test]
+fn processor_time_that_others_took_is_told() {
+    let shares = |busy, own, stolen| {
+        move |record: &mut Record| {
+            record.environment.conditions.processors = Some(ProcessorShares { busy, own, stolen });
+        }
+    };
+    insta::assert_snapshot!(caution(shares(0.3, 0.2, 0.05)), @"the hypervisor took away 5.0 % of this host's processor time during the run: latencies have gaps in them that are neither the server's nor pgmeter's; repeat on a host that is not shared, or several times");
+    insta::assert_snapshot!(caution(shares(0.9, 0.2, 0.0)), @"others kept this host's processors busy for 70 % of the run, and they competed with the run: end what else runs there, or repeat when it is quiet");
+    let loaded = |record: &mut Record| {
+        record.environment.conditions.processors = None;
+        record.environment.conditions.load_average_1m = Some(2.5);
+    };
+    insta::assert_snapshot!(caution(loaded), @"this host was loaded before the run began (a load average of 2.50 on 2 processors): if the others went on, they competed with the run: end what else runs there, or repeat when it is quiet");
+}
+
+#[test]
+fn on_a_shared_host_the_servers_own_time_is_not_taken_for_others() {
+    let here = |backend_us| {
+        move |record: &mut Record| {
+            let connection = record.environment.connection.as_mut().expect("it is known");
+            (connection.transport, connection.same_host) = (TransportInUse::UnixSocket, true);
+            record.environment.conditions.processors =
+                Some(ProcessorShares { busy: 0.9, own: 0.05, stolen: 0.0 });
+            record.environment.host.cpu_count = Some(2);
+            record.summary.duration_s = 1_000.0;
+            record.summary.counts.succeeded = 1_000_000;
+            record.observation = observed("");
+            let cost = &mut record.observation.as_mut().expect("it was seen").per_transaction;
+            cost.backend_user_cpu_us = Some(backend_us);
+        }
+    };
+    let said_of =
+        |backend_us| said(here(backend_us)).into_iter().map(|(severity, _)| severity).collect::<Vec<_>>();
+    assert_eq!(said_of(1_600.0), [Severity::Note], "only that it is the same host");
+    assert_eq!(said_of(600.0), [Severity::Caution, Severity::Note]);
+}
+
+#[test]
+fn the_same_host_is_a_note_until_pgmeter_takes_much_of_it() {
+    let here = |own| {
+        move |record: &mut Record| {
+            record.environment.connection.as_mut().expect("it is known").same_host = true;
+            record.environment.conditions.processors = Some(ProcessorShares { busy: 0.9, own, stolen: 0.0 });
+        }
+    };
+    insta::assert_snapshot!(note(here(0.1)), @"client and server share this host: no network is in the latencies, and pgmeter takes processor time from the server; for figures of a network, run pgmeter on another host");
+    insta::assert_snapshot!(caution(here(0.3)), @"client and server share this host, and pgmeter took 30 % of its processors: the server could have done more without it; run pgmeter on another host");
+}
+
+#[test]
+fn a_governor_that_saves_power_and_a_clock_that_is_slow_are_named() {
+    let governed = |record: &mut Record| {
+        record.environment.conditions.governor = Some("performance, powersave".to_owned());
+    };
+    insta::assert_snapshot!(caution(governed), @"this host's processors save power (governor performance, powersave): they are slow until they have been busy for a while, which makes light loads look slower; set the governor to performance");
+    let clocked = |record: &mut Record| record.environment.conditions.clock_source = Some("hpet".to_owned());
+    insta::assert_snapshot!(caution(clocked), @"this host's clock source is hpet, which takes long to ask: pgmeter, and a server on this host, spend time on reading the time; boot with clocksource=tsc if the processor's counter is sound");
+}
+
+#[test]
+fn a_run_between_two_checkpoints_says_so_if_none_was_seen() {
+    insta::assert_snapshot!(note(|record| record.summary.duration_s = 60.0), @"the run took 60.0 s, and checkpoint_timeout is 15min: it may have had no checkpoint, and none of the full-page writes that follow one; run for several times as long to have them in the figures");
+    let seen = |record: &mut Record| {
+        record.summary.duration_s = 200.0;
+        record.observation = observed(CHECKPOINT);
+    };
+    assert!(note(seen).contains("a checkpoint fell into"));
+    for unreadable in ["", "15", "min", "15 parsecs"] {
+        assert_eq!(
+            said(|record| {
+                record.summary.duration_s = 60.0;
+                set(record, "checkpoint_timeout", unreadable);
+            }),
+            [],
+            "{unreadable}"
+        );
+    }
+}
+
+#[test]
+fn maintenance_inside_the_measured_time_is_a_note() {
+    let both = format!("{CHECKPOINT}, {VACUUM}, {VACUUM}");
+    insta::assert_snapshot!(note(|record| record.observation = observed(&both)), @"a checkpoint and 2 autovacuums fell into the measured time: the figures are with that; compare only with runs that had as much");
+    assert_eq!(said(|record| record.observation = observed(BEFORE)), []);
+}
+
+fn compared(records: &[Record]) -> Vec<String> {
+    let records: Vec<&Record> = records.iter().collect();
+    warnings_of_comparison(&records).into_iter().map(|warning| warning.text.into()).collect()
+}
+
+#[test]
+fn maintenance_in_one_arm_only_is_told_when_runs_are_compared() {
+    let run = |events: &str| Record { observation: observed(events), ..quiet() };
+    insta::assert_snapshot!(compared(&[run(CHECKPOINT), run("")]).join("\n"), @"a checkpoint fell into 1 of 2 runs and not into the others: a difference between them may be nothing else; run for longer, so that each has some, or repeat them in turns");
+    assert_eq!(compared(&[run(CHECKPOINT), run(CHECKPOINT)]), [""; 0]);
+    assert_eq!(compared(&[run(VACUUM), quiet()]), [""; 0], "of the other nothing is known");
+}
+
+#[test]
+fn runs_that_were_made_elsewhere_or_otherwise_are_told_apart() {
+    let mut other = quiet();
+    other.environment.host.hostname = "bench2".to_owned();
+    other.tables.scale = Some(200);
+    set(&mut other, "fsync", "off");
+    insta::assert_snapshot!(compared(&[quiet(), other]).join("\n"), @r"
+    pgmeter's host was not the same in all of these runs: a difference may come from that
+    fsync was not the same in all of these runs: a difference may come from that
+    the scale of the tables was not the same in all of these runs: a difference may come from that
+    ");
+    assert_eq!(compared(&[quiet(), quiet()]), [""; 0]);
+    let mut older = quiet();
+    older.environment.server.as_mut().expect("it was asked").main_settings = Settings::default();
+    assert_eq!(compared(&[quiet(), older]), [""; 0], "what is not known does not differ");
+}
+
+#[test]
+fn cautions_and_notes_have_their_own_places_in_the_record() {
+    let mut record = quiet();
+    record.pgmeter_build = Some(PgmeterBuild::Debug);
+    record.summary.duration_s = 60.0;
+    record.warn();
+    assert_eq!((record.warnings.len(), record.notes.len()), (1, 1));
+}
