@@ -23,7 +23,7 @@ use crate::describing;
 use crate::failure::Failure;
 use crate::introspection;
 use crate::mix::{Mix, ScriptText};
-use crate::observing::Observing;
+use crate::observing::{self, Observing};
 use crate::password::connect_asking;
 use crate::repeating;
 use crate::signals::Signals;
@@ -208,6 +208,7 @@ impl Job {
         let status = status(&outcome, plan.clients);
         let mut record = Record::new(started_at, status, plan_record, environment, tables, measured);
         record.observation = observation;
+        observing::add_ceilings(&mut record);
         record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
         if let Some(Err(error)) = facts {
             record.warnings.push(SafeText::from(format!("the server's settings could not be read: {error}")));

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use connect::{Address, Target};
 use engine::{EngineError, Outcome, Plan, WorkerIntro};
 use observe::{Observer, Ran, Script, Whose, Wish};
-use results::{Missing, Observation, ObserveLevel};
+use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
 
 use crate::describing;
@@ -126,6 +126,14 @@ impl Observing {
             )),
             None => None,
         }
+    }
+}
+
+/// What would bound the throughput, which the whole record says.
+pub(crate) fn add_ceilings(record: &mut Record) {
+    let ceilings = observe::ceilings(record);
+    if let Some(observation) = &mut record.observation {
+        observation.ceilings = ceilings;
     }
 }
 

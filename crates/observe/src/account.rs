@@ -5,18 +5,22 @@
 //! Their ratio is right if the transactions are counted by the same statistics; how many commits one transaction makes
 //! is known from the whole run, from before its first transaction to after its last.
 
-use results::{CounterRow, CounterTable, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction};
+use results::{
+    CounterRow, CounterTable, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction,
+    StatementCounters,
+};
 
-use crate::catalogue;
+use crate::catalogue::{self, Question};
 use crate::difference::{Reading, growths};
 use crate::observer::Ran;
 use crate::probe::missing;
 use crate::series::{Snapshot, figures, grown};
+use crate::statements;
 use crate::watch::Watch;
 
 const MICROS_PER_SECOND: f64 = 1e6;
 /// What has nothing that grows for its own sake.
-const NOT_SHOWN: [&str; 1] = [catalogue::CONTROL_FILE];
+const NOT_SHOWN: [&str; 2] = [catalogue::CONTROL_FILE, catalogue::STATEMENTS];
 
 /// An observation in which nothing was seen, for the given reasons.
 pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
@@ -38,6 +42,9 @@ pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
 pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     let per_transaction = per_transaction(&watch, ran);
     let counters = counters(&mut watch);
+    let statements = statements_of(&watch);
+    let per_transaction =
+        PerTransaction { blocks_dirtied: blocks_dirtied(&statements, ran), ..per_transaction };
     let waits = (watch.server.waits.is_some())
         .then(|| watch.series.measured.to_waits("pg_stat_activity", watch.rate_hz()));
     let cost = ObserverCost {
@@ -51,6 +58,8 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
         waits,
         per_transaction,
         counters,
+        statements,
+        events: watch.events.into_events(),
         samples: watch.series.into_samples(),
         ..nothing(watch.level, watch.server.missing)
     }
@@ -93,6 +102,23 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
         watch.server.missing.push(missing(view, why));
     }
     tables
+}
+
+/// What pg_stat_statements counted of the scripts' commands over the measured time.
+fn statements_of(watch: &Watch) -> Vec<StatementCounters> {
+    let of_statements = |question: &&Question| question.view == catalogue::STATEMENTS;
+    let Some(question) = watch.server.questions.iter().find(of_statements) else { return Vec::new() };
+    let reading = |snapshot: &Snapshot| snapshot.get(catalogue::STATEMENTS).cloned();
+    let (before, after) = (watch.at_origin.as_ref().and_then(reading), reading(&watch.at_end));
+    let Some((before, after)) = before.zip(after) else { return Vec::new() };
+    statements::statements(&before, &after, question, &watch.matcher)
+}
+
+/// Only pg_stat_statements counts them, at once and for each command.
+fn blocks_dirtied(statements: &[StatementCounters], ran: Ran) -> Option<f64> {
+    let dirtied = statements.iter().filter_map(|statement| statement.values.get("shared_blks_dirtied"));
+    let sum = dirtied.copied().reduce(|sum, more| sum + more)?;
+    (ran.transactions > 0).then(|| sum / as_f64(ran.transactions))
 }
 
 /// What one transaction cost.

@@ -134,8 +134,9 @@ pub(crate) const CHECKPOINTER: &str = "pg_stat_checkpointer";
 pub(crate) const CONTROL_FILE: &str = "pg_control_checkpoint";
 pub(crate) const IO: &str = "pg_stat_io";
 pub(crate) const TABLES: &str = "pg_stat_user_tables";
+pub(crate) const STATEMENTS: &str = "pg_stat_statements";
 
-/// All views.
+/// All views. `{schema}` is where the extension pg_stat_statements is; what it says of one text is added up.
 pub(crate) const VIEWS: &[View] = &[
     view(DATABASE, "pg_stat_database where datname = current_database()", DATABASE_COLUMNS)
         .resets()
@@ -152,10 +153,39 @@ pub(crate) const VIEWS: &[View] = &[
     view(TABLES, "pg_stat_user_tables where relid in ({tables})", TABLE_COLUMNS).key(TABLE_KEY),
     view("pg_statio_user_tables", "pg_statio_user_tables where relid in ({tables})", TABLE_IO_COLUMNS)
         .key(TABLE_KEY),
+    view(STATEMENTS, STATEMENTS_FROM, STATEMENT_COLUMNS).key("left(query, 1000)"),
     view("pg_stat_user_indexes", "pg_stat_user_indexes where relid in ({tables})", INDEX_COLUMNS)
         .key(INDEX_KEY),
     view("pg_statio_user_indexes", "pg_statio_user_indexes where relid in ({tables})", INDEX_IO_COLUMNS)
         .key(INDEX_KEY),
+];
+
+const STATEMENTS_FROM: &str = "{schema}.pg_stat_statements where userid = (select oid from pg_roles where rolname = \
+     current_user) and dbid = (select oid from pg_database where datname = current_database()) group by 1";
+
+const STATEMENT_COLUMNS: &[Column] = &[
+    column("calls").is("sum(calls)"),
+    column("rows").is("sum(rows)"),
+    column("plans").is("sum(plans)").since(V13),
+    column("plan_time_ms").is("sum(total_plan_time)").since(V13),
+    column("execution_time_ms").is("sum(total_time)").before(V13),
+    column("execution_time_ms").is("sum(total_exec_time)").since(V13),
+    column("shared_blks_hit").is("sum(shared_blks_hit)"),
+    column("shared_blks_read").is("sum(shared_blks_read)"),
+    column("shared_blks_dirtied").is("sum(shared_blks_dirtied)"),
+    column("shared_blks_written").is("sum(shared_blks_written)"),
+    column("temp_blks_read").is("sum(temp_blks_read)"),
+    column("temp_blks_written").is("sum(temp_blks_written)"),
+    column("blk_read_time_ms").is("sum(blk_read_time)").before(V17),
+    column("blk_read_time_ms").is("sum(shared_blk_read_time)").since(V17),
+    column("blk_write_time_ms").is("sum(blk_write_time)").before(V17),
+    column("blk_write_time_ms").is("sum(shared_blk_write_time)").since(V17),
+    column("wal_records").is("sum(wal_records)").since(V13),
+    column("wal_fpi").is("sum(wal_fpi)").since(V13),
+    column("wal_bytes").is("sum(wal_bytes)").since(V13),
+    column("jit_functions").is("sum(jit_functions)").since(V15),
+    column("wal_buffers_full").is("sum(wal_buffers_full)").since(V18),
+    column("parallel_workers_launched").is("sum(parallel_workers_launched)").since(V18),
 ];
 
 const TABLE_KEY: &str = "relid::regclass::text";
@@ -283,6 +313,10 @@ const TABLE_COLUMNS: &[Column] = &[
     column("autoanalyze_count"),
     column("total_vacuum_time_ms").is("total_vacuum_time").since(V18),
     column("total_autovacuum_time_ms").is("total_autovacuum_time").since(V18),
+    column("autovacuum_s_ago_at_end").is("extract(epoch from clock_timestamp() - last_autovacuum)").at_end(),
+    column("autoanalyze_s_ago_at_end")
+        .is("extract(epoch from clock_timestamp() - last_autoanalyze)")
+        .at_end(),
     column("table_bytes_at_end").is("pg_table_size(relid)").at_end(),
     column("indexes_bytes_at_end").is("pg_indexes_size(relid)").at_end(),
 ];
@@ -317,20 +351,52 @@ pub(crate) struct Question {
     pub(crate) sql: String,
 }
 
-/// What a server of this version is asked; `tables` are object identifiers of the tables in use. Views of tables are
-/// left out where there are none.
-pub(crate) fn questions(version: u32, tables: &[u32]) -> Vec<Question> {
+/// What a server of this version is asked; `tables` are object identifiers of the tables in use, `schema` is where
+/// pg_stat_statements is, in quotes. Views of what is not there are left out.
+pub(crate) fn questions(version: u32, tables: &[u32], schema: Option<&str>) -> Vec<Question> {
     let list = tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    let asked = |view: &&View| view.exists_in(version) && !(view.is_of_tables() && tables.is_empty());
+    let asked = |view: &&View| {
+        let has_tables = !view.is_of_tables() || !tables.is_empty();
+        view.exists_in(version) && has_tables && (view.name != STATEMENTS || schema.is_some())
+    };
     let question = |view: &View| {
         let columns = view.columns_of(version);
         let listed = columns.iter().map(|column| column.sql).collect::<Vec<_>>().join(", ");
-        let (key, reset, from) = (view.key, view.reset, view.from.replace("{tables}", &list));
+        let (key, reset, from) = (
+            view.key,
+            view.reset,
+            view.from.replace("{tables}", &list).replace("{schema}", schema.unwrap_or_default()),
+        );
         let sql = format!("select {key}, {reset}, {listed} from {from}");
         Question { view: view.name, pace: view.pace, columns, sql }
     };
     VIEWS.iter().filter(asked).map(question).collect()
 }
+
+/// Asks which autovacuum workers are at work on these tables: process, table, and what they do.
+pub(crate) fn vacuums(version: u32, tables: &[u32]) -> Option<String> {
+    if tables.is_empty() {
+        return None;
+    }
+    let list = tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let is_worker = match version {
+        ..V10 => "a.query like 'autovacuum:%'",
+        _ => "a.backend_type = 'autovacuum worker'",
+    };
+    let of = |what: &str| {
+        format!(
+            "select p.pid, p.relid::regclass, '{what}' from pg_stat_progress_{what} p join pg_stat_activity a on \
+             a.pid = p.pid where p.relid in ({list}) and {is_worker}"
+        )
+    };
+    Some(if version < V13 { of("vacuum") } else { format!("{} union all {}", of("vacuum"), of("analyze")) })
+}
+
+/// Asks for which rows backends queue, the longest queues first: whoever waits for a row's lock holds or wants the lock
+/// on its tuple.
+pub(crate) const QUEUES: &str = "select relation::regclass || ' (' || page || ',' || tuple || ')', count(*) from \
+     pg_locks where locktype = 'tuple' and database = (select oid from pg_database where datname = \
+     current_database()) group by relation, page, tuple order by 2 desc limit 5";
 
 #[cfg(test)]
 mod tests {
@@ -339,7 +405,7 @@ mod tests {
     const VERSIONS: [u32; 10] = [V9_6, V10, 1100, V12, V13, V14, V15, V16, V17, V18];
 
     fn columns(version: u32, view: &str) -> Vec<&'static str> {
-        let questions = questions(version, &[1]);
+        let questions = questions(version, &[1], Some("public"));
         let question = questions.iter().find(|question| question.view == view);
         question
             .map(|question| question.columns.iter().map(|column| column.name).collect())
@@ -358,7 +424,7 @@ mod tests {
     #[test]
     fn no_column_is_twice_in_any_version() {
         for version in VERSIONS {
-            for question in questions(version, &[1]) {
+            for question in questions(version, &[1], Some("public")) {
                 let mut names: Vec<_> = question.columns.iter().map(|column| column.name).collect();
                 names.sort_unstable();
                 let count = names.len();
@@ -371,8 +437,8 @@ mod tests {
 
     #[test]
     fn without_tables_nobody_asks_for_tables() {
-        assert!(questions(V18, &[]).iter().all(|question| !question.view.contains("user_")));
-        let of_tables = questions(V18, &[7, 8]);
+        assert!(questions(V18, &[], None).iter().all(|question| !question.view.contains("user_")));
+        let of_tables = questions(V18, &[7, 8], None);
         assert!(of_tables.iter().any(|question| question.sql.ends_with("relid in (7, 8)")));
     }
 }

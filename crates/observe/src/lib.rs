@@ -32,13 +32,20 @@ mod difference;
 
 mod series;
 
+mod events;
+
+mod statements;
+
 mod processes;
 
 mod backends;
 
 mod account;
 
+mod ceilings;
+
 pub use account::nothing;
+pub use ceilings::ceilings;
 pub use observer::{Observer, Ran, Wish};
 pub use scripts::Script;
 pub use whose::Whose;

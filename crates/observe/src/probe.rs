@@ -34,6 +34,8 @@ pub(crate) struct Server {
     pub(crate) waits: Option<String>,
     /// Asks which they are.
     pub(crate) backends: String,
+    /// Asks which autovacuum workers are at work on the tables in use.
+    pub(crate) vacuums: Option<String>,
     /// The server's first process, if the server is on this host.
     pub(crate) postmaster: Option<u32>,
     pub(crate) missing: Vec<Missing>,
@@ -63,6 +65,7 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
         version,
         questions: Vec::new(),
         waits: None,
+        vacuums: None,
         backends: format!("select pid from pg_stat_activity where {condition}"),
         postmaster: None,
         missing: Vec::new(),
@@ -70,6 +73,7 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
     };
     let tables = server.tables(matcher);
     server.try_questions(&tables);
+    server.try_vacuums(&tables);
     server.try_waits(&condition, matcher);
     server.find_postmaster();
     server.note_settings();
@@ -114,11 +118,33 @@ impl Server {
     }
 
     fn try_questions(&mut self, tables: &[u32]) {
-        for question in catalogue::questions(self.version, tables) {
+        let schema = self.schema_of_statements();
+        for question in catalogue::questions(self.version, tables, schema.as_deref()) {
             match self.asking.rows(&question.sql) {
                 Ok(_) => self.questions.push(question),
                 Err(error) => self.missing.push(missing(question.view, error.to_string())),
             }
+        }
+    }
+
+    /// Where pg_stat_statements is, in quotes; it must be created in the database that is connected to.
+    fn schema_of_statements(&mut self) -> Option<String> {
+        let sql = "select quote_ident(n.nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace \
+                   where e.extname = 'pg_stat_statements'";
+        let schema = self.asking.value(sql);
+        if schema.is_none() {
+            let why = "the extension is not in this database: load it with shared_preload_libraries and CREATE \
+                       EXTENSION pg_stat_statements";
+            self.missing.push(missing(catalogue::STATEMENTS, why));
+        }
+        schema
+    }
+
+    fn try_vacuums(&mut self, tables: &[u32]) {
+        let Some(vacuums) = catalogue::vacuums(self.version, tables) else { return };
+        match self.asking.rows(&vacuums) {
+            Ok(_) => self.vacuums = Some(vacuums),
+            Err(error) => self.missing.push(missing("pg_stat_progress_vacuum", error.to_string())),
         }
     }
 

@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn each_version_has_its_own_sources_of_the_same_figures() {
         for (version, written, has_records) in [(V9_6, 15.0, false), (V17, 5.0, true)] {
-            let questions = questions(version, &[]);
+            let questions = questions(version, &[], None);
             let (before, after) = (snapshot(&questions, 5.0), snapshot(&questions, 10.0));
             let figures = figures(&before, &after, &questions);
             assert_eq!(figures["blocks_written"], written);

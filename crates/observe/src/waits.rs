@@ -12,6 +12,8 @@ use crate::scripts::Matcher;
 
 /// What the record calls a backend that does not wait.
 const RUNNING: (&str, &str) = ("CPU", "running");
+/// Nor one that has logged in and not yet waited for its first command.
+const STARTING: (&str, &str) = ("CPU", "starting");
 /// What PostgreSQL calls waiting for the client since version 10.
 const CLIENT_READ: (&str, &str) = ("Client", "ClientRead");
 
@@ -43,6 +45,7 @@ impl Seen {
             ("idle in transaction" | "idle in transaction (aborted)", "") => Some(owned(CLIENT_READ)),
             // Without track_activities the state is unknown.
             ("disabled" | "", "Client") => None,
+            ("", "") => Some(owned(STARTING)),
             (_, "") => Some(owned(RUNNING)),
             _ => Some(owned((event_type, event))),
         };

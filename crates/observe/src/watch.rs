@@ -10,9 +10,10 @@ use results::{Observation, ObserveLevel};
 
 use crate::account;
 use crate::backends::{Backends, Used};
-use crate::catalogue::{Pace, V15};
+use crate::catalogue::{Pace, QUEUES, V15};
 use crate::clock;
 use crate::difference;
+use crate::events::{Events, Vacuuming};
 use crate::observer::Ran;
 use crate::probe::{Server, missing};
 use crate::processes::{self, HostTimes};
@@ -38,13 +39,18 @@ const COLLECTOR_DELAY: Duration = Duration::from_millis(600);
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) server: Server,
-    matcher: Matcher,
+    pub(crate) matcher: Matcher,
     pub(crate) level: ObserveLevel,
     origin: Instant,
+    /// When looking began.
+    since_s: f64,
     pub(crate) reconnects: bool,
     /// The next look's number: 0 is at the origin, [`rate`] a second later.
     next: i32,
     pub(crate) series: Series,
+    pub(crate) events: Events,
+    /// Whether the last second had a queue for locks.
+    has_queue: bool,
     /// When the first transactions started.
     pub(crate) at_start: Snapshot,
     /// When measuring began.
@@ -79,9 +85,12 @@ impl Watch {
             matcher,
             level,
             origin,
+            since_s: now_s,
             reconnects,
             next: number_after(now_s, rate(level)),
             series: Series::new(now_s.min(0.0)),
+            events: Events::default(),
+            has_queue: false,
             at_start: Snapshot::new(),
             at_origin: None,
             at_end: Snapshot::new(),
@@ -153,6 +162,8 @@ impl Watch {
             Ok(rows) => {
                 let look: Vec<_> = rows.iter().filter_map(Seen::of).collect();
                 self.series.current().count(&look, &self.matcher);
+                let at_s = clock::seconds_between(self.origin, clock::now());
+                self.has_queue |= self.events.look(&look, at_s);
             }
             Err(_) => self.looks_missed += 1,
         }
@@ -163,9 +174,12 @@ impl Watch {
         let read = if is_origin { self.read_all() } else { self.read(|pace| pace == Pace::EachSecond) };
         let at_s = self.now_s();
         self.look_at_backends(at_s);
+        self.look_at_vacuums(at_s);
+        self.look_at_queues();
         let Some(snapshot) = read else { return };
         let mut values = figures(&self.last, &snapshot, &self.server.questions);
         self.add_processes(&mut values);
+        self.events.read(&self.last, &snapshot, &self.server.questions, at_s);
         // The origin itself parts warm-up from measuring, whenever it was read.
         self.series.close(if is_origin { 0.0 } else { at_s }, values);
         if is_origin {
@@ -201,6 +215,28 @@ impl Watch {
             self.backends.look(found);
             self.used_at_last = Some((at_s, self.backends.used()));
         }
+    }
+
+    fn look_at_vacuums(&mut self, at_s: f64) {
+        let Some(vacuums) = &self.server.vacuums else { return };
+        let Ok(rows) = self.server.asking.rows(vacuums) else { return };
+        let vacuuming = |row: &connect::Row| {
+            let (pid, table, what) =
+                (row.get(0)?.parse().ok()?, row.get(1)?.to_owned(), row.get(2)?.to_owned());
+            Some(Vacuuming { pid, table, what })
+        };
+        self.events.vacuums(rows.iter().filter_map(vacuuming).collect(), at_s);
+    }
+
+    /// For what backends queue. Asking takes the locks of the table of locks for a moment, so only when there is a
+    /// queue, and only if everything is to be seen.
+    fn look_at_queues(&mut self) {
+        if !std::mem::take(&mut self.has_queue) || self.level != ObserveLevel::Full {
+            return;
+        }
+        let Ok(rows) = self.server.asking.rows(QUEUES) else { return };
+        let row = |row: &connect::Row| Some((row.get(0)?.to_owned(), row.get(1)?.parse().ok()?));
+        self.events.queued_for(rows.iter().filter_map(row).collect());
     }
 
     /// What `/proc` says of the stretch that ends now.
@@ -249,6 +285,9 @@ impl Watch {
             if let Some(snapshot) = self.read_all() {
                 let mut values = figures(&self.last, &snapshot, &self.server.questions);
                 self.add_processes(&mut values);
+                let read_s = self.now_s();
+                self.events.read(&self.last, &snapshot, &self.server.questions, end_s);
+                self.events.short_vacuums(&snapshot, &self.server.questions, self.since_s, read_s);
                 self.series.close(end_s, values);
                 self.at_end = snapshot;
             }

@@ -10,6 +10,7 @@ mod dropin;
 mod generator;
 mod harness;
 mod null_server;
+mod observing;
 mod quickstart;
 mod runs;
 mod servers;

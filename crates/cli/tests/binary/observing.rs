@@ -1,0 +1,48 @@
+//! `--observe`: what a record says of the server, on the newest and an old major version.
+
+use results::ObserveLevel;
+use testkit::cluster::Cluster;
+
+use crate::harness::Bench;
+
+#[test]
+fn a_record_says_what_the_server_was_doing() {
+    for version in ["18", "9.6"] {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(version).database("observed");
+        bench.run(["init", "--scale", "1", &conninfo]).exits(0);
+        bench.run(["bench", "-c", "4", "-T", "2", "--warmup", "1", &conninfo]).exits(0);
+        let record = bench.record();
+        let observation = record.observation.expect("it is observed by default");
+        assert_eq!(observation.level, ObserveLevel::Light);
+        let waits = observation.waits.expect("the benchmark's backends can be seen");
+        assert!(waits.looks > 0 && waits.backends_seen >= waits.looks, "{version}: {waits:?}");
+        let (first, last) = (&observation.samples[0], observation.samples.last().expect("there are some"));
+        assert!(first.start_s < 0.0 && last.end_s > 1.0, "{version}");
+        let cost = observation.per_transaction;
+        assert!(cost.wal_bytes.is_some_and(|bytes| bytes > 100.0), "{version}: {cost:?}");
+        assert!(cost.blocks_hit.is_some_and(|blocks| blocks > 5.0), "{version}: {cost:?}");
+        assert!(observation.ceilings.windows(2).all(|pair| pair[0].tps <= pair[1].tps));
+    }
+}
+
+#[test]
+fn whoever_does_not_want_to_be_observed_is_not() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("unobserved");
+    bench.run(["init", "--scale", "1", &conninfo]).exits(0);
+    bench.run(["bench", "-t", "5", "--observe", "off", &conninfo]).exits(0);
+    assert_eq!(bench.record().observation, None);
+}
+
+#[test]
+fn an_observer_gives_its_connection_away_to_a_client() {
+    let bench = Bench::new();
+    let cluster =
+        Cluster::start_with("18", &[("max_connections", "8"), ("superuser_reserved_connections", "0")]);
+    let conninfo = cluster.database("crowded");
+    bench.run(["init", "--scale", "1", "-j", "1", &conninfo]).exits(0);
+    bench.run(["bench", "-c", "8", "-t", "5", "-S", &conninfo]).exits(0);
+    let observation = bench.record().observation.expect("it was asked for");
+    assert!(observation.missing[0].why.as_str().contains("max_connections"), "{:?}", observation.missing);
+}

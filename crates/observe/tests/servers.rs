@@ -1,0 +1,155 @@
+//! The observer against real servers: what each version is asked it can answer, and what happens there is seen.
+//! Sessions of the test stand for the benchmark's.
+
+use std::thread;
+
+use connect::{Environment, Overrides, Session, Target, resolve};
+use pgmeter_observe::{Observer, Ran, Script, Whose, Wish};
+use results::{EventKind, Observation, ObserveLevel};
+use testkit::cluster::Cluster;
+
+const VERSIONS: [&str; 3] = ["9.6", "13", "18"];
+/// What these servers cannot show: they come without the extension, and with the default settings.
+const EXPECTED_MISSING: [&str; 2] = ["pg_stat_statements", "track_io_timing"];
+
+fn target(conninfo: &str) -> Target {
+    resolve(Some(conninfo), &Overrides::default(), &Environment::default()).unwrap()
+}
+
+/// Tests run side by side on one server, each in a database of its own.
+fn mark(conninfo: &str) -> String {
+    format!("test of {}", target(conninfo).database)
+}
+
+fn client(conninfo: &str) -> Session {
+    let target = Target { application_name: Some(mark(conninfo)), ..target(conninfo) };
+    Session::connect(&target).unwrap()
+}
+
+fn observer(conninfo: &str, commands: &[&str]) -> Observer {
+    let commands = commands.iter().map(|text| Some((*text).to_owned())).collect();
+    Observer::start(Wish {
+        level: ObserveLevel::Full,
+        target: target(conninfo),
+        whose: Whose::Marked(mark(conninfo)),
+        scripts: vec![Script { weight: 1, commands }],
+        reconnects: false,
+        elsewhere: Vec::new(),
+    })
+}
+
+fn ran(transactions: u64) -> Ran {
+    Ran { measured_s: 1.0, transactions, warmup_transactions: 0 }
+}
+
+fn missing(observation: &Observation) -> Vec<String> {
+    let shown = |missing: &results::Missing| format!("{}: {}", missing.what, missing.why.as_str());
+    let is_new = |missing: &&results::Missing| {
+        !EXPECTED_MISSING.contains(&missing.what.as_str()) && !missing.what.starts_with("/proc")
+    };
+    observation.missing.iter().filter(is_new).map(shown).collect()
+}
+
+#[test]
+fn each_version_answers_all_that_it_is_asked() {
+    for version in VERSIONS {
+        let conninfo = Cluster::shared(version).database("answers");
+        let insert = "insert into kept select generate_series(1, 1000)";
+        client(&conninfo).execute("create table kept (id int primary key)").unwrap();
+        let observer = observer(&conninfo, &[insert, "select pg_sleep(1.5)"]);
+        let mut session = client(&conninfo);
+        observer.measure_from(Observer::now());
+        session.execute(insert).unwrap();
+        session.execute("select pg_sleep(1.5)").unwrap();
+        drop(session);
+        let observation = observer.finish(ran(1));
+        assert_eq!(missing(&observation), [""; 0], "{version}");
+        let views: Vec<_> = observation.counters.iter().map(|table| table.view.as_str()).collect();
+        assert!(views.contains(&"pg_statio_user_indexes"), "{version}: {views:?}");
+        let tables = observation.counters.iter().find(|table| table.view == "pg_stat_user_tables").unwrap();
+        assert_eq!(
+            (tables.rows[0].key.as_str(), tables.rows[0].values["n_tup_ins"]),
+            ("kept", 1000.0),
+            "{version}"
+        );
+        assert!(observation.per_transaction.wal_bytes.unwrap() > 1000.0, "{version}");
+        let waits = observation.waits.unwrap();
+        assert_eq!(
+            waits.top.first().map(|wait| wait.event.as_str()),
+            sleeping(version),
+            "{version}: {waits:?}"
+        );
+        assert_eq!(waits.top, waits.scripts[0]);
+        assert!(observation.samples.iter().any(|sample| sample.values.contains_key("commits")), "{version}");
+    }
+}
+
+/// What a server that sleeps is said to do: 9.6 knows no such event.
+fn sleeping(version: &str) -> Option<&'static str> {
+    Some(if version == "9.6" { "running" } else { "PgSleep" })
+}
+
+#[test]
+fn a_queue_for_one_row_is_an_event_that_names_it() {
+    for version in VERSIONS {
+        let conninfo = Cluster::shared(version).database("queue");
+        client(&conninfo).execute("create table hot as select 1 as id").unwrap();
+        let update = "update hot set id = 1";
+        let observer = observer(&conninfo, &[update]);
+        let mut holder = client(&conninfo);
+        observer.measure_from(Observer::now());
+        holder.execute("begin; update hot set id = 1").unwrap();
+        let clients: Vec<_> = (0..5).map(|_| client(&conninfo)).collect();
+        let waiting = clients.into_iter().map(|mut session| thread::spawn(move || session.execute(update)));
+        let waiting: Vec<_> = waiting.collect();
+        holder.execute("select pg_sleep(2.5)").unwrap();
+        holder.execute("commit").unwrap();
+        for thread in waiting {
+            assert_eq!(thread.join().unwrap().unwrap(), 1);
+        }
+        let observation = observer.finish(ran(6));
+        let queue = observation.events.iter().find(|event| event.kind == EventKind::LockQueue);
+        let detail = queue.map(|queue| queue.detail.as_str().to_owned()).unwrap_or_default();
+        assert!(detail.contains("up to 5 of 6") && detail.contains("hot (0,1)"), "{version}: {detail}");
+    }
+}
+
+#[test]
+fn a_role_that_may_see_little_is_told_so_and_sees_its_own() {
+    for version in ["9.6", "18"] {
+        let cluster = Cluster::shared(version);
+        let conninfo = cluster.database("guest");
+        let role = format!("observed_guest_{}", version.replace('.', "_"));
+        cluster.execute(&format!("create role {role} login"));
+        let guest = conninfo.replace("user=postgres", &format!("user={role}"));
+        let observer = observer(&guest, &["select pg_sleep(1.5)"]);
+        let mut session = client(&guest);
+        observer.measure_from(Observer::now());
+        session.execute("select pg_sleep(1.5)").unwrap();
+        drop(session);
+        let observation = observer.finish(ran(1));
+        let missing: Vec<_> = observation.missing.iter().map(|missing| missing.what.as_str()).collect();
+        assert!(missing.contains(&"pg_monitor"), "{version}: {missing:?}");
+        assert!(observation.waits.is_some_and(|waits| !waits.top.is_empty()), "{version}");
+    }
+}
+
+#[test]
+fn a_server_that_goes_away_ends_the_observation_and_nothing_else() {
+    let mut cluster = Cluster::start("18");
+    let observer = observer(&cluster.conninfo(), &["select 1"]);
+    observer.measure_from(Observer::now());
+    cluster.server().stop().unwrap();
+    let observation = observer.finish(ran(0));
+    let said = missing(&observation);
+    assert!(said.iter().any(|said| said.contains("connection")), "{said:?}");
+}
+
+#[test]
+fn where_nobody_answers_the_observation_says_why_it_is_empty() {
+    let observer = observer("host=/nowhere user=nobody dbname=none", &[]);
+    observer.measure_from(Observer::now());
+    let observation = observer.finish(ran(0));
+    assert_eq!((observation.missing.len(), observation.waits), (1, None));
+    assert!(observation.missing[0].why.as_str().contains("/nowhere"));
+}
