@@ -69,7 +69,7 @@ pub(crate) fn work(plan: &Plan, table: &CommandTable) -> Work {
 
 /// In a pipeline only its end waits for the server.
 fn add(work: &mut Work, command: &Command, stats: &CommandStats, in_pipeline: bool) {
-    let CommandStats { completed, failures, retries } = stats;
+    let CommandStats { completed, failures, retries, .. } = stats;
     match command.kind {
         CommandKind::Sql(_) | CommandKind::EndPipeline => {
             work.sql_ns += completed.sum_ns;

@@ -157,8 +157,16 @@ impl<'p> Load<'p> {
         unreachable!("a draw below the total weight falls into one of the weights")
     }
 
-    /// An empty table for the statistics of each command.
+    /// An empty table for the statistics of each command. Those that wait for the server have histograms.
     pub(crate) fn command_table(&self) -> CommandTable {
+        let waits =
+            |command: &Command| matches!(command.kind, CommandKind::Sql(_) | CommandKind::EndPipeline);
+        let scripts = self.plan.scripts.iter();
+        CommandTable::timing(scripts.map(|script| script.program.commands().iter().map(waits)))
+    }
+
+    /// The same for transactions that are not measured.
+    pub(crate) fn unmeasured_command_table(&self) -> CommandTable {
         CommandTable::new(self.plan.scripts.iter().map(|script| script.program.commands().len()))
     }
 

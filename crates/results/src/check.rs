@@ -194,13 +194,17 @@ fn check_script(script: &ScriptSummary) -> Result<(), String> {
 }
 
 fn check_command(command: &CommandSummary) -> Result<(), String> {
-    let CommandSummary { executions, mean_us, stddev_us, min_us, max_us, .. } = command;
+    let CommandSummary { executions, mean_us, stddev_us, min_us, max_us, latency_us, .. } = command;
     let figures = [mean_us, stddev_us, min_us, max_us];
     require(
         figures.iter().all(|figure| figure.is_some() == (*executions > 0)),
         "a command with executions but no latencies, or the other way round",
     )?;
-    require(min_us <= mean_us && mean_us <= max_us, "a command's mean latency beyond its extremes")
+    require(min_us <= mean_us && mean_us <= max_us, "a command's mean latency beyond its extremes")?;
+    let same = latency_us.is_none_or(|latency| {
+        (Some(latency.mean), Some(latency.min), Some(latency.max)) == (*mean_us, *min_us, *max_us)
+    });
+    require(same, "a command's latencies are not those of its executions")
 }
 
 fn check_interval(interval: &Interval, script_count: usize) -> Result<(), String> {

@@ -75,6 +75,9 @@ pub struct CommandSummary {
     pub min_us: Option<f64>,
     /// The longest.
     pub max_us: Option<f64>,
+    /// How they are distributed; `null` for commands that do not wait for the server, and for those after the first
+    /// [`stats::TIMED_COMMANDS_MAX`] that do.
+    pub latency_us: Option<Latency>,
     /// Transactions that failed because of it.
     pub failures: u64,
     /// Tries that were made anew because of it.
@@ -301,7 +304,7 @@ impl Counts {
 impl CommandSummary {
     /// A command with the figures of its executions; its text and line are the script's.
     pub fn of(text: &str, line: u32, stats: &stats::CommandStats) -> CommandSummary {
-        let stats::CommandStats { completed, failures, retries } = stats;
+        let stats::CommandStats { completed, failures, retries, .. } = stats;
         let us = |ns: f64| round_to_ns(ns / NANOSECONDS_PER_MICROSECOND);
         let extreme = |ns: u64| (completed.count > 0).then_some(ns as f64 / NANOSECONDS_PER_MICROSECOND);
         CommandSummary {
@@ -312,6 +315,7 @@ impl CommandSummary {
             stddev_us: completed.stddev_ns().map(us),
             min_us: extreme(completed.min_ns),
             max_us: extreme(completed.max_ns),
+            latency_us: stats.latencies().as_ref().and_then(Latency::of),
             failures: *failures,
             retries: *retries,
         }

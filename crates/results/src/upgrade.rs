@@ -37,6 +37,9 @@ fn to_version_4(document: &mut Value) {
     add(Some(summary), json!({"confidence": unknown, "steady_state": null}));
     for script in items(summary.get_mut("scripts")) {
         add(Some(script), json!({"confidence": unknown}));
+        for command in items(script.get_mut("commands")) {
+            add(Some(command), json!({"latency_us": null}));
+        }
     }
 }
 

@@ -138,7 +138,7 @@ fn tables() -> Tables {
 
 /// All that was measured, but the intervals.
 fn measured(summary: &Summary) -> Measured<'_> {
-    let mut table = CommandTable::new([2, 0]);
+    let mut table = CommandTable::timing([vec![true, true], Vec::new()]);
     table.complete(0, 0, 2_000);
     table.complete(0, 0, 4_000);
     table.fail(0, 0);

@@ -1,11 +1,16 @@
 //! What the single commands of each script took, over a whole run.
-//! Not a part of the intervals, and without a histogram: counts and exact moments only, so that a run of a
-//! hundred thousand commands stays small. Filled by the engine's clients, merged over the workers at the end.
+//! Not a part of the intervals. Commands that wait for the server have histograms, up to a limit, so that a script of a
+//! hundred thousand commands stays small; the others have counts and exact moments only. Filled by the engine's
+//! clients, merged over the workers at the end.
 
-use crate::Moments;
+use crate::command_latencies::CommandLatencies;
+use crate::{Distribution, Moments};
+
+/// Commands of a plan that have a histogram; those after them have none. Mostly below 100 kB each, 300 kB at worst.
+pub const TIMED_COMMANDS_MAX: usize = 256;
 
 /// One command of a script.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandStats {
     /// How long the completed executions took.
     pub completed: Moments,
@@ -13,6 +18,8 @@ pub struct CommandStats {
     pub failures: u64,
     /// Executions after which the transaction was tried again.
     pub retries: u64,
+    /// Of those that have a histogram.
+    latencies: Option<Box<CommandLatencies>>,
 }
 
 /// The commands of each script of a plan, in the plan's order.
@@ -22,10 +29,24 @@ pub struct CommandTable {
 }
 
 impl CommandTable {
-    /// An empty table for scripts of these numbers of commands. Nothing is allocated later.
+    /// An empty table for scripts of these numbers of commands, without histograms. Nothing is allocated later.
     pub fn new(commands: impl IntoIterator<Item = usize>) -> CommandTable {
         let row = |count| vec![CommandStats::default(); count].into_boxed_slice();
         CommandTable { scripts: commands.into_iter().map(row).collect() }
+    }
+
+    /// An empty table for scripts of these commands; true for those that shall have a histogram, of which the first
+    /// [`TIMED_COMMANDS_MAX`] get one. The first latency of each power of two allocates 8 kB.
+    pub fn timing<C: IntoIterator<Item = bool>>(scripts: impl IntoIterator<Item = C>) -> CommandTable {
+        let mut left = TIMED_COMMANDS_MAX;
+        let mut command = |timed: bool| {
+            let timed = timed && left > 0;
+            left -= usize::from(timed);
+            let latencies = timed.then(|| Box::new(CommandLatencies::new()));
+            CommandStats { latencies, ..CommandStats::default() }
+        };
+        let row = |commands: C| commands.into_iter().map(&mut command).collect();
+        CommandTable { scripts: scripts.into_iter().map(row).collect() }
     }
 
     /// A command was executed to its end.
@@ -34,7 +55,11 @@ impl CommandTable {
     /// As the other methods here, if the plan has no such command.
     #[inline]
     pub fn complete(&mut self, script: usize, command: usize, took_ns: u64) {
-        self.scripts[script][command].completed.record(took_ns);
+        let stats = &mut self.scripts[script][command];
+        stats.completed.record(took_ns);
+        if let Some(latencies) = &mut stats.latencies {
+            latencies.record(took_ns);
+        }
     }
 
     /// The commands of one script from one on, in order; none if there are no such.
@@ -81,8 +106,13 @@ impl CommandTable {
 }
 
 impl CommandStats {
+    /// How the latencies of the completed executions are distributed, if the command has a histogram.
+    pub fn latencies(&self) -> Option<Distribution> {
+        self.latencies.as_ref().map(|latencies| latencies.distribution(self.completed))
+    }
+
     /// The command was executed to its end so many times, at least once, and in no time: the moment at which it began
-    /// is that at which it ended.
+    /// is that at which it ended. Only for commands without a histogram.
     #[inline]
     pub fn complete_at_once(&mut self, times: u64) {
         self.completed.count += times;
@@ -90,10 +120,16 @@ impl CommandStats {
     }
 
     fn merge(&mut self, other: &CommandStats) {
-        let CommandStats { completed, failures, retries } = other;
+        let CommandStats { completed, failures, retries, latencies } = other;
         self.completed.merge(completed);
         self.failures += failures;
         self.retries += retries;
+        match (&mut self.latencies, latencies) {
+            (Some(ours), Some(theirs)) => ours.merge(theirs),
+            (ours, theirs) => {
+                assert!(ours.is_none() && theirs.is_none(), "only tables of the same kind merge")
+            }
+        }
     }
 }
 
@@ -126,6 +162,19 @@ mod tests {
         assert_eq!((moments.count, moments.sum_ns, moments.min_ns, moments.max_ns), (2, 800, 300, 500));
         assert_eq!((first.of_script(0)[0].retries, first.of_script(1)[0].failures), (2, 2));
         assert_eq!(first.of_script(2), []);
+    }
+
+    #[test]
+    fn only_the_first_commands_that_shall_be_timed_have_a_histogram() {
+        let mut table = CommandTable::timing([vec![false, true], vec![true; TIMED_COMMANDS_MAX]]);
+        table.complete(0, 1, 1_234_567);
+        table.merge(&table.clone());
+        let quantile = |stats: &CommandStats| Some(stats.latencies()?.quantile_ns(0.99));
+        let timed: Vec<_> = table.of_script(0).iter().map(quantile).collect();
+        assert_eq!(timed, [None, Some(Some(1_234_567))]);
+        assert_eq!(table.of_script(0)[1].latencies().map(|latencies| latencies.count()), Some(2));
+        let with = table.of_script(1).iter().filter(|stats| stats.latencies().is_some()).count();
+        assert_eq!(with, TIMED_COMMANDS_MAX - 1);
     }
 
     #[test]

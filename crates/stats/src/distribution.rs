@@ -109,6 +109,11 @@ impl Distribution {
         Distribution { histogram: Histogram::new(), moments: Moments::default() }
     }
 
+    /// A distribution that was counted elsewhere; the two must be of the same values.
+    pub(crate) fn of_parts(histogram: Histogram, moments: Moments) -> Distribution {
+        Distribution { histogram, moments }
+    }
+
     /// Records one value. Nothing is too long: see [`Distribution::overflow`].
     pub fn record(&mut self, value: Duration) {
         self.record_ns(saturating_nanos(value));
@@ -255,7 +260,7 @@ impl Distribution {
 
 /// The bucket of any value: what is beyond the range is in the last one.
 #[inline(always)]
-fn bucket_of(value_ns: u64) -> Bucket {
+pub(crate) fn bucket_of(value_ns: u64) -> Bucket {
     Bucket::of(value_ns.min(HIGHEST_TRACKED_NS))
 }
 

@@ -27,6 +27,8 @@ mod recorder;
 
 mod interval;
 
+mod command_latencies;
+
 mod command_table;
 
 mod summary;
@@ -41,7 +43,7 @@ mod confidence;
 
 mod steadiness;
 
-pub use command_table::{CommandStats, CommandTable};
+pub use command_table::{CommandStats, CommandTable, TIMED_COMMANDS_MAX};
 pub use confidence::{INTERVALS_MIN, RatioEstimate};
 pub use counts::{Counts, FailureCounts};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};

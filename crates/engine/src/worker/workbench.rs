@@ -35,7 +35,7 @@ impl<'p> Workbench<'p> {
             moves_wanted: false,
             computed: vec![0; load.plan.scripts.len()].into_boxed_slice(),
             measured: load.command_table(),
-            warmup: load.command_table(),
+            warmup: load.unmeasured_command_table(),
             end: None,
         }
     }

@@ -33,6 +33,7 @@ fn command(text: &str, mean_us: Option<f64>, failures: u64, retries: u64) -> Com
         stddev_us: mean_us,
         min_us: mean_us,
         max_us: mean_us,
+        latency_us: None,
         failures,
         retries,
     }

@@ -197,6 +197,7 @@ fn with_commands() -> Record {
         stddev_us: Some(mean_us / 3.0),
         min_us: Some(mean_us / 7.0),
         max_us: Some(mean_us * 40.0),
+        latency_us: None,
         failures,
         retries: failures * 13,
     };
