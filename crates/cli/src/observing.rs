@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use connect::{Address, Target};
@@ -13,6 +14,10 @@ use script::{CommandKind, Program};
 
 use crate::describing;
 use crate::job::{Job, Showing, Witnesses};
+
+/// How often a run is begun again after the observer has given its connection away, and what lies between.
+const TRIES_MAX: usize = 5;
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// How closely the server is looked at.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -98,7 +103,17 @@ impl Observing {
             (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
                 observer.give_way();
                 self.given_way = true;
-                engine::run(plan, stop, &mut |progress| showing.second(progress), &**witnesses)
+                let mut run =
+                    || engine::run(plan, stop, &mut |progress| showing.second(progress), &**witnesses);
+                // The server needs a moment until it has closed what was opened in vain.
+                for _ in 1..TRIES_MAX {
+                    std::thread::sleep(PAUSE);
+                    match run() {
+                        Err(error) if error.is_too_many_connections() => {}
+                        result => return result,
+                    }
+                }
+                run()
             }
             (result, observer) => {
                 self.observer = observer;
