@@ -8,6 +8,7 @@
 //! run become its [`Summary`]. From series of them come a [`RatioEstimate`] (how sure a mean is) and its [`Steadiness`]
 //! (whether it had settled). Beside them a [`CommandTable`] counts the single commands of a whole run,
 //! and a [`WorkerHealth`] says how the generator itself fared.
+//! [`comparison`] stands by itself: it tells from many short runs whether one thing is faster than another.
 
 mod timestamp;
 
@@ -42,6 +43,8 @@ mod series;
 mod confidence;
 
 mod steadiness;
+
+pub mod comparison;
 
 pub use command_table::{CommandStats, CommandTable, TIMED_COMMANDS_MAX};
 pub use confidence::{INTERVALS_MIN, RatioEstimate};

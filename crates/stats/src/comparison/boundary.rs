@@ -1,0 +1,157 @@
+//! How far out the ranks must be at each look to be believed, so that all looks together err as rarely as promised;
+//! what a crossing says about the size of the difference; and the difference that a plan would find.
+//!
+//! Two parts of one error rate, added up (Bonferroni):
+//! – nine tenths are spent as O'Brien and Fleming do, in the continuous form of Lan and DeMets (Discrete sequential
+//!   boundaries for clinical trials, Biometrika 70, 1983): next to nothing early, nearly all at the end, so that
+//!   looking costs hardly any draws. Spent so, with looks without end, the boundary of the *sum* of what was seen is one
+//!   constant b with P(max W > b) = 2·P(W₁ > b), the reflection principle of Brownian motion; with n looks it is lower
+//!   by 0.583/√n (Siegmund, Sequential Analysis, 1985, chapter X.2), since a walk steps over it;
+//! – one tenth is for differences that need no statistics: it lets 13 pairs that agree be enough however many are
+//!   planned. Look n gets a share ∝ 1/(n(n − 1)), which adds up to 1 over all looks.
+
+use crate::comparison::normal::{cumulative, decreasing_root, ln_upper_tail, upper_quantile, upper_tail};
+use crate::comparison::signed_rank::{ExactDistribution, critical_by_approximation};
+
+/// Of the error rate, for differences that show at once.
+const EARLY_SHARE: f64 = 0.1;
+/// The first look at which the early part may speak: with one pair fewer not even full agreement is so improbable.
+const EARLY_FIRST: usize = 13;
+/// Up to so many pairs the exact distribution of the ranks is used.
+const EXACT_MAX: usize = 64;
+/// By how much of its steps' standard deviation a random walk oversteps a boundary, on average: −ζ(1/2) ÷ √(2π).
+const OVERSTEP: f64 = 0.583;
+/// Drifts that are looked for, in standard errors at the end of the plan.
+const DRIFT_MAX: f64 = 60.0;
+
+/// Critical values of a sequential signed-rank test, the same towards both sides.
+#[derive(Clone, Debug)]
+pub(crate) struct Boundary {
+    /// After n pairs, at place n − 1: the Walsh averages on one side of a value that reject it.
+    critical: Vec<f64>,
+    /// b, as if there were looks without end, in standard errors at the end of the plan.
+    level: f64,
+}
+
+impl Boundary {
+    /// For so many pairs, one look after each, and an error rate shared equally by the two sides.
+    pub(crate) fn new(error_rate: f64, pairs: usize) -> Boundary {
+        let one_sided = error_rate / 2.0;
+        let level = upper_quantile((1.0 - EARLY_SHARE) * one_sided / 2.0);
+        let mut exact = ExactDistribution::new();
+        let critical = (1..=pairs).map(|count| {
+            let late_z = (level - OVERSTEP / (pairs as f64).sqrt()) * (pairs as f64 / count as f64).sqrt();
+            let early = early_share(count) * one_sided;
+            if count <= EXACT_MAX {
+                exact.step();
+                return exact.critical(upper_tail(late_z)).min(exact.critical(early));
+            }
+            critical_by_approximation(count, late_z.min(upper_quantile(early)))
+        });
+        Boundary { critical: critical.collect(), level }
+    }
+
+    /// The Walsh averages on one side of a value that reject it after so many pairs; `None` beyond the plan.
+    pub(crate) fn critical(&self, count: usize) -> Option<f64> {
+        self.critical.get(count.checked_sub(1)?).copied()
+    }
+
+    /// Pairs planned.
+    pub(crate) fn pairs(&self) -> usize {
+        self.critical.len()
+    }
+
+    /// The difference that is found with this probability, in standard errors at the end of the plan.
+    pub(crate) fn detectable(&self, power: f64) -> f64 {
+        decreasing_root(0.0, DRIFT_MAX, |drift| power - reaches(self.level, drift))
+    }
+}
+
+/// Of the error rate of one side, what the early part may spend at this look.
+fn early_share(count: usize) -> f64 {
+    if count < EARLY_FIRST {
+        return 0.0;
+    }
+    let (first, n) = (EARLY_FIRST as f64, count as f64);
+    EARLY_SHARE * (first - 1.0) / (n * (n - 1.0))
+}
+
+/// The probability that a Brownian motion with a drift reaches a level above 0 within time 1 (Siegmund, Sequential
+/// Analysis, 1985, (3.15)): Φ(drift − level) + e^(2·drift·level)·Φ(−level − drift).
+fn reaches(level: f64, drift: f64) -> f64 {
+    cumulative(drift - level) + (2.0 * drift * level + ln_upper_tail(level + drift)).exp()
+}
+
+/// The interval for a difference that was just found to differ from 0, all in standard errors of the moment: `z` is
+/// how far the estimate is from the value rejected, above 0.
+///
+/// A test that may stop early stops rather on good days: its estimate is too large, and an interval around it holds the
+/// truth too rarely. Siegmund (Estimation following sequential tests, Biometrika 65, 1978) takes those drifts under
+/// which to be that far, that early, is neither too improbable nor too probable. As the level the value reached stands
+/// in for the boundary, so that what lies beyond the boundary counts too.
+pub(crate) fn interval_after_crossing(z: f64, error_rate: f64) -> (f64, f64) {
+    let drift = |share: f64| decreasing_root(-DRIFT_MAX, z + DRIFT_MAX, |drift| share - reaches(z, drift));
+    (drift(error_rate / 2.0), drift(1.0 - error_rate / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::random::Random;
+    use crate::comparison::signed_rank::averages;
+
+    #[test]
+    fn the_constant_boundary_is_that_of_o_brien_and_fleming_with_many_looks() {
+        // 2.24 for 0.05 on two sides, were nothing kept back for the early part.
+        let boundary = Boundary::new(0.05 / (1.0 - EARLY_SHARE), 10);
+        assert!((boundary.level - 2.2414).abs() < 1e-3, "{}", boundary.level);
+    }
+
+    #[test]
+    fn thirteen_pairs_that_agree_are_enough_and_twelve_are_not() {
+        for pairs in [60, 150, 2400] {
+            let boundary = Boundary::new(0.05, pairs);
+            let decided = |count| boundary.critical(count).unwrap() <= averages(count) as f64;
+            assert!(!decided(12) && decided(13) && decided(pairs), "{pairs}");
+        }
+        assert_eq!(Boundary::new(0.05, 20).critical(21), None);
+        assert_eq!(Boundary::new(0.05, 20).critical(0), None);
+    }
+
+    #[test]
+    fn the_early_part_spends_its_share_and_no_more() {
+        let spent: f64 = (1..100_000).map(early_share).sum();
+        assert!(spent <= EARLY_SHARE && spent > 0.999 * EARLY_SHARE, "{spent}");
+    }
+
+    #[test]
+    fn reaching_a_level_without_drift_is_the_reflection_principle() {
+        for level in [0.5, 2.0, 5.0] {
+            assert!((reaches(level, 0.0) - 2.0 * upper_tail(level)).abs() < 1e-12);
+        }
+        assert!(reaches(2.0, 50.0) > 0.999_999 && reaches(20.0, -20.0) < 1e-12);
+    }
+
+    #[test]
+    fn a_random_walk_with_drift_reaches_as_often_as_computed() {
+        let (mut random, steps, walks) = (Random::new(5), 400, 1_000);
+        let reached = (0..walks).filter(|_| {
+            let mut place = 0.0;
+            (0..steps).any(|_| {
+                place += random.normal() / 20.0 + 2.5 / 400.0;
+                place > 2.0
+            })
+        });
+        let share = reached.count() as f64 / f64::from(walks);
+        // Between its steps a walk misses a little of what a motion reaches.
+        assert!((share - reaches(2.0, 2.5)).abs() < 0.05, "{share} {}", reaches(2.0, 2.5));
+    }
+
+    #[test]
+    fn an_interval_after_crossing_excludes_what_was_rejected_and_is_drawn_towards_it() {
+        for z in [2.3, 4.0, 9.0, 40.0] {
+            let (low, high) = interval_after_crossing(z, 0.05);
+            assert!(low > 0.0 && low < z - 1.95 && z < high && high < z + 1.97, "{z}: {low} … {high}");
+        }
+    }
+}

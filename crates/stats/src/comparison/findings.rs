@@ -1,0 +1,223 @@
+//! The whole of a comparison: all metrics of all pairs, the noise floor beside them, and the figures of the sentence
+//! that is told in the end. The words of the sentence are `report`'s.
+
+use std::sync::Arc;
+
+use crate::comparison::boundary::Boundary;
+use crate::comparison::normal::upper_quantile;
+use crate::comparison::pair::{Metric, Pair, Purpose};
+use crate::comparison::schedule::PAIRS_MIN;
+use crate::comparison::sequential::{Decision, SequentialTest, deviation};
+use crate::comparison::signed_rank::{WalshAverages, critical_by_approximation};
+
+/// What a comparison is asked.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct Question {
+    /// How often each metric may be wrong: 0.05.
+    pub error_rate: f64,
+    /// A worsening by less than this share does not matter.
+    pub tolerance: f64,
+    /// Pairs planned, those for the noise floor not counted. Fixed before the first: the error rate is spread over
+    /// them.
+    pub pairs: usize,
+    /// The metric by which it is decided when to stop.
+    pub decisive: Metric,
+}
+
+/// A comparison while it goes on.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    decisive: Metric,
+    tests: Vec<(Metric, SequentialTest)>,
+    floors: Vec<(Metric, Vec<f64>)>,
+}
+
+impl Comparison {
+    /// Before the first pair.
+    ///
+    /// # Panics
+    /// If the error rate or the tolerance is not one.
+    pub fn new(question: &Question) -> Comparison {
+        let Question { error_rate, tolerance, pairs, decisive } = *question;
+        assert!(error_rate > 0.0 && error_rate < 1.0, "an error rate is between 0 and 1");
+        let boundary = Arc::new(Boundary::new(error_rate, pairs));
+        let test = || SequentialTest::with_boundary(Arc::clone(&boundary), error_rate, tolerance);
+        Comparison {
+            decisive,
+            tests: Metric::ALL.map(|metric| (metric, test())).into(),
+            floors: Metric::ALL.map(|metric| (metric, Vec::new())).into(),
+        }
+    }
+
+    /// One pair more, of either purpose. A metric that the pair has no figure for does without it.
+    pub fn add(&mut self, pair: &Pair) {
+        match pair.purpose {
+            Purpose::Comparison => {
+                for (metric, test) in &mut self.tests {
+                    if let Some(ln_ratio) = pair.ln_ratio(*metric) {
+                        test.add(metric.sign() * ln_ratio);
+                    }
+                }
+            }
+            Purpose::NoiseFloor => {
+                for (metric, ln_ratios) in &mut self.floors {
+                    ln_ratios.extend(pair.ln_ratio(*metric));
+                }
+            }
+        }
+    }
+
+    /// What can be said by now of the decisive metric. Cheap: to be asked after each pair.
+    pub fn decision(&self) -> Decision {
+        self.test(self.decisive).decision()
+    }
+
+    /// Whether more pairs could not change that.
+    pub fn is_settled(&self) -> bool {
+        self.test(self.decisive).is_settled()
+    }
+
+    /// What is known of a metric; `None` before two pairs had a figure for it.
+    pub fn finding(&self, metric: Metric) -> Option<Finding> {
+        Finding::of(metric, self.test(metric))
+    }
+
+    /// What the pairs for the noise floor say of a metric; `None` of too few.
+    pub fn noise_floor(&self, metric: Metric) -> Option<NoiseFloor> {
+        let (_, ln_ratios) = self.floors.iter().find(|(of, _)| *of == metric)?;
+        NoiseFloor::of(ln_ratios)
+    }
+
+    fn test(&self, metric: Metric) -> &SequentialTest {
+        let found = self.tests.iter().find(|(of, _)| *of == metric);
+        &found.expect("every metric has its test").1
+    }
+}
+
+/// A ratio of B to A, and where it may lie.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct Ratio {
+    /// The best single guess.
+    pub estimate: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// What is known of a metric: the figures of *B is 4.2 % faster (95 %: 2.9 … 5.6), smallest difference this could have
+/// seen 1.1 %*.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Of which metric.
+    pub metric: Metric,
+    /// Pairs that had a figure for it.
+    pub pairs: usize,
+    /// What can be said.
+    pub decision: Decision,
+    /// Whether any difference was found, however small: true if B is better.
+    pub different: Option<bool>,
+    /// The best single guess of B ÷ A.
+    pub estimate: f64,
+    /// B ÷ A with its 95 % interval; `None` while there are too few pairs for one.
+    pub ratio: Option<Ratio>,
+    /// The same with the wider interval that held at all looks together: when nothing was found, no difference is
+    /// above its ends.
+    pub ratio_at_all_looks: Option<Ratio>,
+    /// The smallest difference that all the pairs planned find in 90 % of cases with this noise, as a share.
+    pub smallest_difference: f64,
+    /// The same for the pairs there are.
+    pub smallest_difference_so_far: f64,
+    /// Standard deviation of ln(B ÷ A) from pair to pair.
+    pub pair_deviation: f64,
+    /// Pairs so far above and below the others (by more than three of their standard deviations) that they hardly
+    /// count. Many on one side only: B has good or bad luck more often than A, and that is part of what it is.
+    pub outlying: (usize, usize),
+}
+
+impl Finding {
+    fn of(metric: Metric, test: &SequentialTest) -> Option<Finding> {
+        let known = test.estimate()?;
+        let sign = metric.sign();
+        let ratio = |(low, high): (f64, f64)| {
+            let (one, other) = ((sign * low).exp(), (sign * high).exp());
+            Ratio { estimate: (sign * known.centre).exp(), low: one.min(other), high: one.max(other) }
+        };
+        let (better, worse) = outlying(test.ln_ratios(), known.centre);
+        Some(Finding {
+            metric,
+            pairs: known.pairs,
+            decision: test.decision(),
+            different: known.different,
+            estimate: (sign * known.centre).exp(),
+            ratio: known.interval.map(ratio),
+            ratio_at_all_looks: known.at_all_looks.map(ratio),
+            smallest_difference: known.smallest_of_all_planned.exp_m1(),
+            smallest_difference_so_far: known.smallest_so_far.exp_m1(),
+            pair_deviation: known.deviation,
+            outlying: if sign > 0.0 { (better, worse) } else { (worse, better) },
+        })
+    }
+
+    /// The change from A to B in per cent, with the ends of its 95 % interval: −4.2 is “4.2 % less”.
+    pub fn change_percent(&self) -> Option<Ratio> {
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let Ratio { estimate, low, high } = self.ratio?;
+        Some(Ratio { estimate: percent(estimate), low: percent(low), high: percent(high) })
+    }
+
+    /// The largest difference, as a share, that is still possible at all looks: *no difference above x*.
+    pub fn no_difference_above(&self) -> Option<f64> {
+        self.ratio_at_all_looks.map(|ratio| (ratio.high - 1.0).max(1.0 / ratio.low - 1.0))
+    }
+}
+
+/// Numbers more than three standard deviations above and below the centre, the deviation taken from the median of the
+/// distances (Hampel, The influence curve and its role in robust estimation, 1974).
+fn outlying(numbers: &[f64], centre: f64) -> (usize, usize) {
+    const NORMAL: f64 = 1.4826;
+    let mut distances: Vec<f64> = numbers.iter().map(|number| (number - centre).abs()).collect();
+    distances.sort_unstable_by(f64::total_cmp);
+    let Some(median) = distances.get(distances.len() / 2) else { return (0, 0) };
+    let limit = 3.0 * NORMAL * median;
+    let above = numbers.iter().filter(|number| **number - centre > limit);
+    let below = numbers.iter().filter(|number| centre - **number > limit);
+    (above.count(), below.count())
+}
+
+/// What the machine makes of no difference at all.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct NoiseFloor {
+    /// Pairs of A with itself.
+    pub pairs: usize,
+    /// A ÷ A, with its plain 95 % interval; rather wide, as those pairs are few.
+    pub ratio: Ratio,
+    /// Standard deviation of its logarithm from pair to pair.
+    pub pair_deviation: f64,
+    /// Whether 1 is outside of even the 99.9 % interval: then something favours one of two sides that are the same,
+    /// and the comparison cannot be trusted either.
+    pub is_biased: bool,
+}
+
+/// The normal quantiles of 95 % and 99.9 % on two sides, as shares of one.
+const ORDINARY: f64 = 0.025;
+const EXTRAORDINARY: f64 = 0.000_5;
+
+impl NoiseFloor {
+    fn of(ln_ratios: &[f64]) -> Option<NoiseFloor> {
+        let pairs = ln_ratios.len();
+        if pairs < PAIRS_MIN {
+            return None;
+        }
+        let walsh = WalshAverages::of(ln_ratios);
+        let interval =
+            |share: f64| walsh.not_rejected(critical_by_approximation(pairs, upper_quantile(share)));
+        let (low, high) = interval(ORDINARY)?;
+        Some(NoiseFloor {
+            pairs,
+            ratio: Ratio { estimate: walsh.median()?.exp(), low: low.exp(), high: high.exp() },
+            pair_deviation: deviation(&walsh, pairs)?,
+            is_biased: interval(EXTRAORDINARY).is_some_and(|(low, high)| low > 0.0 || high < 0.0),
+        })
+    }
+}

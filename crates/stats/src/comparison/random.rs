@@ -1,0 +1,63 @@
+//! Random numbers from a seed: the order of the blocks, and the luck of imagined machines. No generator of the
+//! load's: those repeat pgbench's, bit for bit, and are `script`'s.
+
+use std::f64::consts::TAU;
+
+/// SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014): one addition and a
+/// finalizer; any two seeds give unrelated streams, which is all that is asked of it here.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Random {
+        Random { state: seed }
+    }
+
+    /// 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Uniform, above 0 and at most 1.
+    pub fn share(&mut self) -> f64 {
+        ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    /// True in this share of the cases.
+    pub fn chance(&mut self, share: f64) -> bool {
+        self.share() <= share
+    }
+
+    /// Standard normal (Box and Muller, A note on the generation of random normal deviates, 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.share().ln()).sqrt();
+        radius * (TAU * self.share()).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_outputs_are_those_of_the_published_generator() {
+        let mut random = Random::new(1_234_567);
+        assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+    }
+
+    #[test]
+    fn normal_numbers_have_mean_0_and_variance_1() {
+        let mut random = Random::new(1);
+        let numbers: Vec<f64> = (0..20_000).map(|_| random.normal()).collect();
+        let mean = numbers.iter().sum::<f64>() / 20_000.0;
+        let variance = numbers.iter().map(|number| number * number).sum::<f64>() / 20_000.0;
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.04, "{mean} {variance}");
+    }
+}

@@ -1,0 +1,246 @@
+//! How to spend the time: how many draws, how many blocks in each, in which order.
+
+use crate::comparison::boundary::Boundary;
+use crate::comparison::pair::{Draw, Metric, Pair, Side};
+use crate::comparison::random::Random;
+use crate::comparison::sequential::{POWER, deviation};
+use crate::comparison::signed_rank::WalshAverages;
+
+/// Fewer pairs than this are too few to learn from how they scatter.
+pub const PAIRS_MIN: usize = 6;
+/// However bad single blocks are: with fewer pairs than this their scatter is not known well enough to decide on.
+const PAIRS_ENOUGH: f64 = 40.0;
+/// A machine where draws do not differ at all would get all blocks in one draw.
+const BLOCKS_MAX: f64 = 64.0;
+
+/// Where the scatter of a metric comes from; variances of natural logarithms.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct Components {
+    /// Of a block around the mean of its draw.
+    pub block_variance: f64,
+    /// Of the ratio of two draws, had they endlessly many blocks.
+    pub draw_variance: f64,
+}
+
+impl Components {
+    /// From the pairs seen so far, of either purpose; `None` if they are too few, or never had two blocks in a draw.
+    ///
+    /// As in an analysis of variance: a pair of draws with k blocks each scatters by draw + 2·block/k. Medians and
+    /// ranks stand in for means of squares, so that a single bad draw or block is not taken for noise of all.
+    pub fn of(pairs: &[Pair], metric: Metric) -> Option<Components> {
+        let ratios: Vec<f64> = pairs.iter().filter_map(|pair| pair.ln_ratio(metric)).collect();
+        if ratios.len() < PAIRS_MIN {
+            return None;
+        }
+        let draws = || pairs.iter().flat_map(|pair| [&pair.base, &pair.candidate]);
+        let block_variance = median(draws().filter_map(|draw| variance_within(draw, metric)).collect())?;
+        let blocks_inverse = draws().filter_map(|draw| {
+            let count = draw.lns(metric).len();
+            (count > 0).then(|| 1.0 / count as f64)
+        });
+        let from_blocks = 2.0 * block_variance * median(blocks_inverse.collect())?;
+        // Around their own centre: pairs of both purposes may be mixed where the difference is small beside the noise.
+        let of_pair = deviation(&WalshAverages::of(&ratios), ratios.len())?.powi(2);
+        Some(Components { block_variance, draw_variance: (of_pair - from_blocks).max(0.0) })
+    }
+}
+
+/// Variance of the blocks of a draw, such that the median over draws is right for normal noise: the median of
+/// chi-square ÷ ν is close to (1 − 2/(9ν))³ (Wilson and Hilferty 1931).
+fn variance_within(draw: &Draw, metric: Metric) -> Option<f64> {
+    let lns = draw.lns(metric);
+    let degrees = (lns.len() as f64) - 1.0;
+    if degrees < 1.0 {
+        return None;
+    }
+    let mean = lns.iter().sum::<f64>() / lns.len() as f64;
+    let variance = lns.iter().map(|ln| (ln - mean).powi(2)).sum::<f64>() / degrees;
+    Some(variance / (1.0 - 2.0 / (9.0 * degrees)).powi(3))
+}
+
+fn median(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.sort_unstable_by(f64::total_cmp);
+    let count = numbers.len();
+    (count > 0).then(|| f64::midpoint(numbers[(count - 1) / 2], numbers[count / 2]))
+}
+
+/// What things cost, in seconds.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct Costs {
+    /// To draw both sides of a pair anew: connect, start servers, load data, warm up, whatever they differ in.
+    pub pair_s: f64,
+    /// A block, with the change of sides.
+    pub block_s: f64,
+    /// All the time there is.
+    pub budget_s: f64,
+}
+
+/// How to spend the time.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// Blocks of each draw.
+    pub blocks: usize,
+    /// Pairs that compare: the number to plan the sequential test with.
+    pub pairs: usize,
+    /// Pairs for the noise floor beside them.
+    pub noise_floor_pairs: usize,
+    /// The difference that it finds in 90 % of cases, as a share.
+    pub smallest_difference: f64,
+}
+
+impl Schedule {
+    /// The division that makes the interval shortest. `noise_floor_share` of the pairs are for the noise floor.
+    ///
+    /// Blocks of a draw: √(cost of the draw ÷ cost of a block × variance between blocks ÷ variance between draws)
+    /// (Kalibera and Jones, Rigorous benchmarking in reasonable time, 2013, section 6), for two draws at once.
+    ///
+    /// # Panics
+    /// If a block costs nothing, or the share is not one.
+    pub fn new(costs: &Costs, components: &Components, noise_floor_share: f64, error_rate: f64) -> Schedule {
+        assert!(costs.block_s > 0.0, "a block takes time");
+        assert!((0.0..1.0).contains(&noise_floor_share), "a share of the pairs is below 1");
+        let both_blocks_s = 2.0 * costs.block_s;
+        let ratio = costs.pair_s / both_blocks_s * 2.0 * components.block_variance / components.draw_variance;
+        let affordable = (costs.budget_s / PAIRS_ENOUGH - costs.pair_s) / both_blocks_s;
+        // NaN if neither costs nor varies anything: one block.
+        let blocks = ratio.sqrt().min(affordable).clamp(1.0, BLOCKS_MAX).round().max(1.0);
+        let all_pairs = (costs.budget_s / (costs.pair_s + blocks * both_blocks_s)).floor();
+        let noise_floor = (all_pairs * noise_floor_share).round();
+        let pairs = count(all_pairs - noise_floor);
+        let variance = components.draw_variance + 2.0 * components.block_variance / blocks;
+        let detectable = Boundary::new(error_rate, 1).detectable(POWER);
+        Schedule {
+            blocks: count(blocks),
+            pairs,
+            noise_floor_pairs: count(noise_floor),
+            smallest_difference: (detectable * (variance / pairs.max(1) as f64).sqrt()).exp_m1(),
+        }
+    }
+}
+
+/// A whole number that was computed with fractions.
+fn count(number: f64) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, and is not below 0"
+    )]
+    (number.max(0.0) as usize)
+}
+
+/// The order in which the blocks of a pair run: A B B A A B B A …, or the same with the sides exchanged, by a coin that
+/// is tossed from the seed for every pair.
+///
+/// The turns make a steady drift hit both sides alike. The coin is what the error rate stands on: whatever the machine
+/// does, and however long it remembers it, a side that is no different is as likely to be hit as the other (Fisher,
+/// The design of experiments, 1935), which is all that signed ranks ask for.
+pub fn order(seed: u64, pair: usize, blocks: usize) -> Vec<Side> {
+    let coin = Random::new(seed ^ (pair as u64).wrapping_mul(0xd134_2543_de82_ef95)).bits() >> 63;
+    let first = if coin == 0 { Side::A } else { Side::B };
+    // Places 0, 3, 4, 7, 8 … are the first side's.
+    let side = |place: usize| if matches!(place % 4, 0 | 3) { first } else { first.other() };
+    (0..2 * blocks).map(side).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::imagined::{ImaginedRun, Machine};
+    use crate::comparison::pair::Purpose;
+
+    /// A machine whose noise is only this.
+    fn machine(draw_deviation: f64, block_deviation: f64) -> Machine {
+        let rest = Machine {
+            unlucky_share: 0.0,
+            wander_deviation: 0.0,
+            drift_per_block: 0.0,
+            ..Machine::as_measured()
+        };
+        Machine { draw_deviation, block_deviation, ..rest }
+    }
+
+    fn pairs(machine: Machine, count: usize, blocks: usize) -> Vec<Pair> {
+        let mut run = ImaginedRun::new(machine, 7);
+        (0..count).map(|at| run.pair(Purpose::Comparison, 0.0, &order(7, at, blocks))).collect()
+    }
+
+    fn costs(pair_s: f64) -> Costs {
+        Costs { pair_s, block_s: 1.0, budget_s: 300.0 }
+    }
+
+    fn schedule(pair_s: f64, block_variance: f64, draw_variance: f64) -> Schedule {
+        Schedule::new(&costs(pair_s), &Components { block_variance, draw_variance }, 0.1, 0.05)
+    }
+
+    #[test]
+    fn components_are_those_that_the_machine_was_made_of() {
+        let seen = Components::of(&pairs(machine(0.04, 0.06), 400, 4), Metric::Tps).unwrap();
+        assert!((seen.block_variance.sqrt() - 0.06).abs() < 0.005, "{seen:?}");
+        // The ratio of two draws scatters by √2 of one.
+        assert!((seen.draw_variance.sqrt() - 0.04 * 2f64.sqrt()).abs() < 0.008, "{seen:?}");
+    }
+
+    #[test]
+    fn a_few_bad_draws_are_not_taken_for_noise_of_all() {
+        let unlucky = Machine { unlucky_share: 1.0 / 16.0, ..machine(0.01, 0.02) };
+        let seen = Components::of(&pairs(unlucky, 400, 4), Metric::Tps).unwrap();
+        assert!(seen.draw_variance.sqrt() < 0.04, "{seen:?}, while a pair scatters by 0.06");
+    }
+
+    #[test]
+    fn nothing_is_said_of_too_few_pairs_or_of_single_blocks() {
+        assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 5, 2), Metric::Tps), None);
+        assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 50, 1), Metric::Tps), None);
+    }
+
+    #[test]
+    fn draws_that_cost_nothing_are_made_for_every_block() {
+        let schedule = schedule(0.0, 0.01, 0.01);
+        assert_eq!((schedule.blocks, schedule.pairs, schedule.noise_floor_pairs), (1, 135, 15));
+    }
+
+    #[test]
+    fn expensive_draws_have_more_blocks_as_kalibera_and_jones_have_it() {
+        // √(8 s ÷ 2 s × 2 · 0.01 ÷ 0.02) = 2.
+        let components = Components { block_variance: 0.01, draw_variance: 0.02 };
+        let costs = Costs { pair_s: 8.0, block_s: 1.0, budget_s: 1_200.0 };
+        let schedule = Schedule::new(&costs, &components, 0.0, 0.05);
+        assert_eq!((schedule.blocks, schedule.pairs), (2, 100));
+    }
+
+    #[test]
+    fn blocks_are_never_so_many_that_pairs_become_few() {
+        // √(1.5 s ÷ 2 s × 2 · 0.01 ÷ 0.0005) = 5.5, but 40 pairs in 300 s leave 7.5 s for each.
+        let schedule = schedule(1.5, 0.01, 0.000_5);
+        assert_eq!((schedule.blocks, schedule.pairs + schedule.noise_floor_pairs), (3, 40));
+    }
+
+    #[test]
+    fn no_schedule_is_made_of_nonsense() {
+        for (block_variance, draw_variance) in [(0.0, 0.0), (0.01, 0.0), (0.0, 0.01)] {
+            for pair_s in [0.0, 1.0, 1_000.0] {
+                let schedule = schedule(pair_s, block_variance, draw_variance);
+                assert!(schedule.blocks >= 1 && schedule.pairs <= 150, "{schedule:?}");
+            }
+        }
+        assert_eq!(schedule(1_000.0, 0.01, 0.01).pairs, 0, "there is no time for even one");
+    }
+
+    #[test]
+    fn a_schedule_says_what_it_will_find() {
+        // Pairs that scatter by 9 %, 135 of them: 0.09 ÷ √135 × 3.3.
+        let schedule = schedule(0.0, 0.09f64.powi(2) / 4.0, 0.09f64.powi(2) / 2.0);
+        assert!((schedule.smallest_difference - 0.026).abs() < 0.001, "{schedule:?}");
+    }
+
+    #[test]
+    fn a_pair_runs_in_turns_that_no_steady_drift_favours() {
+        use Side::{A, B};
+        let orders: Vec<Vec<Side>> = (0..200).map(|pair| order(1, pair, 2)).collect();
+        let heads = orders.iter().filter(|order| **order == [A, B, B, A]).count();
+        let tails = orders.iter().filter(|order| **order == [B, A, A, B]).count();
+        assert!(heads + tails == 200 && heads.abs_diff(tails) < 40, "{heads} {tails}");
+        assert_eq!(order(1, 5, 3).iter().filter(|side| **side == A).count(), 3);
+        assert_eq!(order(9, 3, 1), order(9, 3, 1), "one seed, one order");
+    }
+}

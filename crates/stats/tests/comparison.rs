@@ -1,0 +1,235 @@
+//! The promises of `comparison`, held against imagined machines: how rarely it is wrong, how surely it finds, how often
+//! its intervals hold the truth. Seeded, so that each run of the tests sees the same experiments;
+//! `examples/comparisons.rs` does many more of them.
+
+use pgmeter_stats::comparison::{
+    Comparison, Decision, ImaginedRun, Machine, Metric, Pair, Purpose, Question, SequentialTest, order,
+};
+
+const ERROR_RATE: f64 = 0.05;
+const TOLERANCE: f64 = 0.02;
+
+fn ln_ratios(machine: Machine, difference: f64, seed: u64) -> impl Iterator<Item = f64> {
+    let mut run = ImaginedRun::new(machine, seed);
+    (0..).map(move |at| {
+        let pair = run.pair(Purpose::Comparison, difference.ln_1p(), &order(seed, at, 1));
+        pair.ln_ratio(Metric::Tps).expect("imagined blocks have figures")
+    })
+}
+
+/// Comparisons of one machine with itself, B faster by this share, each stopped as soon as it is settled.
+fn compare(
+    machine: Machine,
+    difference: f64,
+    planned: &SequentialTest,
+    experiments: u64,
+) -> Vec<SequentialTest> {
+    let compared = (0..experiments).map(|seed| {
+        let mut test = planned.clone();
+        for ln_ratio in ln_ratios(machine, difference, seed).take(test.pairs_planned()) {
+            test.add(ln_ratio);
+            if test.is_settled() {
+                break;
+            }
+        }
+        test
+    });
+    compared.collect()
+}
+
+fn share(tests: &[SequentialTest], holds: impl Fn(&SequentialTest) -> bool) -> f64 {
+    tests.iter().filter(|test| holds(test)).count() as f64 / tests.len() as f64
+}
+
+fn planned(tolerance: f64, pairs: usize) -> SequentialTest {
+    SequentialTest::new(ERROR_RATE, tolerance, pairs)
+}
+
+/// As measured, a machine that forgets what hit it after two blocks, and one whose draws are nearly all its noise.
+fn machines() -> [Machine; 3] {
+    let measured = Machine::as_measured();
+    let forgetful = Machine { wander_deviation: 0.08, wander_memory: 0.5, ..measured };
+    [measured, forgetful, Machine { block_deviation: 0.01, ..measured }]
+}
+
+#[test]
+fn a_server_is_called_different_from_itself_in_at_most_one_comparison_of_twenty() {
+    for machine in machines() {
+        // No tolerance: it only ends when a difference is found, and is asked after every pair.
+        let tests = compare(machine, 0.0, &planned(0.0, 80), 1_000);
+        let wrong = share(&tests, |test| test.different().is_some());
+        assert!((0.02..=ERROR_RATE).contains(&wrong), "{wrong} of {machine:?}");
+    }
+}
+
+#[test]
+fn what_is_just_as_much_worse_as_tolerated_is_called_neither_fine_nor_too_bad() {
+    let tests =
+        compare(Machine::as_measured(), -1.0 + 1.0 / (1.0 + TOLERANCE), &planned(TOLERANCE, 120), 600);
+    let fine = share(&tests, |test| {
+        matches!(test.decision(), Decision::Better | Decision::Equivalent | Decision::NoWorse)
+    });
+    let bad = share(&tests, |test| test.decision() == Decision::WorseThanTolerance);
+    assert!(fine <= ERROR_RATE / 2.0 && bad <= ERROR_RATE / 2.0, "{fine} {bad}");
+}
+
+#[test]
+fn two_per_cent_are_found_in_nine_comparisons_of_ten_within_five_minutes_of_half_second_blocks() {
+    // 245 pairs: 300 s ÷ (2 blocks of 0.5 s and 0.1 s to connect), a tenth of it for the noise floor.
+    for difference in [0.02, -0.02] {
+        let tests = compare(Machine::as_measured(), difference, &planned(0.0, 245), 150);
+        let found = share(&tests, |test| test.different() == Some(difference > 0.0));
+        assert!(found >= 0.9, "{found}");
+    }
+}
+
+#[test]
+fn intervals_hold_the_truth_wherever_the_comparison_stopped() {
+    let planned = planned(TOLERANCE, 100);
+    for difference in [-0.08, 0.0, 0.03, 0.2] {
+        let tests = compare(Machine::as_measured(), difference, &planned, 250);
+        let truth = f64::ln_1p(difference);
+        let held =
+            |interval: Option<(f64, f64)>| interval.is_some_and(|(low, high)| low <= truth && truth <= high);
+        let at_this_look = share(&tests, |test| held(test.estimate().unwrap().interval));
+        let at_all_looks = share(&tests, |test| held(test.estimate().unwrap().at_all_looks));
+        assert!(at_this_look >= 0.94, "{difference}: {at_this_look}");
+        assert!(at_all_looks >= 0.96, "{difference}: {at_all_looks}");
+    }
+}
+
+#[test]
+fn what_is_the_same_is_known_to_be_so_long_before_the_time_is_over() {
+    let tests = compare(Machine::as_measured(), 0.0, &planned(0.05, 200), 200);
+    let same = share(&tests, |test| test.decision() == Decision::Equivalent);
+    assert!(same >= 0.95, "{same}");
+    let early = share(&tests, |test| test.pairs() < 100);
+    assert!(early >= 0.5, "{early}");
+}
+
+#[test]
+fn a_large_difference_needs_thirteen_pairs_or_a_few_more() {
+    for test in compare(Machine::as_measured(), 1.0, &planned(TOLERANCE, 1_000), 20) {
+        assert_eq!((test.decision(), test.pairs()), (Decision::Better, 13));
+    }
+}
+
+#[test]
+fn draws_with_bad_luck_hardly_move_the_estimate() {
+    let lucky = Machine {
+        unlucky_share: 0.0,
+        block_deviation: 0.01,
+        wander_deviation: 0.0,
+        ..Machine::as_measured()
+    };
+    let error = |machine: Machine| {
+        let squares: f64 = (0..100)
+            .map(|seed| {
+                let mut test = planned(0.0, 60);
+                ln_ratios(machine, 0.0, seed).take(60).for_each(|ln_ratio| test.add(ln_ratio));
+                test.estimate().unwrap().centre.powi(2)
+            })
+            .sum();
+        (squares / 100.0).sqrt()
+    };
+    let (with, without) = (error(Machine { unlucky_share: 1.0 / 8.0, ..lucky }), error(lucky));
+    // The mean would be off by 0.17 × √(2 × 1/8 × 7/8 ÷ 60) = 0.010, five times as much as without.
+    assert!(with < 2.2 * without, "{with} {without}");
+}
+
+/// A whole comparison, B 30 % faster, every fourth pair for the noise floor, three pairs without processor times.
+fn whole() -> Comparison {
+    let question =
+        Question { error_rate: ERROR_RATE, tolerance: TOLERANCE, pairs: 60, decisive: Metric::Tps };
+    let mut comparison = Comparison::new(&question);
+    let mut run = ImaginedRun::new(Machine::as_measured(), 4);
+    for at in 0..60 {
+        let purpose = if at % 4 == 3 { Purpose::NoiseFloor } else { Purpose::Comparison };
+        let mut pair = run.pair(purpose, 1.3f64.ln(), &order(4, at, 2));
+        if at < 3 {
+            pair.base.blocks.iter_mut().for_each(|block| block.cpu_ns_per_transaction = None);
+        }
+        comparison.add(&pair);
+    }
+    comparison
+}
+
+#[test]
+fn a_comparison_tells_all_metrics_in_their_own_direction() {
+    let comparison = whole();
+    assert_eq!(comparison.decision(), Decision::Better);
+    assert!(comparison.is_settled());
+    let finding = |metric| comparison.finding(metric).unwrap();
+    for (metric, truth) in [(Metric::Tps, 30.0), (Metric::P50, -23.1), (Metric::P99, -23.1)] {
+        let finding = finding(metric);
+        let change = finding.change_percent().unwrap();
+        assert!(change.low < truth && truth < change.high && change.low < change.estimate, "{change:?}");
+        assert!((change.estimate - truth).abs() < 5.0 && change.estimate < change.high, "{change:?}");
+        assert_eq!((finding.decision, finding.different, finding.pairs), (Decision::Better, Some(true), 45));
+        assert!((0.02..0.1).contains(&finding.smallest_difference), "{finding:?}");
+        assert!(finding.smallest_difference_so_far > finding.smallest_difference);
+    }
+    assert_eq!(finding(Metric::CpuPerTransaction).pairs, 42);
+}
+
+#[test]
+fn what_does_not_vary_is_known_exactly() {
+    let wal = whole().finding(Metric::WalPerTransaction).unwrap();
+    let ratio = wal.ratio.unwrap();
+    assert_eq!((ratio.estimate, ratio.low, ratio.high), (1.0, 1.0, 1.0));
+    assert_eq!((wal.decision, wal.no_difference_above()), (Decision::Equivalent, Some(0.0)));
+    assert_eq!((wal.smallest_difference, wal.outlying), (0.0, (0, 0)));
+}
+
+#[test]
+fn the_noise_floor_is_told_beside_it() {
+    let floor = whole().noise_floor(Metric::Tps).unwrap();
+    assert_eq!((floor.pairs, floor.is_biased), (15, false));
+    assert!(floor.ratio.low < 1.0 && 1.0 < floor.ratio.high && floor.pair_deviation > 0.01, "{floor:?}");
+}
+
+#[test]
+fn a_noise_floor_that_favours_one_side_is_found_out() {
+    let question =
+        Question { error_rate: ERROR_RATE, tolerance: TOLERANCE, pairs: 60, decisive: Metric::Tps };
+    let mut comparison = Comparison::new(&question);
+    let mut run = ImaginedRun::new(Machine::as_measured(), 4);
+    for at in 0..30 {
+        // As if the second of two equal sets of connections were always faster.
+        let pair = run.pair(Purpose::Comparison, 0.2, &order(4, at, 1));
+        comparison.add(&Pair { purpose: Purpose::NoiseFloor, ..pair });
+    }
+    assert!(comparison.noise_floor(Metric::Tps).unwrap().is_biased);
+    assert_eq!(comparison.finding(Metric::Tps), None, "nothing was compared");
+}
+
+#[test]
+fn bad_luck_of_one_side_alone_is_counted() {
+    let mut comparison = Comparison::new(&Question {
+        error_rate: ERROR_RATE,
+        tolerance: TOLERANCE,
+        pairs: 40,
+        decisive: Metric::P99,
+    });
+    let steady = Machine { unlucky_share: 0.0, ..Machine::as_measured() };
+    let mut run = ImaginedRun::new(steady, 4);
+    for at in 0..40 {
+        let stalled = if at % 8 == 0 { -1.0 } else { 0.0 };
+        comparison.add(&run.pair(Purpose::Comparison, stalled, &order(4, at, 1)));
+    }
+    assert_eq!(comparison.finding(Metric::Tps).unwrap().outlying, (0, 5));
+    assert_eq!(comparison.finding(Metric::P50).unwrap().outlying, (5, 0));
+}
+
+#[test]
+fn pairs_beyond_the_plan_change_nothing_and_what_was_said_stays_said() {
+    let mut test = planned(TOLERANCE, 20);
+    (0..20).for_each(|_| test.add(0.1));
+    assert_eq!(test.decision(), Decision::Better);
+    (0..500).for_each(|_| test.add(-1.0));
+    assert_eq!((test.pairs(), test.decision()), (20, Decision::Better));
+    let mut turned = planned(TOLERANCE, 100);
+    (0..20).for_each(|_| turned.add(0.1));
+    (0..60).for_each(|_| turned.add(-0.001));
+    assert_eq!(turned.decision(), Decision::Better);
+}
