@@ -257,7 +257,7 @@ fn what_is_no_store_is_left_alone() {
     let newer = directory.join("newer");
     drop(Store::create(&newer).expect("it can be made"));
     Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
-    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 2; use the pgmeter that made it, or a newer one, or name another place with --store");
+    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 3; use the pgmeter that made it, or a newer one, or name another place with --store");
     let below = text.join("results.sqlite");
     let error = Store::create(&below).expect_err("a file is in the way").to_string();
     assert!(error.contains("something that is not a directory is in the way"), "{error}");

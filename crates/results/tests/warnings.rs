@@ -120,7 +120,7 @@ fn what_makes_commits_cheaper_than_they_are_is_named_if_there_are_any() {
     insta::assert_snapshot!(caution(in_memory), @"the server's log is in memory (tmpfs), where a flush takes no time: what writes is faster here than on any disk");
     let reading = |record: &mut Record| {
         in_memory(record);
-        ["fsync", "full_page_writes", "synchronous_commit"].map(|name| set(record, name, "off"));
+        ["fsync", "full_page_writes", "synchronous_commit"].iter().for_each(|name| set(record, name, "off"));
         record.plan.scripts[0].text = "SELECT 1; -- no update\n".to_owned();
     };
     assert_eq!(said(reading), []);

@@ -9,7 +9,7 @@ use super::failed;
 use crate::ResultsError;
 
 /// The form that this version makes, and the newest it knows.
-pub(crate) const STORE_FORM: i64 = 2;
+pub(crate) const STORE_FORM: i64 = 3;
 
 /// `pgmr`, so that no other program's database is taken for a store.
 const APPLICATION_ID: i64 = 0x7067_6d72;
@@ -17,9 +17,9 @@ const APPLICATION_ID: i64 = 0x7067_6d72;
 const TABLES: &str = include_str!("tables.sql");
 const VIEWS: &str = include_str!("views.sql");
 
-/// What brings a store of form n, from 1, to form n + 1; a new store begins at 1 too. Views need no step: they are made
-/// anew.
-const STEPS: [&str; 1] = ["ALTER TABLE runs ADD COLUMN notes TEXT CHECK (json_valid(notes))"];
+/// What brings a store of form n, from 1, to form n + 1; a new store begins at 1 too. Views are made anew after any
+/// step, so that one that changes views alone is empty.
+const STEPS: [&str; 2] = ["ALTER TABLE runs ADD COLUMN notes TEXT CHECK (json_valid(notes))", ""];
 
 /// How often the change to write-ahead logging is tried: of several processes that make a store at once, one comes
 /// first, and SQLite does not wait in this one statement.
