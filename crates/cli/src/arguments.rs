@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Bench(Box<BenchArguments>),
     /// Create and fill the tables of the built-in workloads
     Init(InitArguments),
+    /// Show runs that were recorded, one or several side by side: as text, as a page, as tables
+    Report(ReportArguments),
     /// Find out what pgmeter itself can do at best on this machine, so that runs can be held against it
     Calibrate(CalibrateArguments),
     /// List the runs that are stored, newest last; `import` takes records into the store
@@ -93,6 +95,9 @@ pub(crate) struct QuickstartArguments {
     pub(crate) random_seed: Option<u64>,
     #[command(flatten)]
     pub(crate) places: StoreArguments,
+    /// Write the workloads side by side as a page with charts, in one file that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) observe: ObserveArguments,
     #[command(flatten)]
@@ -241,6 +246,40 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "SHARE", requires = "log", help_heading = "What to show", value_parser = share)]
     pub(crate) sampling_rate: Option<f64>,
     #[command(flatten, next_help_heading = "What to keep")]
+    pub(crate) places: StoreArguments,
+    /// Write the run as a page with charts, in one file that needs no network
+    #[arg(long, value_name = "FILE", help_heading = "What to show")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// What a report can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatName {
+    /// The summary, as after a run
+    Text,
+    /// The record; of several runs a list
+    Json,
+    /// For issues and notes
+    Markdown,
+    /// One line for each figure
+    Csv,
+    /// A page with charts, in one file that needs no network
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// Runs: by number as `pgmeter runs` lists them, `last`, `last-1` for the one before, or a record's path; the others
+    /// are compared with the first
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+    /// What to make of them
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: FormatName,
+    /// File to write, instead of standard output; replaced if it is there
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
     pub(crate) places: StoreArguments,
 }
 

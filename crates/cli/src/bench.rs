@@ -18,6 +18,7 @@ use crate::live::{Live, ProgressStyle};
 use crate::logs::LogOptions;
 use crate::metrics::MetricsServer;
 use crate::mix::{Mix, ScriptText};
+use crate::reporting;
 use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -62,7 +63,13 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         commands: arguments.report_per_command,
     };
     let mut showing = OwnShowing::new(terminal, live, job.clients, arguments.places.clone(), watching);
-    job.run(&mut showing, signals)
+    let result = job.run(&mut showing, signals);
+    // An interrupted run has a page too.
+    if let Some(path) = &arguments.html {
+        let shown: Vec<_> = showing.take_shown().into_iter().collect();
+        reporting::write_page(&shown, path, terminal)?;
+    }
+    result
 }
 
 /// Seconds between lines where nobody asked for any and nobody watches.

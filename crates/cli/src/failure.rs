@@ -46,6 +46,9 @@ pub(crate) enum Failure {
     /// A log file cannot be made.
     #[error("cannot make log file \"{path}\": {reason}; --log-prefix names another place")]
     LogFile { path: String, reason: String },
+    /// A page or table cannot be written.
+    #[error("cannot write the report to \"{path}\": {error}")]
+    Report { path: String, error: std::io::Error },
     /// The run was measured, but its log is not whole; why was said when it happened.
     #[error("a log file could not be written ({0}): the log is not whole; the results above are")]
     LogCut(String),

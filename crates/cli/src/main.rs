@@ -21,6 +21,7 @@ mod password;
 mod pgbench;
 mod quickstart;
 mod repeating;
+mod reporting;
 mod runs;
 mod server_command;
 mod showing;
@@ -61,6 +62,7 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),
         Command::Bench(arguments) => bench::run(arguments, terminal, signals),
         Command::Init(arguments) => init::run(arguments, terminal, signals),
+        Command::Report(arguments) => reporting::run(arguments, terminal),
         Command::Calibrate(arguments) => calibrate::run(arguments, terminal, signals),
         Command::Runs(arguments) => runs::run(arguments, terminal),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),

@@ -17,6 +17,7 @@ use crate::introspection;
 use crate::job::{Job, Vacuum};
 use crate::live::Live;
 use crate::mix::{Mix, ScriptText};
+use crate::reporting;
 use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
@@ -71,6 +72,7 @@ fn measure(
     signals.check()?;
     loaded?;
     drop(session);
+    let mut shown = Vec::new();
     for name in WORKLOADS {
         signals.check()?;
         terminal.say(format_args!("\n{}", heading(name, arguments)));
@@ -78,8 +80,12 @@ fn measure(
         let mut showing =
             OwnShowing::new(terminal, live, arguments.clients, arguments.places.clone(), Watching::default());
         job(arguments, &target, name)?.run(&mut showing, signals)?;
+        shown.extend(showing.take_shown());
     }
-    Ok(())
+    match &arguments.html {
+        Some(path) => reporting::write_page(&shown, path, terminal),
+        None => Ok(()),
+    }
 }
 
 fn heading(name: &str, arguments: &QuickstartArguments) -> String {

@@ -37,6 +37,15 @@ pub(crate) struct OwnShowing<'a> {
     keeper: Keeper,
     watching: Watching,
     log_fault: LogFault,
+    /// What was measured, for whoever shows it again.
+    shown: Option<Shown>,
+}
+
+/// A run that was measured, and what it is called in the store.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) record: Record,
+    pub(crate) name: String,
 }
 
 impl<'a> OwnShowing<'a> {
@@ -48,7 +57,12 @@ impl<'a> OwnShowing<'a> {
         watching: Watching,
     ) -> Self {
         let keeper = Keeper::new(places);
-        Self { terminal, live, clients, keeper, watching, log_fault: LogFault::default() }
+        Self { terminal, live, clients, keeper, watching, log_fault: LogFault::default(), shown: None }
+    }
+
+    /// The record of the run, once it is over.
+    pub(crate) fn take_shown(&mut self) -> Option<Shown> {
+        self.shown.take()
     }
 }
 
@@ -116,6 +130,7 @@ impl Showing for OwnShowing<'_> {
         }
         let Kept { run, record: path } = self.keeper.finish(record)?;
         terminal.print(&format!("\n  run {run:<11} {}\n", path.display()));
+        self.shown = Some(Shown { record: record.clone(), name: format!("run {run}") });
         if record.summary.counts.scheduled == 0 {
             terminal
                 .warn("no transaction was scheduled in the measured time; run longer, or at a higher rate");

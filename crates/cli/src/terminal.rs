@@ -29,6 +29,7 @@ pub(crate) struct Terminal {
     /// Of what is said to stderr.
     talk_colour: bool,
     interactive: bool,
+    prints_to_one: bool,
 }
 
 /// Lines of a view that stand at the end of the screen, to be drawn over. There is one screen for all of the process, and
@@ -46,14 +47,20 @@ impl Terminal {
         };
         let width = tcgetwinsize(&stdout).map_or(WIDTH_ELSEWHERE, |size| usize::from(size.ws_col));
         let width = if width == 0 { WIDTH_ELSEWHERE } else { width };
+        let prints_to_one = stdout.is_terminal();
         let interactive = io::stderr().is_terminal();
-        let style = TextStyle { colour: wanted(stdout.is_terminal()), width };
-        Self { style, talk_colour: wanted(interactive), interactive }
+        let style = TextStyle { colour: wanted(prints_to_one), width };
+        Self { style, talk_colour: wanted(interactive), interactive, prints_to_one }
     }
 
     /// How reports are to look.
     pub(crate) fn style(&self) -> &TextStyle {
         &self.style
+    }
+
+    /// Whether stdout is one.
+    pub(crate) fn prints_to_one(&self) -> bool {
+        self.prints_to_one
     }
 
     /// Whether somebody watches stderr.

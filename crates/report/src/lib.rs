@@ -1,12 +1,15 @@
-//! What is shown: terminal text made from records, and the line per second while a run goes on.
+//! What is shown: terminal text made from records, pages and tables of runs, and the line per second while one goes on.
 //!
-//! Pure: it returns strings, and `cli` decides where they go. What is stored does not depend on it.
+//! Pure: it returns strings and bytes, and `cli` decides where they go. What is stored does not depend on it.
 //!
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
 //! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`run_list`] the runs
 //! that are stored, [`live_line`] and [`live_view`] the progress, [`open_metrics`] the same for monitoring; `figures`
-//! says how numbers are written, `prose` how words are. [`pgbench`]
-//! says the same things the way pgbench does.
+//! says how numbers are written, `prose` how words are. Of one [`Run`] or several, `charts` computes what is drawn,
+//! `compare` whether they differ, `sections` what is said; [`html`], [`markdown`], [`csv`] and [`json`] give that its
+//! form. [`pgbench`] says the same things the way pgbench does.
+
+mod run;
 
 mod text;
 
@@ -32,12 +35,31 @@ mod figures;
 
 mod prose;
 
+mod charts;
+
+mod compare;
+
+mod sections;
+
+mod markdown;
+
+mod csv;
+
+mod json;
+
+mod html;
+
 pub mod pgbench;
 
 pub use calibration::calibration;
 pub use command_table::command_table;
+pub use csv::{CSV_COLUMNS, csv};
+pub use html::html;
+pub use json::json;
 pub use live::{LiveSample, Phase, live_line};
 pub use live_view::{LiveView, SoFar, live_view};
+pub use markdown::markdown;
 pub use openmetrics::{Metrics, OPEN_METRICS_TYPE, open_metrics};
+pub use run::Run;
 pub use run_list::run_list;
 pub use text::{TextStyle, text};

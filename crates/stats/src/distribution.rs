@@ -199,6 +199,12 @@ impl Distribution {
         Some(value_ns.clamp(self.moments.min_ns, self.moments.max_ns))
     }
 
+    /// The buckets that hold values, in order: the lowest and the highest value that each stands for, and how many
+    /// are in it; for drawing.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        self.histogram.recorded().map(|(bucket, count)| (bucket.lowest(), bucket.highest(), count))
+    }
+
     /// Which part of the histogram is in use.
     fn used(&self) -> Range<usize> {
         if self.is_empty() {

@@ -51,6 +51,7 @@ pub use confidence::{INTERVALS_MIN, RatioEstimate};
 pub use counts::{Counts, FailureCounts};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
 pub use interval::Interval;
+pub use quantiles::two_sided_t;
 pub use recorder::Recorder;
 pub use sample::{Ending, Failure, Sample};
 pub use script_stats::ScriptStats;

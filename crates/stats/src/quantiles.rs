@@ -7,7 +7,7 @@
 //! right to the last digits wherever it is asked.
 
 /// The value that a t-distributed quantity exceeds, up or down, with the probability `1 − confidence`.
-pub(crate) fn two_sided_t(confidence: f64, degrees_of_freedom: f64) -> f64 {
+pub fn two_sided_t(confidence: f64, degrees_of_freedom: f64) -> f64 {
     // P(|T| ≤ t) = I_x(1/2, ν/2) with x = t² ÷ (ν + t²).
     let x = inverse_beta(0.5, degrees_of_freedom / 2.0, confidence);
     (degrees_of_freedom * x / (1.0 - x)).sqrt()

@@ -1,0 +1,98 @@
+//! `pgmeter report`: recorded runs in another form, and the page that `bench` and `quickstart` write. What the forms
+//! say is `report`'s affair; here records are found and files written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use report::Run;
+use results::Record;
+
+use crate::arguments::{FormatName, ReportArguments};
+use crate::failure::Failure;
+use crate::showing::Shown;
+use crate::terminal::Terminal;
+
+/// Runs that are shown at once; each takes some time and memory.
+const RUNS_MAX: usize = 1_000;
+
+pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let ReportArguments { runs, format, output, places } = arguments;
+    if runs.len() > RUNS_MAX {
+        return Err(Failure::Usage(format!("at most {RUNS_MAX} runs can be shown at once")));
+    }
+    if output.is_none() && *format == FormatName::Html && terminal.prints_to_one() {
+        return Err(Failure::Usage(
+            "a page is not for a terminal: name a file with -o, such as -o page.html".to_owned(),
+        ));
+    }
+    let named = runs.iter().map(|which| Ok((name(which), results::find(&places.store(), which)?)));
+    let named: Vec<(String, Record)> = named.collect::<Result<_, Failure>>()?;
+    let runs: Vec<Run<'_>> = named.iter().map(|(name, record)| Run { name, record }).collect();
+    let report = match format {
+        FormatName::Text => text(&runs, terminal, output.is_some()),
+        FormatName::Json => report::json(&runs),
+        FormatName::Markdown => report::markdown(&runs),
+        FormatName::Csv => report::csv(&runs),
+        FormatName::Html => report::html(&runs),
+    };
+    match output {
+        Some(path) => write(path, report.as_bytes(), terminal),
+        None => {
+            terminal.print(&report);
+            Ok(())
+        }
+    }
+}
+
+/// Writes the page of runs that have just been measured; without any there is none.
+pub(crate) fn write_page(shown: &[Shown], path: &Path, terminal: &Terminal) -> Result<(), Failure> {
+    if shown.is_empty() {
+        return Ok(());
+    }
+    let runs: Vec<Run<'_>> = shown.iter().map(|run| Run { name: &run.name, record: &run.record }).collect();
+    write(path, report::html(&runs).as_bytes(), terminal)
+}
+
+/// The summaries, one below the other; without colours in a file.
+fn text(runs: &[Run<'_>], terminal: &Terminal, to_file: bool) -> String {
+    let mut style = *terminal.style();
+    style.colour &= !to_file;
+    let of_run = |run: &Run<'_>| {
+        let name = if runs.len() > 1 { format!("{}\n", run.name) } else { String::new() };
+        name + &report::text(run.record, &style) + &report::command_table(run.record, &style)
+    };
+    runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
+}
+
+/// What a run is called: its number, or its file without folder and `.json`.
+fn name(which: &str) -> String {
+    match which.parse::<u64>() {
+        Ok(number) => format!("run {number}"),
+        Err(_) => Path::new(which).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+    }
+}
+
+/// Writes beside the file and renames, so that nobody finds half a page.
+fn write(path: &Path, content: &[u8], terminal: &Terminal) -> Result<(), Failure> {
+    let failed = |error| Failure::Report { path: path.display().to_string(), error };
+    if path.exists() && !path.is_file() {
+        // A pipe or a device, such as /dev/stdout, cannot be replaced.
+        fs::write(path, content).map_err(failed)?;
+    } else {
+        let draft = draft(path);
+        let written = fs::write(&draft, content).and_then(|()| fs::rename(&draft, path));
+        written.map_err(|error| {
+            // If it cannot be removed either, the first error is the one to tell.
+            let _ = fs::remove_file(&draft);
+            failed(error)
+        })?;
+    }
+    terminal.say(format_args!("report written to {}", path.display()));
+    Ok(())
+}
+
+fn draft(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    name.into()
+}

@@ -1,0 +1,115 @@
+//! Whether two runs differ: the difference of their means with its 95 % interval, after Welch (The generalization of
+//! "Student's" problem when several different population variances are involved, Biometrika 34, 1947).
+//! What varies within the runs is in it; what varies from run to run, only more runs can show.
+
+use results::Estimate;
+
+/// What can be said of two means.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(crate) enum Comparison {
+    /// The interval does not hold 0.
+    Apart(Difference),
+    /// It does.
+    Alike(Difference),
+    /// One of them has no interval.
+    Unknown {
+        /// Second less first.
+        difference: f64,
+    },
+}
+
+/// Second mean less first mean, between the bounds of its 95 % interval.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(crate) struct Difference {
+    pub(crate) mean: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+/// A mean, and how sure it is.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Mean {
+    pub(crate) value: f64,
+    pub(crate) estimate: Option<Estimate>,
+}
+
+impl Mean {
+    /// Variance of the mean, and degrees of freedom, from the width of its interval.
+    fn variance(&self) -> Option<(f64, f64)> {
+        let Estimate { low, high, degrees_of_freedom, .. } = self.estimate?;
+        let freedom = f64::from(degrees_of_freedom);
+        let standard_error = (high - low) / 2.0 / student_t(freedom)?;
+        (standard_error.is_finite() && standard_error >= 0.0)
+            .then_some((standard_error * standard_error, freedom))
+    }
+}
+
+/// Compares the second with the first.
+pub(crate) fn compare(first: &Mean, second: &Mean) -> Comparison {
+    let difference = second.value - first.value;
+    let half_width = || {
+        let (first_variance, first_freedom) = first.variance()?;
+        let (second_variance, second_freedom) = second.variance()?;
+        let variance = first_variance + second_variance;
+        if variance == 0.0 {
+            return Some(0.0);
+        }
+        let freedom = variance * variance
+            / (first_variance * first_variance / first_freedom
+                + second_variance * second_variance / second_freedom);
+        Some(student_t(freedom)? * variance.sqrt())
+    };
+    match half_width() {
+        None => Comparison::Unknown { difference },
+        Some(half) => {
+            let interval = Difference { mean: difference, low: difference - half, high: difference + half };
+            if interval.low > 0.0 || interval.high < 0.0 {
+                Comparison::Apart(interval)
+            } else {
+                Comparison::Alike(interval)
+            }
+        }
+    }
+}
+
+/// Below one degree of freedom there is no such interval.
+fn student_t(freedom: f64) -> Option<f64> {
+    (freedom >= 1.0).then(|| stats::two_sided_t(0.95, freedom))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(value: f64, half: f64, degrees_of_freedom: u32) -> Mean {
+        let (low, high) = (value - half, value + half);
+        let estimate = Estimate { low, high, degrees_of_freedom, autocorrelation: 0.0 };
+        Mean { value, estimate: Some(estimate) }
+    }
+
+    #[test]
+    fn equal_variances_give_the_pooled_interval() {
+        // Both have a standard error of 1, so the difference has √2, with 38 degrees of freedom.
+        let (first, second) = (mean(100.0, 2.093, 19), mean(110.0, 2.093, 19));
+        let Comparison::Apart(Difference { mean, low, high }) = compare(&first, &second) else {
+            panic!("10 ± 2.9 is not 0")
+        };
+        assert_eq!(mean, 10.0);
+        assert!((low - (10.0 - 2.024 * 2f64.sqrt())).abs() < 0.02, "{low}");
+        assert!((high - low - 2.0 * (mean - low)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_overlaps_cannot_be_told_apart() {
+        let comparison = compare(&mean(100.0, 5.0, 20), &mean(103.0, 5.0, 10));
+        assert!(matches!(comparison, Comparison::Alike(Difference { mean: 3.0, .. })), "{comparison:?}");
+    }
+
+    #[test]
+    fn without_an_interval_nothing_is_claimed() {
+        let nothing = Mean { value: 5.0, estimate: None };
+        assert_eq!(compare(&nothing, &mean(7.0, 0.1, 20)), Comparison::Unknown { difference: 2.0 });
+        let single = mean(5.0, 0.1, 0);
+        assert_eq!(compare(&single, &single), Comparison::Unknown { difference: 0.0 });
+    }
+}

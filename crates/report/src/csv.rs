@@ -1,0 +1,202 @@
+//! Runs as one long table: a line for each figure, so that any tool can filter and group them. RFC 4180 with line feeds.
+//! `docs/reports.md` lists the columns and the metrics.
+
+use results::{Counts, Latency, Record};
+
+use crate::Run;
+use crate::charts::{LatencyRows, POINTS_MAX, Timeline};
+use crate::sections;
+
+/// The names of the columns.
+pub const CSV_COLUMNS: [&str; 8] = ["run", "part", "script", "item", "start_s", "end_s", "metric", "value"];
+
+/// A line, but for the run and the value.
+#[derive(Copy, Clone, Default)]
+struct Place<'a> {
+    part: &'a str,
+    script: &'a str,
+    item: &'a str,
+    time_s: Option<(f64, Option<f64>)>,
+}
+
+/// The table, its head first.
+pub fn csv(runs: &[Run<'_>]) -> String {
+    let mut out = CSV_COLUMNS.join(",") + "\n";
+    for run in runs {
+        let mut lines = Lines { out: &mut out, run: run.name };
+        summary(&mut lines, run.record);
+        over_time(&mut lines, run.record);
+        observation(&mut lines, run.record);
+    }
+    out
+}
+
+struct Lines<'a> {
+    out: &'a mut String,
+    run: &'a str,
+}
+
+impl Lines<'_> {
+    fn add(&mut self, place: Place<'_>, metric: &str, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        let (start_s, end_s) = match place.time_s {
+            None => (String::new(), String::new()),
+            Some((start_s, end_s)) => {
+                (start_s.to_string(), end_s.map(|end_s| end_s.to_string()).unwrap_or_default())
+            }
+        };
+        let value = value.to_string();
+        let cells =
+            [self.run, place.part, place.script, place.item, &start_s, &end_s, metric, &value].map(quoted);
+        *self.out += &(cells.join(",") + "\n");
+    }
+
+    fn add_some(&mut self, place: Place<'_>, metric: &str, value: Option<f64>) {
+        if let Some(value) = value {
+            self.add(place, metric, value);
+        }
+    }
+
+    fn latency(&mut self, place: Place<'_>, kind: &str, figures: Option<Latency>) {
+        let Some(Latency { mean, stddev, min, p50, p90, p95, p99, p999, max }) = figures else { return };
+        for (name, us) in [
+            ("mean", mean),
+            ("stddev", stddev),
+            ("min", min),
+            ("p50", p50),
+            ("p90", p90),
+            ("p95", p95),
+            ("p99", p99),
+            ("p999", p999),
+            ("max", max),
+        ] {
+            self.add(place, &format!("{kind}_{name}_us"), us);
+        }
+    }
+
+    fn counts(&mut self, place: Place<'_>, counts: &Counts) {
+        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, .. } =
+            *counts;
+        for (metric, number) in [
+            ("scheduled", scheduled),
+            ("succeeded", succeeded),
+            ("failed", failed),
+            ("skipped", skipped),
+            ("unfinished", unfinished),
+            ("late", late),
+            ("retried", retried),
+            ("retries", retries),
+        ] {
+            self.add(place, metric, number as f64);
+        }
+    }
+}
+
+fn summary(lines: &mut Lines<'_>, record: &Record) {
+    let summary = &record.summary;
+    let place = Place { part: "summary", ..Place::default() };
+    lines.add(place, "duration_s", summary.duration_s);
+    lines.add(place, "tps", summary.tps);
+    lines.add_some(place, "tps_low", summary.confidence.tps.map(|estimate| estimate.low));
+    lines.add_some(place, "tps_high", summary.confidence.tps.map(|estimate| estimate.high));
+    lines.add_some(place, "client_cpu_us_per_transaction", summary.client_cpu_us_per_transaction);
+    lines.counts(place, &summary.counts);
+    lines.latency(place, "response", summary.response_us);
+    lines.latency(place, "service", summary.service_us);
+    for script in &summary.scripts {
+        let place = Place { part: "script", script: &script.name, ..Place::default() };
+        lines.add(place, "tps", script.tps);
+        lines.counts(place, &script.counts);
+        lines.latency(place, "response", script.response_us);
+        lines.latency(place, "service", script.service_us);
+        for command in &script.commands {
+            let item = format!("{}: {}", command.line, command.text);
+            let place = Place { part: "command", item: &item, ..place };
+            lines.add(place, "executions", command.executions as f64);
+            lines.add_some(place, "mean_us", command.mean_us);
+            lines.add_some(place, "stddev_us", command.stddev_us);
+            lines.add_some(place, "min_us", command.min_us);
+            lines.add_some(place, "max_us", command.max_us);
+            lines.latency(place, "latency", command.latency_us);
+            lines.add(place, "failures", command.failures as f64);
+            lines.add(place, "retries", command.retries as f64);
+        }
+    }
+}
+
+fn over_time(lines: &mut Lines<'_>, record: &Record) {
+    let most = record.intervals.len().max(POINTS_MAX);
+    let timeline = Timeline::of(record, most, LatencyRows::for_all(std::iter::empty()));
+    for point in &timeline.points {
+        let time_s = Some((point.start_s, Some(point.end_s)));
+        let place = Place { part: "interval", time_s, ..Place::default() };
+        lines.add(place, "tps", point.tps);
+        lines.add(place, "failed_or_skipped_tps", point.lost_tps);
+        if let Some(quantiles) = point.quantiles {
+            lines.add(place, "response_p50_us", quantiles.p50);
+            lines.add(place, "response_p95_us", quantiles.p95);
+            lines.add(place, "response_p99_us", quantiles.p99);
+            lines.add(place, "response_p999_us", quantiles.p999);
+            lines.add(place, "response_max_us", quantiles.max);
+        }
+    }
+}
+
+fn observation(lines: &mut Lines<'_>, record: &Record) {
+    let Some(observation) = &record.observation else { return };
+    let costs = &observation.per_transaction;
+    let place = Place { part: "per_transaction", ..Place::default() };
+    for (metric, value) in [
+        ("wal_bytes", costs.wal_bytes),
+        ("wal_records", costs.wal_records),
+        ("wal_full_page_images", costs.wal_full_page_images),
+        ("blocks_hit", costs.blocks_hit),
+        ("blocks_read", costs.blocks_read),
+        ("blocks_dirtied", costs.blocks_dirtied),
+        ("blocks_written", costs.blocks_written),
+        ("temp_bytes", costs.temp_bytes),
+        ("backend_user_cpu_us", costs.backend_user_cpu_us),
+        ("backend_system_cpu_us", costs.backend_system_cpu_us),
+        ("backend_read_bytes", costs.backend_read_bytes),
+        ("backend_written_bytes", costs.backend_written_bytes),
+    ] {
+        lines.add_some(place, metric, value);
+    }
+    for wait in observation.waits.iter().flat_map(|waits| &waits.top) {
+        let item = format!("{}:{}", wait.event_type, wait.event);
+        lines.add(Place { part: "wait", item: &item, ..Place::default() }, "share", wait.share);
+    }
+    for event in &observation.events {
+        let time_s = Some((event.start_s, event.end_s));
+        let place = Place { part: "event", item: event.detail.as_str(), time_s, ..Place::default() };
+        lines.add(place, sections::event_name(event.kind), 1.0);
+    }
+    for sample in &observation.samples {
+        let time_s = Some((sample.start_s, Some(sample.end_s)));
+        let place = Place { part: "sample", time_s, ..Place::default() };
+        for wait in &sample.waits {
+            let item = format!("{}:{}", wait.event_type, wait.event);
+            lines.add(Place { item: &item, ..place }, "backends", wait.backends);
+        }
+        for (metric, value) in &sample.values {
+            lines.add(place, metric, *value);
+        }
+    }
+    for ceiling in &observation.ceilings {
+        let item = ceiling.explanation.as_str();
+        let place = Place { part: "ceiling", item, ..Place::default() };
+        lines.add(place, "tps", ceiling.tps);
+        lines.add(place, "reached_share", ceiling.reached_share);
+    }
+}
+
+/// Quoted where a comma, a quote or a line end would be taken for the table's own.
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}

@@ -1,0 +1,133 @@
+//! HTML in the making. Text goes in escaped, always; tags and attribute names are literals of this program, so that
+//! nothing that a user, a file or a server says can become markup.
+
+use std::fmt::Write;
+
+/// A piece of a page.
+#[derive(Debug, Default)]
+pub(super) struct Markup(String);
+
+impl Markup {
+    pub(super) fn new() -> Markup {
+        Markup::default()
+    }
+
+    /// Markup that stands in this program.
+    pub(super) fn raw(&mut self, markup: &'static str) {
+        self.0 += markup;
+    }
+
+    /// Markup that was made safe for where it stands; only for scripts, styles and their data.
+    pub(super) fn made_safe(&mut self, markup: &str) {
+        self.0 += markup;
+    }
+
+    /// Text.
+    pub(super) fn text(&mut self, text: &str) {
+        for character in text.chars() {
+            match character {
+                '&' => self.0 += "&amp;",
+                '<' => self.0 += "&lt;",
+                '>' => self.0 += "&gt;",
+                '"' => self.0 += "&quot;",
+                '\'' => self.0 += "&#39;",
+                '\n' | '\t' => self.0.push(character),
+                // HTML has no place for them (HTML Living Standard, §13.1: control characters).
+                character if character.is_control() => self.0.push('\u{fffd}'),
+                character => self.0.push(character),
+            }
+        }
+    }
+
+    /// An element with something in it.
+    pub(super) fn element(
+        &mut self,
+        tag: &'static str,
+        attributes: &[(&'static str, &str)],
+        content: impl FnOnce(&mut Markup),
+    ) {
+        self.open(tag, attributes);
+        content(self);
+        self.close(tag);
+    }
+
+    /// An element with nothing but text in it.
+    pub(super) fn leaf(&mut self, tag: &'static str, attributes: &[(&'static str, &str)], text: &str) {
+        self.element(tag, attributes, |markup| markup.text(text));
+    }
+
+    /// An element that has neither content nor end.
+    pub(super) fn void(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+        self.open(tag, attributes);
+    }
+
+    fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+        self.0.push('<');
+        self.0 += tag;
+        for (name, value) in attributes {
+            self.0.push(' ');
+            self.0 += name;
+            self.0 += "=\"";
+            self.text(value);
+            self.0.push('"');
+        }
+        self.0.push('>');
+    }
+
+    fn close(&mut self, tag: &'static str) {
+        self.0 += "</";
+        self.0 += tag;
+        self.0 += ">";
+    }
+
+    /// A part of the page with a heading.
+    pub(super) fn section(&mut self, id: &'static str, title: &str, content: impl FnOnce(&mut Markup)) {
+        self.element("section", &[("id", id)], |page| {
+            page.leaf("h2", &[], title);
+            content(page);
+        });
+        self.raw("\n");
+    }
+
+    /// A bar as long as a share from 0 to 1, with no text: it stands beside the figure that says the same. As drawing,
+    /// because the page's policy forbids styles in attributes.
+    pub(super) fn share_bar(&mut self, share: f64, class: &'static str) {
+        let width = if share.is_finite() { share.clamp(0.0, 1.0) * 100.0 } else { 0.0 };
+        self.0 += "<svg class=\"share ";
+        self.0 += class;
+        // Writing to a string cannot fail.
+        let _ = write!(
+            self.0,
+            "\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+             <rect class=\"track\" width=\"100\" height=\"8\"/><rect width=\"{width:.2}\" height=\"8\"/></svg>"
+        );
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_attributes_cannot_become_markup() {
+        let mut markup = Markup::new();
+        markup.leaf("p", &[("title", "\"><script>")], "a<b & 'c'\u{0}\u{1b}[2J");
+        assert_eq!(
+            markup.finish(),
+            "<p title=\"&quot;&gt;&lt;script&gt;\">a&lt;b &amp; &#39;c&#39;\u{fffd}\u{fffd}[2J</p>"
+        );
+    }
+
+    #[test]
+    fn a_bar_is_never_longer_than_its_track() {
+        for (share, width) in [(0.5, "50.00"), (7.0, "100.00"), (-1.0, "0.00"), (f64::NAN, "0.00")] {
+            let mut markup = Markup::new();
+            markup.share_bar(share, "wait");
+            assert!(markup.finish().contains(&format!("<rect width=\"{width}\"")), "{share}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The page: one file that opens without a network. What it says is written by Rust from `sections` and `charts`; its
+//! script draws the charts from the data beside it, and does nothing else. Called by `cli` for one run or several.
+
+mod charts;
+mod comparison;
+mod data;
+mod details;
+mod head;
+mod headline;
+mod markup;
+
+use crate::Run;
+use crate::run::letter;
+use data::PageData;
+use markup::Markup;
+
+/// Runs of which a page shows the details, one below the other; of more there is the comparison alone.
+const DETAILED_MAX: usize = 12;
+
+/// The page of one run, or of several side by side.
+pub fn html(runs: &[Run<'_>]) -> String {
+    let data = PageData::of(runs);
+    let mut page = Markup::new();
+    page.raw("<!doctype html>\n<html lang=\"en\">\n");
+    head::head(&mut page, &title(runs));
+    page.raw("<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n");
+    page.element("header", &[("class", "bar")], |page| {
+        page.leaf("span", &[("class", "brand")], "pgmeter");
+        contents(page, runs, &data);
+        page.raw("<button type=\"button\" id=\"theme\" hidden>Theme: system</button>");
+    });
+    page.raw("\n<main id=\"main\" tabindex=\"-1\">\n");
+    match runs {
+        [only] => one(&mut page, *only, &data),
+        several => side_by_side(&mut page, several, &data),
+    }
+    page.raw("</main>\n");
+    page.element("footer", &[], |page| {
+        page.text("Made by pgmeter ");
+        page.text(env!("CARGO_PKG_VERSION"));
+        page.raw(". This page is whole in itself: it loads nothing and sends nothing. Charts by ");
+        page.raw("<span translate=\"no\">uPlot</span> (MIT licence, © Leon Sorokin; its text is in the source of this page).");
+    });
+    page.raw("\n<noscript><p class=\"note\">The charts need JavaScript; all figures are in the tables.</p></noscript>\n");
+    head::scripts(&mut page, &data);
+    page.raw("</body>\n</html>\n");
+    page.finish()
+}
+
+fn title(runs: &[Run<'_>]) -> String {
+    match runs {
+        [only] => format!(
+            "{} on {}: {} tps",
+            only.scripts(),
+            only.server(),
+            crate::figures::rate(only.record.summary.tps)
+        ),
+        several => format!("{} runs side by side", several.len()),
+    }
+}
+
+/// Links to the parts that are there.
+fn contents(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
+    let several = runs.len() > 1;
+    let links = [
+        ("#comparison", "Comparison", several),
+        ("#over-time", "Over time", data.has_time()),
+        ("#latency", "Latency", data.has_latency()),
+        ("#server", "Server", !several),
+        ("#commands", "Commands", !several),
+        ("#settings", "Settings", true),
+        ("#runs", "Runs", several && runs.len() <= DETAILED_MAX),
+        ("#repeat", "Repeat", !several),
+    ];
+    page.element("nav", &[("aria-label", "Contents")], |page| {
+        for (href, name, _) in links.iter().filter(|(_, _, there)| *there) {
+            page.leaf("a", &[("href", href)], name);
+        }
+    });
+}
+
+fn one(page: &mut Markup, run: Run<'_>, data: &PageData) {
+    headline::headline(page, run);
+    headline::warnings(page, &[run], data);
+    charts::over_time(page, &[run], data);
+    page.section("latency", "Latency", |page| {
+        charts::percentiles(page, data);
+        details::latencies(page, run.record);
+    });
+    page.section("server", "What the server was doing", |page| details::server(page, run.record));
+    page.section("cost", "Cost per transaction", |page| details::costs(page, run.record));
+    page.section("commands", "Commands", |page| details::commands(page, run.record));
+    page.section("generator", "pgmeter itself", |page| details::generator(page, run.record));
+    page.section("settings", "Load, settings and environment", |page| details::environment(page, &[run]));
+    page.section("repeat", "The same again", |page| details::repeat(page, run.record));
+}
+
+fn side_by_side(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
+    comparison::headline(page, runs);
+    headline::warnings(page, runs, data);
+    charts::over_time(page, runs, data);
+    page.section("latency", "Latency", |page| charts::percentiles(page, data));
+    page.section("settings", "Settings", |page| comparison::settings(page, runs));
+    if runs.len() > DETAILED_MAX {
+        return;
+    }
+    page.section("runs", "Each run", |page| {
+        for (at, run) in runs.iter().enumerate() {
+            page.element("details", &[("class", "run")], |page| {
+                let name = format!("{}: {} on {}, {}", letter(at), run.scripts(), run.server(), run.name);
+                page.leaf("summary", &[], &name);
+                details::latencies(page, run.record);
+                page.leaf("h3", &[], "What the server was doing");
+                details::server(page, run.record);
+                page.leaf("h3", &[], "Cost per transaction");
+                details::costs(page, run.record);
+                page.leaf("h3", &[], "Commands");
+                details::commands(page, run.record);
+                page.leaf("h3", &[], "pgmeter itself");
+                details::generator(page, run.record);
+                page.leaf("h3", &[], "Load and environment");
+                details::environment(page, std::slice::from_ref(run));
+                page.leaf("h3", &[], "The same again");
+                details::repeat(page, run.record);
+            });
+        }
+    });
+}

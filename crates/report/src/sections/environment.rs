@@ -1,0 +1,122 @@
+//! Where a run took place: host, server and how that was built.
+
+use results::{BuildFingerprint, Conditions, ConnectionInUse, Disk, DiskHolds, ProcessorShares, Record};
+
+use super::Fact;
+use super::cost::{bytes, number};
+use crate::figures::{TIE, as_asked, counted, latency, percent};
+use crate::prose::harmless;
+use crate::run::{Run, letter};
+
+/// Host and server.
+pub(crate) fn environment(record: &Record) -> Vec<Fact> {
+    let host = &record.environment.host;
+    let mut facts = vec![Fact::new("host", harmless(&host.hostname))];
+    facts.extend(host.os.as_ref().map(|os| Fact::new("system", harmless(os))));
+    facts.push(Fact::new("kernel", harmless(&host.kernel)));
+    let model = host.cpu_model.as_ref().map(|model| harmless(model)).unwrap_or_default();
+    if let Some(processors) = host.cpu_count {
+        let available = host.cpu_available.filter(|available| *available != processors);
+        let available = available.map(|available| format!(", {available} available")).unwrap_or_default();
+        let processors = counted(processors.into(), "processor", "processors");
+        facts.push(Fact::new("processors", format!("{processors}{available} {model}").trim_end()));
+    }
+    facts.extend(host.memory_bytes.map(|memory| Fact::new("memory", bytes(memory as f64))));
+    facts.extend(conditions(record));
+    facts.extend(disk(record));
+    facts.extend(connection(record));
+    if let Some(server) = &record.environment.server {
+        facts.push(Fact::new("server", format!("PostgreSQL {}", harmless(&server.version))));
+        let BuildFingerprint { configure, cflags, version } = &server.build;
+        facts.push(Fact::new("built as", harmless(version)));
+        facts.extend(configure.as_ref().map(|configure| Fact::new("configured with", harmless(configure))));
+        facts.extend(cflags.as_ref().map(|cflags| Fact::new("compiler flags", harmless(cflags))));
+        if !server.extensions.is_empty() {
+            let extensions =
+                server.extensions.iter().map(|(name, version)| harmless(&format!("{name} {version}")));
+            facts.push(Fact::new("extensions", extensions.collect::<Vec<_>>().join(", ")));
+        }
+    }
+    let tables = &record.tables;
+    if let Some(scale) = tables.scale {
+        let method = tables.partition_method.map_or("", |method| method.name());
+        let parts = tables.partitions.filter(|partitions| *partitions > 0);
+        let parts = parts.map(|parts| format!(", {parts} {method} partitions")).unwrap_or_default();
+        facts.push(Fact::new("tables", format!("scale{TIE}{}{parts}", as_asked(scale.into()))));
+    }
+    facts.push(Fact::new("started", record.started_at.to_string()));
+    facts.push(Fact::new("measured by", format!("pgmeter {}", harmless(&record.pgmeter_version))));
+    facts
+}
+
+/// How the client's host was while the run went on.
+fn conditions(record: &Record) -> Vec<Fact> {
+    let Conditions { governor, clock_source, virtualisation, container, load_average_1m, processors } =
+        &record.environment.conditions;
+    let words = |text: &Option<String>| text.as_ref().map(|text| harmless(text));
+    let shares = processors.map(|ProcessorShares { busy, own, stolen }| {
+        let (busy, own, stolen) = (percent(busy, 1.0), percent(own, 1.0), percent(stolen, 1.0));
+        format!("busy {busy}, of which pgmeter {own}; {stolen} taken by the hypervisor")
+    });
+    let rows = [
+        ("governor", words(governor)),
+        ("clock source", words(clock_source)),
+        ("virtual machine", words(virtualisation)),
+        ("container", words(container)),
+        ("load before the run", load_average_1m.map(number)),
+        ("processors meanwhile", shares),
+    ];
+    rows.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect()
+}
+
+/// The disk, and how long it takes to flush.
+fn disk(record: &Record) -> Option<Fact> {
+    let Disk { holds, path, file_system, device, flush_us, .. } = record.environment.disk.as_ref()?;
+    let holds = match holds {
+        DiskHolds::Wal => "of the log",
+        DiskHolds::Data => "of the data",
+        DiskHolds::Records => "of the records only",
+    };
+    let of = |text: &Option<String>| text.as_ref().map(|text| harmless(text) + ", ").unwrap_or_default();
+    let flush = match flush_us {
+        Some(flush) => format!("a flush takes {}", latency(flush.p50)),
+        None => "its flush time was not measured".to_owned(),
+    };
+    Some(Fact::new(
+        format!("disk {holds}"),
+        format!("{}{}{}, {flush}", of(file_system), of(device), harmless(path)),
+    ))
+}
+
+/// How the clients reached the server.
+fn connection(record: &Record) -> Option<Fact> {
+    let ConnectionInUse { same_host, tls, protocol_version, .. } = record.environment.connection.as_ref()?;
+    let place = if *same_host { "on the same host" } else { "over a network" };
+    let tls = match tls {
+        Some(tls) => format!("{} with {}", harmless(&tls.version), harmless(&tls.cipher)),
+        None => "no TLS".to_owned(),
+    };
+    Some(Fact::new("reached", format!("{place}, {tls}, protocol {}", harmless(protocol_version))))
+}
+
+/// Which runs had servers that were built differently: a sentence, if there are any.
+pub(crate) fn builds(runs: &[Run<'_>]) -> Option<String> {
+    let mut kinds: Vec<(&BuildFingerprint, Vec<String>)> = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let Some(server) = &run.record.environment.server else { continue };
+        match kinds.iter_mut().find(|(build, _)| **build == server.build) {
+            Some((_, letters)) => letters.push(letter(at)),
+            None => kinds.push((&server.build, vec![letter(at)])),
+        }
+    }
+    let describe = |(build, letters): &(&BuildFingerprint, Vec<String>)| {
+        format!("{}: {}", letters.join(", "), harmless(&build.version))
+    };
+    (kinds.len() > 1).then(|| {
+        let kinds: Vec<_> = kinds.iter().map(describe).collect();
+        format!(
+            "The servers were built differently, so that the builds are compared along with everything else. {}.",
+            kinds.join("; ")
+        )
+    })
+}

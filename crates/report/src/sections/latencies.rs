@@ -1,0 +1,90 @@
+//! Latencies of a run, its scripts and their commands, as tables.
+
+use results::{CommandSummary, Latency, Record};
+
+use super::Grid;
+use crate::figures::{count, latency, rate};
+use crate::prose::harmless;
+
+/// A column of the table: its head, and what of a latency is in it.
+type Column = (&'static str, fn(&Latency) -> f64);
+
+/// Response times of the run and of each script; service times below them where they are something else.
+pub(crate) fn latencies(record: &Record) -> Option<Grid> {
+    const FIGURES: [Column; 9] = [
+        ("mean", |latency| latency.mean),
+        ("stddev", |latency| latency.stddev),
+        ("min", |latency| latency.min),
+        ("p50", |latency| latency.p50),
+        ("p90", |latency| latency.p90),
+        ("p95", |latency| latency.p95),
+        ("p99", |latency| latency.p99),
+        ("p99.9", |latency| latency.p999),
+        ("max", |latency| latency.max),
+    ];
+    let summary = &record.summary;
+    summary.response_us?;
+    let service_differs = record.plan.rate_tps.is_some() || summary.response_us != summary.service_us;
+    let several = summary.scripts.len() > 1;
+    let row = |name: String, tps: f64, figures: &Latency| {
+        let figures = FIGURES.iter().map(|(_, of)| latency(of(figures)));
+        [name, rate(tps)].into_iter().chain(figures).collect::<Vec<String>>()
+    };
+    let mut rows = Vec::new();
+    for (kind, of_service) in [("response", false), ("service", true)] {
+        if of_service && !service_differs {
+            continue;
+        }
+        let pick = |response, service| if of_service { service } else { response };
+        let all = pick(summary.response_us, summary.service_us);
+        rows.extend(all.map(|figures| row(kind.to_owned(), summary.tps, &figures)));
+        for script in summary.scripts.iter().filter(|_| several) {
+            let figures = pick(script.response_us, script.service_us);
+            let name = format!("{kind}, {}", harmless(&script.name));
+            rows.extend(figures.map(|figures| row(name, script.tps, &figures)));
+        }
+    }
+    let columns = ["latency", "tps"].into_iter().chain(FIGURES.iter().map(|(name, _)| *name));
+    Some(Grid { columns: columns.map(str::to_owned).collect(), rows })
+}
+
+/// One command of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CommandRow {
+    pub(crate) script: String,
+    pub(crate) line: u32,
+    pub(crate) text: String,
+    pub(crate) executions: String,
+    pub(crate) mean: String,
+    /// Empty if it was not kept.
+    pub(crate) p99: String,
+    pub(crate) max: String,
+    pub(crate) failures: u64,
+    pub(crate) retries: u64,
+    /// Of the time in all commands of all scripts, from 0 to 1.
+    pub(crate) share: f64,
+}
+
+/// All commands that took time; those that never do (`\set`) are left out.
+pub(crate) fn commands(record: &Record) -> Vec<CommandRow> {
+    let time_us = |command: &CommandSummary| command.executions as f64 * command.mean_us.unwrap_or(0.0);
+    let scripts = &record.summary.scripts;
+    let total_us: f64 = scripts.iter().flat_map(|script| &script.commands).map(time_us).sum();
+    let mut rows = Vec::new();
+    for script in scripts {
+        let with_time = script.commands.iter().filter(|it| time_us(it) > 0.0 || it.failures > 0);
+        rows.extend(with_time.map(|command| CommandRow {
+            script: harmless(&script.name),
+            line: command.line,
+            text: harmless(&command.text),
+            executions: count(command.executions),
+            mean: command.mean_us.map(latency).unwrap_or_default(),
+            p99: command.latency_us.map(|figures| latency(figures.p99)).unwrap_or_default(),
+            max: command.max_us.map(latency).unwrap_or_default(),
+            failures: command.failures,
+            retries: command.retries,
+            share: if total_us > 0.0 { time_us(command) / total_us } else { 0.0 },
+        }));
+    }
+    rows
+}

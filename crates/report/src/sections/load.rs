@@ -1,0 +1,205 @@
+//! What was asked, what became of it, how pgmeter itself fared, and the command that asks for it again.
+
+use results::{Counts, Generator, Limit, Plan, Record};
+
+use super::Fact;
+use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, latency, percent};
+use crate::prose::harmless;
+
+/// What was asked.
+pub(crate) fn plan(record: &Record) -> Vec<Fact> {
+    let plan = &record.plan;
+    let connection = &plan.connection;
+    let script = |script: &results::Script| {
+        let target = script.target.as_ref().map(|target| format!(" at {}", harmless(target)));
+        format!("{} (weight {}){}", harmless(&script.name), script.weight, target.unwrap_or_default())
+    };
+    let scripts: Vec<String> = match &plan.scripts[..] {
+        [only] => vec![harmless(&only.name)],
+        several => several.iter().map(script).collect(),
+    };
+    let limit = match plan.limit {
+        Limit::Duration(seconds) => asked_seconds(seconds),
+        Limit::TransactionsPerClient(number) => format!("{} transactions per client", count(number)),
+    };
+    let mut facts = vec![
+        Fact::new("scripts", scripts.join(", ")),
+        Fact::new("clients", count(plan.clients.into())),
+        Fact::new("workers", count(plan.workers.into())),
+        Fact::new("protocol", plan.protocol.name()),
+        Fact::new("until", limit),
+        Fact::new("warm-up", asked_seconds(plan.warmup_s)),
+    ];
+    let optional = [
+        ("rate", plan.rate_tps.map(|rate| format!("{}{TIE}tps scheduled", as_asked(rate)))),
+        ("latency limit", plan.latency_limit_us.map(asked_latency)),
+        ("tries", (plan.max_tries != Some(1)).then(|| tries(plan))),
+        ("connections", plan.reconnect.then(|| "a new one for each transaction".to_owned())),
+        ("errors", plan.continue_on_error.then(|| "fail a transaction, and the client goes on".to_owned())),
+    ];
+    facts.extend(optional.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
+    facts.push(Fact::new("seed", plan.seed.to_string()));
+    let (user, database) = (harmless(connection.user.as_str()), harmless(connection.database.as_str()));
+    let host = harmless(connection.host.as_str());
+    facts.push(Fact::new("connection", format!("{host}:{}, {user}@{database}", connection.port)));
+    facts
+}
+
+fn tries(plan: &Plan) -> String {
+    plan.max_tries.map_or_else(|| "as many as it takes".to_owned(), |tries| count(tries.into()))
+}
+
+/// Transactions by ending; what there were none of is left out.
+pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
+    let Counts {
+        scheduled,
+        succeeded,
+        failed,
+        skipped,
+        unfinished,
+        late,
+        retried,
+        retries,
+        business,
+        failures,
+    } = record.summary.counts;
+    let of_scheduled = |part: u64| format!("{} ({})", count(part), percent(part as f64, scheduled as f64));
+    let mut facts = vec![
+        Fact::new("succeeded", count(succeeded)),
+        Fact::new("failed", if failed == 0 { "0".to_owned() } else { of_scheduled(failed) }),
+    ];
+    let rows = [
+        ("— serialization failures", failures.serialization, count(failures.serialization)),
+        ("— deadlocks", failures.deadlock, count(failures.deadlock)),
+        ("— other errors", failures.other, count(failures.other)),
+        ("skipped as too late to start", skipped, of_scheduled(skipped)),
+        ("unfinished at the end", unfinished, count(unfinished)),
+        ("late", late, of_scheduled(late)),
+        ("tried again", retried, format!("{}, {} times in all", of_scheduled(retried), count(retries))),
+        ("business transactions", if business > succeeded { business } else { 0 }, count(business)),
+    ];
+    facts.extend(
+        rows.into_iter().filter(|(_, number, _)| *number > 0).map(|(name, _, text)| Fact::new(name, text)),
+    );
+    if let Some(lag) = record.summary.lag_us.filter(|_| record.plan.rate_tps.is_some()) {
+        let lag = format!("{} on average, {} at most", latency(lag.mean), latency(lag.max));
+        facts.push(Fact::new("lag from due to begun", lag));
+    }
+    facts
+}
+
+/// How pgmeter fared, which is what its verdict rests on.
+pub(crate) fn generator(record: &Record) -> Vec<Fact> {
+    let Some(generator) = &record.summary.generator else { return Vec::new() };
+    let Generator { event_loop, workers, busy_share, run_queue_share, held_back, commands, .. } = generator;
+    let because =
+        event_loop.because.as_ref().map(|because| format!(", because {}", harmless(because.as_str())));
+    let lateness = generator
+        .wakeup_lateness_us
+        .map(|lateness| format!("{} in the middle, {} at p99", latency(lateness.p50), latency(lateness.p99)));
+    let calibration = generator.calibration.map(|used| {
+        let reached = percent(used.reached_share, 1.0);
+        format!("{reached} of the round trips that this machine can do at best")
+    });
+    let mut facts =
+        vec![Fact::new("event loop", format!("{}{}", event_loop.name.name(), because.unwrap_or_default()))];
+    let rows = [
+        ("workers", Some(count(workers.len() as u64))),
+        ("busiest worker", Some(format!("busy {} of the time", percent(*busy_share, 1.0)))),
+        ("waiting for a core", run_queue_share.map(|share| format!("{} of the time", percent(share, 1.0)))),
+        ("woken late by", lateness),
+        ("round trip", commands.round_trip_us.map(latency)),
+        ("of which pgmeter's own", generator.own_us_per_round_trip.map(latency)),
+        ("CPU per transaction", generator.cpu_us_per_transaction.map(latency)),
+        ("sockets that did not take all", (held_back.sends > 0).then(|| count(held_back.sends))),
+        ("calibration", calibration),
+    ];
+    facts.extend(rows.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
+    facts
+}
+
+/// The command that asks for the same again: as it was typed, with the seed; of records that do not hold it, one that
+/// comes to the same. Scripts are named as they were; a file's text is in the record.
+pub(crate) fn repeat_command(record: &Record) -> String {
+    let plan = &record.plan;
+    if let Some(command_line) = &plan.command_line {
+        return harmless(command_line.as_str());
+    }
+    let connection = &plan.connection;
+    let mut words = vec!["pgmeter".to_owned(), "bench".to_owned()];
+    let mut option = |flag: &str, value: String| words.extend([flag.to_owned(), quoted(&value)]);
+    for script in &plan.scripts {
+        let name = if script.builtin { &script.name } else { &script.description };
+        let weight = if script.weight == 1 { String::new() } else { format!("@{}", script.weight) };
+        option(if script.builtin { "-b" } else { "-f" }, format!("{name}{weight}"));
+    }
+    option("-c", plan.clients.to_string());
+    option("-j", plan.workers.to_string());
+    match plan.limit {
+        Limit::Duration(seconds) => option("-T", seconds.to_string()),
+        Limit::TransactionsPerClient(number) => option("-t", number.to_string()),
+    }
+    if plan.warmup_s > 0.0 {
+        option("--warmup", plan.warmup_s.to_string());
+    }
+    option("-M", plan.protocol.name().to_owned());
+    if let Some(rate) = plan.rate_tps {
+        option("-R", rate.to_string());
+    }
+    if let Some(limit_us) = plan.latency_limit_us {
+        option("-L", (limit_us / MICROSECONDS_PER_MILLISECOND).to_string());
+    }
+    if plan.max_tries != Some(1) {
+        option("--max-tries", plan.max_tries.unwrap_or(0).to_string());
+    }
+    let has_files = plan.scripts.iter().any(|script| !script.builtin);
+    for (name, value) in plan.variables.iter().filter(|(name, _)| *name != "scale" || has_files) {
+        match name.as_str() {
+            "scale" => option("-s", value.clone()),
+            _ => option("-D", format!("{name}={value}")),
+        }
+    }
+    option("--random-seed", plan.seed.to_string());
+    option("-h", connection.host.as_str().to_owned());
+    option("-p", connection.port.to_string());
+    option("-U", connection.user.as_str().to_owned());
+    for target in &plan.targets {
+        let results::Connection { host, port, user, database } = &target.connection;
+        let (host, user, database) = (host.as_str(), user.as_str(), database.as_str());
+        option("--target", format!("{}=host={host} port={port} user={user} dbname={database}", target.name));
+    }
+    let flags = [(plan.reconnect, "-C"), (plan.continue_on_error, "--continue-on-error")];
+    words.extend(flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned()));
+    words.extend(["-d".to_owned(), quoted(connection.database.as_str())]);
+    words.join(" ")
+}
+
+const MICROSECONDS_PER_MILLISECOND: f64 = 1e3;
+
+/// As a POSIX shell takes it literally (Shell Command Language, §2.2.2).
+fn quoted(word: &str) -> String {
+    let word = harmless(word);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_if_a_shell_would_read_it() {
+        for (word, shown) in [
+            ("a/b-c_1.sql", "a/b-c_1.sql"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", "'it'\\''s'"),
+            ("$(x)", "'$(x)'"),
+        ] {
+            assert_eq!(quoted(word), shown);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What the server was doing: waits, statements, events, ceilings, and what could not be seen of it.
+
+use results::{CeilingKind, Event, EventKind, Record};
+
+use super::Fact;
+use crate::figures::{TIE, as_asked, count, counted, latency, measured_seconds, percent, rate};
+use crate::prose::{cut, harmless};
+
+/// One kind of waiting, or of running.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WaitRow {
+    /// `Lock`, `IO`, `CPU`.
+    pub(crate) event_type: String,
+    pub(crate) event: String,
+    /// From 0 to 1, of all that were not idle.
+    pub(crate) share: f64,
+}
+
+/// Rows of the list of waits; what is rarer is in the chart's last colour.
+const WAITS_MAX: usize = 12;
+
+/// The most frequent ones, and a sentence on how they were seen.
+pub(crate) fn waits(record: &Record) -> Option<(Vec<WaitRow>, String)> {
+    let waits = record.observation.as_ref()?.waits.as_ref()?;
+    let row = |wait: &results::WaitShare| WaitRow {
+        event_type: harmless(&wait.event_type),
+        event: harmless(&wait.event),
+        share: wait.share,
+    };
+    let how = format!(
+        "Seen in {} at {}{TIE}Hz, {}; {} of the backends seen were idle, waiting for pgmeter, and are left out.",
+        harmless(&waits.source),
+        as_asked(waits.rate_hz),
+        counted(waits.looks, "look", "looks"),
+        percent(waits.idle_share, 1.0),
+    );
+    Some((waits.top.iter().take(WAITS_MAX).map(row).collect(), how))
+}
+
+/// Something that happened on the server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EventRow {
+    pub(crate) kind: EventKind,
+    pub(crate) when: String,
+    pub(crate) detail: String,
+}
+
+/// Checkpoints, vacuums and queues for locks.
+pub(crate) fn events(record: &Record) -> Vec<EventRow> {
+    let row = |event: &Event| EventRow {
+        kind: event.kind,
+        when: match event.end_s {
+            Some(end_s) => format!("{} to {}", measured_seconds(event.start_s), measured_seconds(end_s)),
+            None => format!("from {} on", measured_seconds(event.start_s)),
+        },
+        detail: harmless(event.detail.as_str()),
+    };
+    record.observation.iter().flat_map(|observation| &observation.events).map(row).collect()
+}
+
+/// As it is shown.
+pub(crate) fn event_name(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Checkpoint => "checkpoint",
+        EventKind::Autovacuum => "autovacuum",
+        EventKind::LockQueue => "lock queue",
+    }
+}
+
+/// What would bound the throughput.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CeilingRow {
+    pub(crate) kind: &'static str,
+    pub(crate) tps: String,
+    /// May be above 1.
+    pub(crate) reached_share: f64,
+    pub(crate) explanation: String,
+}
+
+/// The lowest first.
+pub(crate) fn ceilings(record: &Record) -> Vec<CeilingRow> {
+    let row = |ceiling: &results::Ceiling| CeilingRow {
+        kind: match ceiling.kind {
+            CeilingKind::HottestRow => "the hottest rows",
+            CeilingKind::Flush => "flushing the log",
+            CeilingKind::RoundTrips => "round trips",
+            CeilingKind::Cpu => "processors",
+        },
+        tps: rate(ceiling.tps),
+        reached_share: ceiling.reached_share,
+        explanation: harmless(ceiling.explanation.as_str()),
+    };
+    record.observation.iter().flat_map(|observation| &observation.ceilings).map(row).collect()
+}
+
+/// Characters of a statement that are shown.
+const QUERY_LEN_MAX: usize = 160;
+
+/// Statements as pg_stat_statements counted them: text, calls, time per call.
+pub(crate) fn statements(record: &Record) -> Vec<[String; 3]> {
+    const MICROSECONDS_PER_MILLISECOND: f64 = 1e3;
+    let statements = record.observation.iter().flat_map(|observation| &observation.statements);
+    let row = |statement: &results::StatementCounters| {
+        let value = |name: &str| statement.values.get(name).copied();
+        let calls = value("calls").filter(|calls| *calls > 0.0);
+        let total_ms = value("total_exec_time").or_else(|| value("total_time"));
+        let each = calls.zip(total_ms).map(|(calls, ms)| latency(ms * MICROSECONDS_PER_MILLISECOND / calls));
+        let calls = calls.map(|calls| as_asked(calls.round()));
+        let query = cut(&harmless(statement.query.as_str()), QUERY_LEN_MAX);
+        [query, calls.unwrap_or_default(), each.unwrap_or_default()]
+    };
+    statements.map(row).collect()
+}
+
+/// What could not be seen, and why.
+pub(crate) fn missing(record: &Record) -> Vec<Fact> {
+    let missing = record.observation.iter().flat_map(|observation| &observation.missing);
+    missing.map(|missing| Fact::new(harmless(&missing.what), harmless(missing.why.as_str()))).collect()
+}
+
+/// How closely the server was looked at, and what that cost, in a sentence.
+pub(crate) fn observed(record: &Record) -> String {
+    let Some(observation) = &record.observation else {
+        return "Nobody looked at the server while this ran.".to_owned();
+    };
+    let cost = &observation.cost;
+    let cpu = cost.backend_cpu_s.map(|seconds| format!(", {} of the server's CPU", latency(seconds * 1e6)));
+    let missed = match cost.samples_missed {
+        0 => String::new(),
+        missed => format!(", {} samples came too late", count(missed)),
+    };
+    format!(
+        "Looked at with --observe {}: {}, busy {} of the time{}{missed}.",
+        observation.level.name(),
+        counted(cost.statements, "statement", "statements"),
+        percent(cost.busy_share, 1.0),
+        cpu.unwrap_or_default()
+    )
+}

@@ -1,0 +1,194 @@
+//! The page in a real browser: no error, no request, marks in all charts, values at the pointer and by the keyboard,
+//! wide and narrow, light and dark. Screenshots stay below the target directory, in `tmp/pages`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use pgmeter_report::Run;
+use results::Record;
+use serde_json::{Value, json};
+
+use crate::devtools::{self, Browser};
+use crate::example::{self, Example};
+
+/// A browser, or nothing and a loud word where there is none.
+#[allow(clippy::print_stderr)] // who runs the tests has to see it
+fn browser() -> Option<Browser> {
+    let Some(program) = devtools::find() else {
+        // `.ci/run` installs one and says so by this variable; a skipped test is then a failed one.
+        assert!(
+            std::env::var_os("PGMETER_TEST_BROWSER").is_none(),
+            "there is no browser, and there must be one"
+        );
+        eprintln!("SKIPPED: no chromium is on the path, and CHROMIUM names none: no page was looked at");
+        return None;
+    };
+    Some(Browser::start(&program))
+}
+
+fn artefact(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    fs::create_dir_all(&folder).expect("the target directory can be written");
+    folder.join(name)
+}
+
+fn page(name: &str, runs: &[(&str, &Record)]) -> PathBuf {
+    let runs: Vec<Run<'_>> = runs.iter().map(|(name, record)| Run { name, record }).collect();
+    let path = artefact(name);
+    fs::write(&path, pgmeter_report::html(&runs)).expect("it can be written");
+    path
+}
+
+/// Nothing was complained of, and nothing asked for but the page itself.
+fn assert_quiet(browser: &Browser) {
+    for (method, parameters) in &browser.events {
+        match method.as_str() {
+            "Runtime.exceptionThrown" | "Log.entryAdded" | "Runtime.consoleAPICalled" => {
+                panic!("{method}: {parameters}")
+            }
+            "Network.requestWillBeSent" => {
+                let url = parameters["request"]["url"].as_str().unwrap_or_default();
+                assert!(url.starts_with("file://") && url.ends_with(".html") || url == "data:,", "{url}");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Of each chart: its kind, how many pixels of its canvas are drawn, and in how many colours.
+const MARKS: &str = r#"
+[...document.querySelectorAll("figure[data-chart]")].map((figure) => {
+  const canvas = figure.querySelector("canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const colours = new Set();
+  let drawn = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] > 0) { drawn += 1; colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]); }
+  }
+  return [figure.dataset.chart, drawn, colours.size];
+})"#;
+
+#[test]
+fn every_chart_has_marks_wide_and_narrow_light_and_dark_and_the_page_is_quiet() {
+    let Some(mut browser) = browser() else { return };
+    let record = example::full(&Example::default());
+    let path = page("one.html", &[("2026-11-21-tpcb-like", &record)]);
+    for (width, dark) in [(1280, false), (1280, true), (375, false), (375, true)] {
+        browser.window(width, 900, dark);
+        browser.open(&path);
+        let marks = browser.value(MARKS);
+        let kinds: Vec<_> = marks.as_array().unwrap().iter().map(|it| it[0].as_str().unwrap()).collect();
+        assert_eq!(
+            kinds,
+            ["throughput", "percentiles-over-time", "heat", "waits", "host", "wal", "percentiles"]
+        );
+        for chart in marks.as_array().unwrap() {
+            assert!(chart[1].as_u64() > Some(1_000), "{width} pixels, dark {dark}: {chart}");
+            assert!(chart[2].as_u64() > Some(10), "{width} pixels, dark {dark}: {chart}");
+        }
+        let wide = browser.value("[document.documentElement.scrollWidth, innerWidth]");
+        assert_eq!(wide[0], wide[1], "the page scrolls sideways at {width} pixels");
+        let scheme = browser.value("getComputedStyle(document.documentElement).colorScheme");
+        assert_eq!(scheme, if dark { "dark" } else { "light" });
+        let name = format!("one-{width}-{}.png", if dark { "dark" } else { "light" });
+        browser.screenshot(&artefact(&name));
+        assert_quiet(&browser);
+    }
+}
+
+fn tip(browser: &mut Browser) -> Value {
+    browser.value("(() => { const tip = document.querySelector('.tip'); return tip.hidden ? null : tip.textContent; })()")
+}
+
+#[test]
+fn pointer_and_arrow_keys_show_values_and_a_table_has_them_all() {
+    let Some(mut browser) = browser() else { return };
+    let record = example::full(&Example::default());
+    let path = page("pointer.html", &[("run", &record)]);
+    browser.window(1280, 900, false);
+    browser.open(&path);
+    for (chart, words) in [
+        ("throughput", ["succeeded", "tps"]),
+        ("percentiles-over-time", ["median", "p99.9"]),
+        ("heat", ["of the transactions then", "ms"]),
+        ("waits", ["IO: WALSync", "running"]),
+        ("percentiles", ["response time", "ms"]),
+    ] {
+        let over = format!("document.querySelector('[data-chart={chart}] .u-over')");
+        let place = browser.value(&format!(
+            "(() => {{ const over = {over}; over.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
+             const box = over.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+        ));
+        for shift in [0.0, 2.0] {
+            let (x, y) = (place[0].as_f64().unwrap() + shift, place[1].as_f64().unwrap());
+            browser.call("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y}));
+        }
+        browser
+            .value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
+        let tip = tip(&mut browser);
+        for word in words {
+            assert!(tip.as_str().is_some_and(|tip| tip.contains(word)), "{chart}: no {word} in {tip}");
+        }
+    }
+    browser.value("document.querySelector('[data-chart=throughput] .plot').focus({focusVisible: true})");
+    for key in ["Home", "ArrowRight"] {
+        browser.call("Input.dispatchKeyEvent", json!({"type": "keyDown", "key": key}));
+    }
+    let said = browser.value("document.querySelector('.said').textContent");
+    assert!(
+        said.as_str().is_some_and(|said| said.starts_with("1.5 s") || said.starts_with("1.5\u{a0}s")),
+        "{said}"
+    );
+    browser.value(
+        "new Promise(done => { const table = document.querySelector('[data-chart=throughput] details'); \
+         table.addEventListener('toggle', () => setTimeout(done)); table.open = true; })",
+    );
+    let rows = browser.value("document.querySelectorAll('[data-chart=throughput] tbody tr').length");
+    assert_eq!(rows, 60);
+    assert_quiet(&browser);
+}
+
+#[test]
+fn runs_side_by_side_are_one_page_in_which_nothing_of_one_hides_the_other() {
+    let Some(mut browser) = browser() else { return };
+    let first = example::full(&Example::default());
+    let mut second =
+        example::full(&Example { tps: 2_950.0, median_us: 2_400.0, seed: 7, ..Example::default() });
+    let server = second.environment.server.as_mut().unwrap();
+    let settings = [("shared_buffers", "8GB"), ("synchronous_commit", "off")];
+    server.non_default_settings =
+        settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
+    server.build.version =
+        "PostgreSQL 18.1 on x86_64-pc-linux-gnu, compiled by clang 19.1, 64-bit".to_owned();
+    let path = page("two.html", &[("before", &first), ("after", &second)]);
+    for (width, dark) in [(1280, false), (375, true)] {
+        browser.window(width, 900, dark);
+        browser.open(&path);
+        let marks = browser.value(MARKS);
+        assert_eq!(marks.as_array().unwrap().len(), 10, "{marks}");
+        assert!(marks.as_array().unwrap().iter().all(|it| it[1].as_u64() > Some(1_000)), "{marks}");
+        let wide = browser.value("[document.documentElement.scrollWidth, innerWidth]");
+        assert_eq!(wide[0], wide[1], "the page scrolls sideways at {width} pixels");
+        browser.screenshot(&artefact(&format!("two-{width}.png")));
+        assert_quiet(&browser);
+    }
+}
+
+#[test]
+fn a_record_with_nothing_in_it_is_a_page_too_and_hostile_names_stay_text() {
+    let Some(mut browser) = browser() else { return };
+    let path = page("nothing.html", &[("nothing", &example::empty())]);
+    browser.window(1280, 900, false);
+    browser.open(&path);
+    assert_eq!(browser.value("document.querySelectorAll('figure').length"), 0);
+    assert_quiet(&browser);
+    let mut record = example::full(&Example { seconds: 3, ..Example::default() });
+    crate::html::make_hostile(&mut record);
+    let path = page("hostile.html", &[(crate::html::HOSTILE, &record)]);
+    browser.open(&path);
+    assert_eq!(
+        browser.value("window.hostile === undefined && document.querySelectorAll('figure').length > 3"),
+        true
+    );
+    assert_quiet(&browser);
+}

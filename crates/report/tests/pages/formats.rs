@@ -1,0 +1,76 @@
+//! Markdown, CSV and JSON of the same records.
+
+use pgmeter_report::Run;
+use results::Record;
+
+use crate::example::{self, Example};
+use crate::html::{HOSTILE, make_hostile};
+
+fn short() -> Record {
+    example::full(&Example { seconds: 5, ..Example::default() })
+}
+
+#[test]
+fn markdown_has_the_headline_the_tables_and_the_command() {
+    let record = short();
+    let markdown = pgmeter_report::markdown(&[Run { name: "a run", record: &record }]);
+    for words in [
+        "# tpcb-like on PostgreSQL 18.1\n",
+        "> **Warning:** client and server share a host",
+        "| latency | tps | mean |",
+        "| IO | WALSync | 38 % |",
+        "- WAL: 1.21 kB\n",
+        "```sh\npgmeter bench -b tpcb-like",
+    ] {
+        assert!(markdown.contains(words), "no {words} in:\n{markdown}");
+    }
+}
+
+#[test]
+fn markdown_of_two_runs_says_whether_they_differ() {
+    let (first, second) =
+        (short(), example::full(&Example { seconds: 5, tps: 4_800.0, ..Example::default() }));
+    let markdown =
+        pgmeter_report::markdown(&[Run { name: "a", record: &first }, Run { name: "b", record: &second }]);
+    assert!(markdown.contains("- B is 1") && markdown.contains(" faster than A (between +"), "{markdown}");
+}
+
+#[test]
+fn markdown_cannot_be_broken_out_of() {
+    let mut record = short();
+    make_hostile(&mut record);
+    let markdown = pgmeter_report::markdown(&[Run { name: HOSTILE, record: &record }]);
+    let outside_of_code = markdown.split("```").next().unwrap();
+    assert!(!outside_of_code.contains("<script"), "{markdown}");
+}
+
+#[test]
+fn csv_is_a_line_for_each_figure_with_as_many_cells_as_columns() {
+    let record = short();
+    let csv = pgmeter_report::csv(&[Run { name: "a, \"run\"", record: &record }]);
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("run,part,script,item,start_s,end_s,metric,value"));
+    let tps = format!("\"a, \"\"run\"\"\",summary,,,,,tps,{}", record.summary.tps);
+    assert!(csv.contains(&tps), "no {tps} in {}", &csv[..2_000]);
+    for part in ["script", "command", "interval", "per_transaction", "wait", "event", "sample", "ceiling"] {
+        assert!(csv.contains(&format!(",{part},")), "{part}");
+    }
+    assert!(csv.contains(",interval,,,4,5,response_p99_us,"));
+    assert!(lines.all(|line| line.ends_with(|c: char| c.is_ascii_digit())));
+}
+
+#[test]
+fn csv_of_nothing_is_its_head_and_counts() {
+    let csv = pgmeter_report::csv(&[Run { name: "nothing", record: &example::empty() }]);
+    assert!(csv.lines().count() < 15, "{csv}");
+}
+
+#[test]
+fn json_is_the_record_or_a_list_of_them() {
+    let record = short();
+    let run = Run { name: "a run", record: &record };
+    let one = pgmeter_report::json(&[run]);
+    assert_eq!(Record::from_json(one.as_bytes(), "it".as_ref()).unwrap(), record);
+    let two: serde_json::Value = serde_json::from_str(&pgmeter_report::json(&[run, run])).unwrap();
+    assert_eq!(two["runs"].as_array().map(Vec::len), Some(2));
+}

@@ -1,0 +1,107 @@
+//! What the page says, without a browser: nothing from outside is markup, and what a record holds is there.
+
+use pgmeter_report::Run;
+use results::Record;
+
+use crate::example::{self, Example};
+
+/// Text that would run if any of it became markup or ended a script.
+pub const HOSTILE: &str =
+    "</script><script>window.hostile=1</script><img src=x onerror=window.hostile=1>\"'&<!--";
+
+/// Puts it wherever a user, a file or a server has a say.
+pub fn make_hostile(record: &mut Record) {
+    let hostile = || HOSTILE.to_owned();
+    for script in &mut record.plan.scripts {
+        (script.name, script.text, script.description) = (hostile(), hostile(), hostile());
+        script.builtin = false;
+    }
+    for script in &mut record.summary.scripts {
+        script.name = hostile();
+        script.commands.iter_mut().for_each(|command| command.text = hostile());
+    }
+    record.environment.host.hostname = hostile();
+    if let Some(server) = &mut record.environment.server {
+        server.version = hostile();
+        server.build.version = hostile();
+        server.non_default_settings = [(hostile(), hostile())].into_iter().collect();
+    }
+    if let Some(generator) = &mut record.summary.generator {
+        generator.verdict.evidence = hostile();
+    }
+    record.warnings.push(HOSTILE.into());
+    let Some(observation) = &mut record.observation else { return };
+    observation.events.iter_mut().for_each(|event| event.detail = HOSTILE.into());
+    observation.missing.iter_mut().for_each(|missing| missing.what = hostile());
+    observation.statements.iter_mut().for_each(|statement| statement.query = HOSTILE.into());
+    for sample in &mut observation.samples {
+        sample.waits.iter_mut().for_each(|wait| wait.event = hostile());
+    }
+    for wait in observation.waits.iter_mut().flat_map(|waits| &mut waits.top) {
+        wait.event = hostile();
+    }
+}
+
+fn page(record: &Record) -> String {
+    pgmeter_report::html(&[Run { name: "a run", record }])
+}
+
+#[test]
+fn nothing_from_outside_becomes_markup_or_ends_a_script() {
+    let mut record = example::full(&Example { seconds: 3, ..Example::default() });
+    let scripts = page(&record).matches("<script").count();
+    make_hostile(&mut record);
+    let page = pgmeter_report::html(&[Run { name: HOSTILE, record: &record }]);
+    assert_eq!(page.matches("<script").count(), scripts);
+    assert!(!page.contains("<img"), "markup came through");
+    assert!(page.contains("&lt;/script&gt;"));
+}
+
+#[test]
+fn the_page_forbids_every_request() {
+    let page = page(&example::full(&Example { seconds: 2, ..Example::default() }));
+    assert!(page.contains("default-src &#39;none&#39;"));
+    assert!(!page.contains("unsafe-inline"));
+    for loading in [" src=\"", "@import", "url(", "<link rel=\"stylesheet\""] {
+        assert!(!page.contains(loading), "the page has {loading}");
+    }
+}
+
+#[test]
+fn what_a_record_holds_is_on_the_page() {
+    let page = page(&example::full(&Example { seconds: 5, ..Example::default() }));
+    for words in [
+        "tpcb-like",
+        "PostgreSQL 18.1",
+        "with 95",
+        "The server was the limit.",
+        "Client and server share a host",
+        "WALSync",
+        "pgbench_branches",
+        "full-page images",
+        "client CPU",
+        "flushing the log",
+        "pg_wait_sampling",
+        "shared_buffers",
+        "pgmeter bench -b tpcb-like -c 8 -j 2 -T 5 --warmup 5 -M prepared --max-tries 3 --random-seed 42",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_record_with_nothing_in_it_says_so() {
+    let page = page(&example::empty());
+    for words in
+        ["The run was interrupted before anything was measured.", "nothing was measured", "Nobody looked"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_damaged_histogram_is_a_warning_and_not_the_end() {
+    let mut record = example::full(&Example { seconds: 5, ..Example::default() });
+    record.intervals[2].scripts[0].response.histogram = "damaged".to_owned();
+    assert!(page(&record).contains("1\u{a0}histogram in the record cannot be read"));
+}
