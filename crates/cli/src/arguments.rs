@@ -170,6 +170,9 @@ pub(crate) struct BenchArguments {
     /// Seconds run before measuring
     #[arg(long, value_name = "SECONDS", default_value = "0", help_heading = "How to run it", value_parser = seconds)]
     pub(crate) warmup: f64,
+    /// End sooner, once throughput and mean latency are known to ±PERCENT (95 % intervals), such as 1%
+    #[arg(long, value_name = "PERCENT", requires = "duration", help_heading = "How to run it", value_parser = percent)]
+    pub(crate) until: Option<f64>,
     /// How SQL commands travel
     #[arg(
         short = 'M',
@@ -449,6 +452,15 @@ fn positive_seconds(text: &str) -> Result<f64, String> {
     match seconds(text)? {
         0.0 => Err("must be more than 0".to_owned()),
         seconds => Ok(seconds),
+    }
+}
+
+/// A share, as a percentage.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
+    match number {
+        Some(number) if number > 0.0 && number < 100.0 => Ok(number / 100.0),
+        _ => Err("expected a percentage above 0% and below 100%, such as 1%".to_owned()),
     }
 }
 

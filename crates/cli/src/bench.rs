@@ -104,6 +104,7 @@ fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
         protocol: arguments.protocol.meaning(),
         limit: limit(arguments),
         warmup_s: arguments.warmup,
+        until: arguments.until,
         rate_per_s: arguments.rate,
         seed: arguments.random_seed,
         latency_limit: arguments.latency_limit.map(milliseconds),

@@ -43,6 +43,7 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
             Limit::TransactionsPerClient(count) => results::Limit::TransactionsPerClient(count),
         },
         warmup_s: job.warmup_s,
+        until: job.until,
         rate_tps: job.rate_per_s,
         latency_limit_us: job.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND),
         max_tries: job.max_tries.map(NonZeroU32::get),

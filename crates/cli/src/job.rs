@@ -17,6 +17,7 @@ use results::{
 };
 use script::Program;
 use server::ServerError;
+use stats::Until;
 use workload::{Tables, WorkloadError};
 
 use crate::describing;
@@ -44,6 +45,8 @@ pub(crate) struct Job {
     pub(crate) protocol: Protocol,
     pub(crate) limit: Limit,
     pub(crate) warmup_s: f64,
+    /// The half width of the intervals, as a share of their figures, at which the run may end early.
+    pub(crate) until: Option<f64>,
     pub(crate) rate_per_s: Option<f64>,
     /// Drawn from the system if not given.
     pub(crate) seed: Option<u64>,
@@ -169,6 +172,7 @@ impl Job {
         let Found { way, ways, scale, tables, facts } = self.prepare(showing, signals)?;
         signals.check()?;
         let workers = self.workers;
+        let mut until = self.until.map(Until::new);
         let mut plan_record = describing::plan(&self, &way, &ways);
         let mut observing = Observing::start(&mut self, &way.addresses().collect::<Vec<_>>());
         let (manner, calibrations) = (self.manner, self.calibrations.take());
@@ -186,8 +190,13 @@ impl Job {
         let witnesses = showing.witnesses(&plan_record)?;
         showing.begins(started_at, &plan_record, &environment)?;
         let processors = ProcessorTimes::now();
+        let mut second = |progress: &Progress<'_>| {
+            showing.second(progress);
+            let is_enough = |until: &mut Until| !progress.warmup && until.take(progress.interval);
+            progress.enough.set(until.as_mut().is_some_and(is_enough));
+        };
         let outcome = observing
-            .run(&plan, signals.stop(), showing, &witnesses)
+            .run(&plan, signals.stop(), &mut second, &witnesses)
             .map_err(|error| explain(error, plan.clients, manner))
             .inspect_err(|failure| showing.breaks_off(failure))?;
         surveying::look_back(&mut environment, processors);
@@ -207,6 +216,7 @@ impl Job {
         };
         let status = status(&outcome, plan.clients);
         let mut record = Record::new(started_at, status, plan_record, environment, tables, measured);
+        record.summary.until_reached = until.map(|until| until.is_reached());
         record.observation = observation;
         observing::add_ceilings(&mut record);
         record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use connect::{Address, Target};
-use engine::{EngineError, Outcome, Plan, WorkerIntro};
+use engine::{EngineError, Outcome, Plan, Progress, WorkerIntro};
 use observe::{Observer, Ran, Script, Whose, Wish};
 use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
 
 use crate::describing;
-use crate::job::{Job, Showing, Witnesses};
+use crate::job::{Job, Witnesses};
 
 /// How often a run is begun again after the observer has given its connection away, and what lies between.
 const TRIES_MAX: usize = 5;
@@ -85,7 +85,7 @@ impl Observing {
         &mut self,
         plan: &Plan,
         stop: &AtomicBool,
-        showing: &mut dyn Showing,
+        second: &mut dyn FnMut(&Progress<'_>),
         witnesses: &Witnesses,
     ) -> Result<Outcome, EngineError> {
         let begun = Cell::new(false);
@@ -97,14 +97,13 @@ impl Observing {
             }
             witnesses(intro)
         };
-        let result = engine::run(plan, stop, &mut |progress| showing.second(progress), &introduce);
+        let result = engine::run(plan, stop, second, &introduce);
         match (result, self.observer.take()) {
             // Nothing has begun yet, and the connection that was missing may have been the observer's.
             (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
                 observer.give_way();
                 self.given_way = true;
-                let mut run =
-                    || engine::run(plan, stop, &mut |progress| showing.second(progress), &**witnesses);
+                let mut run = || engine::run(plan, stop, second, &**witnesses);
                 // The server needs a moment until it has closed what was opened in vain.
                 for _ in 1..TRIES_MAX {
                     std::thread::sleep(PAUSE);

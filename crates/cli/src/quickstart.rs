@@ -105,6 +105,7 @@ fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<J
         protocol: arguments.protocol.meaning(),
         limit: Limit::Duration(Duration::from_secs_f64(arguments.duration)),
         warmup_s: arguments.warmup,
+        until: None,
         rate_per_s: None,
         seed: arguments.random_seed,
         latency_limit: None,

@@ -2,13 +2,15 @@
 //! the statistics of the whole run. Keeps no interval longer than until the last worker has sent its
 //! part, so a long run needs no more memory than a short one.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use stats::{Interval, Summary, Timestamp};
 use std::time::Duration;
 
 use crate::outcome::Progress;
-use crate::timeline::Timeline;
+use crate::stopping::Stop;
+use crate::timeline::{INTERVAL, Timeline};
 
 /// See the module.
 pub(crate) struct Merging<'a> {
@@ -20,6 +22,7 @@ pub(crate) struct Merging<'a> {
     /// For each worker, everything that begins earlier has been handed over.
     reached: Vec<Timestamp>,
     measured: Interval,
+    stop: &'a Stop<'a>,
 }
 
 impl<'a> Merging<'a> {
@@ -28,10 +31,11 @@ impl<'a> Merging<'a> {
         scripts: usize,
         timeline: Timeline,
         observer: &'a mut dyn FnMut(&Progress<'_>),
+        stop: &'a Stop<'a>,
     ) -> Self {
         let measured = Interval::new(scripts);
         let reached = vec![timeline.first_interval(); workers];
-        Self { observer, origin: timeline.origin, open: BTreeMap::new(), reached, measured }
+        Self { observer, origin: timeline.origin, open: BTreeMap::new(), reached, measured, stop }
     }
 
     /// Takes a worker's interval in and gives it back, empty, for further use.
@@ -81,13 +85,20 @@ impl<'a> Merging<'a> {
                 self.measured.merge(&interval);
             }
             let elapsed = interval.end.since(self.origin);
-            (self.observer)(&Progress { interval: &interval, warmup, elapsed });
+            let enough = Cell::new(false);
+            (self.observer)(&Progress { interval: &interval, warmup, enough: &enough, elapsed });
+            if enough.get() {
+                // All workers look at this more than once a second.
+                self.stop.end_at(interval.end + INTERVAL);
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use stats::{Ending, Recorder, Sample};
 
     use super::*;
@@ -125,7 +136,9 @@ mod tests {
             ));
         };
         let timeline = Timeline { origin: at(0), start: at(0), measure: at(1000), end: None };
-        let mut merging = Merging::new(2, 1, timeline, &mut observer);
+        let asked = AtomicBool::new(false);
+        let stop = Stop::new(&asked);
+        let mut merging = Merging::new(2, 1, timeline, &mut observer, &stop);
         merging.take(0, interval(0, 1000, 5), true);
         merging.take(0, interval(1000, 2000, 6), false);
         merging.take(1, interval(0, 1000, 7), true);

@@ -1,6 +1,7 @@
 //! All that a run returns, as plain data.
 //! Turned into a record by whoever asked for the run.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use stats::{CommandTable, Interval, Summary, WorkerHealth};
@@ -11,7 +12,7 @@ use crate::driver::EventLoop;
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// At the plan's limit.
+    /// At the plan's limit, or where the observer knew enough.
     Complete,
     /// Because the user asked to stop.
     Interrupted,
@@ -80,6 +81,8 @@ pub struct Progress<'a> {
     pub interval: &'a Interval,
     /// It belongs to the warm-up and is not measured.
     pub warmup: bool,
+    /// Set by an observer who knows enough: the run is complete at the end of the next interval, whatever its limit.
+    pub enough: &'a Cell<bool>,
     /// From the start of the first transaction to the end of the interval; in pgbench's manner, from before
     /// connecting.
     pub elapsed: Duration,

@@ -114,7 +114,7 @@ pub fn run_on<'w, D: Driver>(
     let begun = worker.now();
     worker.connect(stop)?;
     let timeline = Timeline::new(plan, begun, worker.now());
-    let mut merging = Merging::new(1, plan.scripts.len(), timeline, observer);
+    let mut merging = Merging::new(1, plan.scripts.len(), timeline, observer, stop);
     let witness = witnesses(load.introduce(0, timeline.start));
     let outcome = worker.run(timeline, witness, stop, &mut merging)?;
     merging.close(0);
@@ -188,7 +188,7 @@ fn coordinate<'w>(
         // A worker that is gone has said why, and is heard below.
         let _ = line.start.send(Start { timeline, witness });
     }
-    let mut merging = Merging::new(lines.len(), load.plan.scripts.len(), timeline, observer);
+    let mut merging = Merging::new(lines.len(), load.plan.scripts.len(), timeline, observer, stop);
     let mut outcomes: Vec<_> = lines.iter().map(|_| None).collect();
     let mut failure = None;
     while let Ok((worker, notice)) = inbox.recv() {
@@ -240,6 +240,7 @@ fn conclude(
     merging: Merging<'_>,
 ) -> Result<Outcome, EngineError> {
     let plan = load.plan;
+    let timeline = stop.early_end().and_then(|end| timeline.ending_at(end)).unwrap_or(timeline);
     let interrupted = outcomes.iter().any(|outcome| outcome.interrupted);
     let finished = outcomes.iter().map(|outcome| outcome.finished).max().unwrap_or(timeline.start);
     let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();

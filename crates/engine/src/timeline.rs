@@ -52,6 +52,12 @@ impl Timeline {
         self.end.is_some_and(|end| at >= end)
     }
 
+    /// The same with an end that is not later than `end`; `None` if it is that already.
+    pub(crate) fn ending_at(self, end: Timestamp) -> Option<Self> {
+        let sooner = self.end.is_none_or(|planned| end < planned);
+        sooner.then_some(Self { end: Some(end), ..self })
+    }
+
     /// The end of the interval that begins at `begin`: a second later, but never across the end of
     /// the warm-up.
     pub(crate) fn interval_end(&self, begin: Timestamp) -> Timestamp {

@@ -218,6 +218,9 @@ impl<'p, D: Driver> Worker<'p, D> {
                 Err(error) => return Err(EngineError::System { what: "wait for its sockets", error }),
             };
             self.pass(now, shift);
+            if let Some(end) = shift.stop.early_end() {
+                self.end_early(end, now, shift);
+            }
             let happened = self.handle_events(now, shift);
             self.fire_timers(now, happened, shift);
             self.admit(now.max(self.told), shift);

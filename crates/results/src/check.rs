@@ -18,6 +18,8 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
         )?;
     }
     check_summary(summary, plan.scripts.len())?;
+    let known = summary.until_reached.is_none() || plan.until.is_some_and(|share| 0.0 < share && share < 1.0);
+    require(known, "an end that was reached and not asked for")?;
     for (number, interval) in intervals.iter().enumerate() {
         check_interval(interval, plan.scripts.len()).map_err(|what| format!("interval {number}: {what}"))?;
     }
@@ -42,6 +44,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         generator,
         confidence,
         steady_state,
+        until_reached: _,
         scripts,
     } = summary;
     check_counts(counts)?;

@@ -23,6 +23,9 @@ pub struct Plan {
     pub limit: Limit,
     /// Seconds run before measuring began.
     pub warmup_s: f64,
+    /// The run may end sooner, once the half widths of the 95 % intervals of throughput and mean response time are at
+    /// most this share of the figures; `null`: it may not.
+    pub until: Option<f64>,
     /// Transactions per second that were scheduled; `null` means as fast as possible.
     pub rate_tps: Option<f64>,
     /// Response times above this are counted as late.

@@ -35,6 +35,8 @@ pub struct Summary {
     pub confidence: Confidence,
     /// Whether the run had settled; `null` if an older pgmeter did not look.
     pub steady_state: Option<SteadyState>,
+    /// Whether the run ended because its figures were known as well as `plan.until` asked; `null` if it did not ask.
+    pub until_reached: Option<bool>,
     /// The same per script, in the plan's order; empty if nothing was measured.
     pub scripts: Vec<ScriptSummary>,
 }
@@ -186,6 +188,7 @@ impl Summary {
             generator: None,
             confidence: Confidence::default(),
             steady_state: None,
+            until_reached: None,
             scripts: scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }

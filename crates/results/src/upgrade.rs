@@ -25,7 +25,7 @@ pub(crate) fn from_version(version: u64, mut document: Value) -> Result<Record, 
 /// where it ran.
 fn to_version_4(document: &mut Value) {
     add(Some(document), json!({"observation": null, "pgmeter_build": null, "notes": []}));
-    add(document.get_mut("plan"), json!({"command_line": null}));
+    add(document.get_mut("plan"), json!({"command_line": null, "until": null}));
     let nothing = json!({"governor": null, "clock_source": null, "virtualisation": null, "container": null,
                          "load_average_1m": null, "processors": null});
     let environment = document.get_mut("environment");
@@ -34,7 +34,7 @@ fn to_version_4(document: &mut Value) {
     add(server, json!({"main_settings": {}, "extensions": {}, "debug_assertions": null}));
     let unknown = json!({"tps": null, "response_mean_us": null, "service_mean_us": null});
     let Some(summary) = document.get_mut("summary") else { return };
-    add(Some(summary), json!({"confidence": unknown, "steady_state": null}));
+    add(Some(summary), json!({"confidence": unknown, "steady_state": null, "until_reached": null}));
     for script in items(summary.get_mut("scripts")) {
         add(Some(script), json!({"confidence": unknown}));
         for command in items(script.get_mut("commands")) {

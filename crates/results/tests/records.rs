@@ -40,6 +40,7 @@ fn plan() -> Plan {
         protocol: Protocol::Prepared,
         limit: Limit::Duration(10.0),
         warmup_s: 2.0,
+        until: Some(0.01),
         rate_tps: Some(1500.0),
         latency_limit_us: None,
         max_tries: Some(3),
@@ -368,7 +369,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     let half = &whole[..whole.len() / 2];
     assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
     insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
-    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 38 column 34; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 39 column 34; name a file that pgmeter wrote, unchanged"#);
 }
 
 #[test]

@@ -44,6 +44,8 @@ mod confidence;
 
 mod steadiness;
 
+mod until;
+
 pub mod comparison;
 
 pub use command_table::{CommandStats, CommandTable, TIMED_COMMANDS_MAX};
@@ -58,5 +60,6 @@ pub use script_stats::ScriptStats;
 pub use steadiness::Steadiness;
 pub use summary::Summary;
 pub use timestamp::Timestamp;
+pub use until::Until;
 pub use v2::DecodeError;
 pub use worker_health::WorkerHealth;

@@ -4,7 +4,7 @@
 
 use std::f64::consts::TAU;
 
-use pgmeter_stats::{INTERVALS_MIN, RatioEstimate, Steadiness};
+use pgmeter_stats::{INTERVALS_MIN, RatioEstimate, Steadiness, Until};
 
 const SIMULATIONS: usize = 2000;
 
@@ -41,10 +41,14 @@ impl Noise {
 }
 
 /// The share of simulations in which something was so, in percent.
-fn percent(mut happens: impl FnMut(&mut Noise) -> bool) -> f64 {
+fn percent(happens: impl FnMut(&mut Noise) -> bool) -> f64 {
+    percent_of(SIMULATIONS, happens)
+}
+
+fn percent_of(simulations: usize, mut happens: impl FnMut(&mut Noise) -> bool) -> f64 {
     let mut noise = Noise(5);
-    let count = (0..SIMULATIONS).filter(|_| happens(&mut noise)).count();
-    100.0 * count as f64 / SIMULATIONS as f64
+    let count = (0..simulations).filter(|_| happens(&mut noise)).count();
+    100.0 * count as f64 / simulations as f64
 }
 
 fn holds(estimate: Option<RatioEstimate>, truth: f64) -> bool {
@@ -188,4 +192,37 @@ fn a_series_that_is_too_short_or_of_nothing_is_not_judged() {
     assert_eq!(Steadiness::of(&[1.0; 29]), None);
     assert_eq!(Steadiness::of(&[0.0; 60]), None);
     assert_eq!(steadiness(&[1.0; 30]).steady_from, Some(0));
+}
+
+/// Runs until the throughput is known to `share`: the second at which it ended, and whether its interval then holds
+/// the true value.
+fn run_until(noise: &mut Noise, share: f64, correlation: f64) -> (usize, bool) {
+    let mut until = Until::new(share);
+    let tps: Vec<_> = noise.process(1000, correlation).iter().map(|x| 1000.0 + 50.0 * x).collect();
+    let enough = tps.iter().position(|tps| until.take_figures(1.0, *tps, 8e6 * tps));
+    let seconds = enough.map_or(tps.len(), |at| at + 1);
+    (seconds, holds(RatioEstimate::of(&tps[..seconds], &vec![1.0; seconds]), 1000.0))
+}
+
+#[test]
+fn a_run_that_ends_when_its_interval_is_narrow_still_has_an_interval_to_be_believed() {
+    for (share, correlation) in [(0.01, 0.0), (0.02, 0.5), (0.03, 0.8)] {
+        let mut seconds = Vec::new();
+        // Fewer, since each looks again and again.
+        let covered = percent_of(600, |noise| {
+            let (took, held) = run_until(noise, share, correlation);
+            seconds.push(took);
+            held
+        });
+        seconds.sort_unstable();
+        let median = seconds[seconds.len() / 2];
+        assert!((92.0..=98.0).contains(&covered), "to {share}: {covered} %, half of them after {median} s");
+        assert!((30..600).contains(&median), "{median} s");
+    }
+}
+
+#[test]
+fn a_run_whose_noise_is_too_great_goes_on() {
+    let (took, _) = run_until(&mut Noise(1), 0.0001, 0.0);
+    assert_eq!(took, 1000);
 }

@@ -85,6 +85,7 @@ fn job(options: Options, target: Target, event_loop: EventLoopChoice) -> Job {
             }
         },
         warmup_s: 0.0,
+        until: None,
         rate_per_s: options.rate.and_then(|rate| attainable(rate, options.jobs.min(options.clients))),
         seed: Some(options.seed),
         latency_limit: options.latency_limit.and_then(whole_microseconds),

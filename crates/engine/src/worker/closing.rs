@@ -4,7 +4,7 @@
 use stats::{Ending, Sample, Timestamp};
 
 use super::pacing::Booking;
-use super::{Shift, Worker};
+use super::{Seat, Shift, Worker};
 use crate::cancelling::RunningSession;
 use crate::driver::Driver;
 use crate::plan::{Limit, Manner};
@@ -30,6 +30,23 @@ impl<D: Driver> Worker<'_, D> {
         }
         shift.measurement.close(finished, shift.sink);
         finished
+    }
+
+    /// Enough is known: nothing starts from `end` on, as if the plan had said so. Who waits for a moment after that is
+    /// done.
+    #[inline]
+    pub(super) fn end_early(&mut self, end: Timestamp, now: Timestamp, shift: &mut Shift<'_>) {
+        let Some(timeline) = shift.timeline.ending_at(end) else { return };
+        shift.timeline = timeline;
+        self.workbench.end_at(end);
+        for seat in 0..self.seats.len() {
+            let Seat { booking, connecting_since, active, .. } = &self.seats[seat];
+            let later = booking.as_ref().is_some_and(|booking| timeline.is_over(booking.arrival.scheduled));
+            if *active && later && connecting_since.is_none() {
+                (self.seats[seat].booking, self.seats[seat].alarm) = (None, None);
+                self.finish(seat, now, shift);
+            }
+        }
     }
 
     /// Counts the arrivals before `finished` that nobody has taken.

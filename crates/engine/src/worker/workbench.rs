@@ -48,6 +48,11 @@ impl<'p> Workbench<'p> {
         self.end = timeline.end;
     }
 
+    /// The run ends at another moment than planned.
+    pub(super) fn end_at(&mut self, end: Timestamp) {
+        self.end = Some(end);
+    }
+
     /// What a client is handed; `warmup` tells that its transaction is not measured.
     #[inline]
     pub(super) fn turn(&mut self, now: Timestamp, warmup: bool) -> Turn<'_> {

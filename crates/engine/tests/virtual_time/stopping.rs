@@ -1,9 +1,10 @@
 //! The user asks to stop: the run ends soon, with what was measured so far, and what was under way is counted
 //! as unfinished.
 
+use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 
-use pgmeter_engine::{End, EngineError, Limit, Plan, no_witness, run_on};
+use pgmeter_engine::{End, EngineError, Limit, Outcome, Plan, Progress, no_witness, run_on};
 use testkit::fake::{FakeServer, Service};
 
 use super::support::{assert_close, ms, plan, run_until, seconds};
@@ -62,4 +63,45 @@ fn a_run_stopped_while_connecting_says_that_nothing_was_measured() {
         &no_witness,
     );
     assert!(matches!(result, Err(EngineError::InterruptedBeforeStart)), "{result:?}");
+}
+
+/// Runs until the observer has seen that many measured seconds.
+fn run_until_enough(plan: &Plan, server: FakeServer, enough_s: u32) -> (Outcome, u32) {
+    let seen = Cell::new(0);
+    let mut observer = |progress: &Progress<'_>| {
+        seen.set(seen.get() + u32::from(!progress.warmup));
+        progress.enough.set(seen.get() >= enough_s);
+    };
+    let outcome = run_on(plan, server.driver(), &AtomicBool::new(false), &mut observer, &no_witness);
+    (outcome.expect("an outcome"), seen.get())
+}
+
+#[test]
+fn a_run_that_its_observer_knows_enough_of_is_complete_at_the_end_of_the_next_second() {
+    let plan =
+        Plan { clients: 5, warmup: seconds(2), limit: Limit::Duration(seconds(1000)), ..plan("SELECT 1;") };
+    let (outcome, _) = run_until_enough(&plan, FakeServer::default(), 3);
+    assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Complete, 0));
+    assert_close("duration", outcome.summary.duration.as_secs_f64(), 4.0, 0.001);
+    assert_close("tps", outcome.summary.tps(), 10_000.0, 0.001);
+}
+
+#[test]
+fn under_a_rate_nobody_waits_for_an_arrival_after_the_early_end() {
+    let limit = Limit::Duration(seconds(1000));
+    let plan = Plan { clients: 20, rate_per_s: Some(2.0), limit, ..plan("SELECT 1;") };
+    let (outcome, _) = run_until_enough(&plan, FakeServer::default(), 5);
+    assert_eq!(outcome.end, End::Complete);
+    assert_close("duration", outcome.summary.duration.as_secs_f64(), 6.0, 0.001);
+    let counts = outcome.summary.total.counts;
+    assert_eq!((counts.succeeded, counts.unfinished), (counts.scheduled, 0));
+    assert!(outcome.elapsed < ms(6200), "{:?}", outcome.elapsed);
+}
+
+#[test]
+fn enough_that_comes_too_late_changes_nothing() {
+    let plan = Plan { limit: Limit::Duration(seconds(3)), ..plan("SELECT 1;") };
+    let (outcome, seen) = run_until_enough(&plan, FakeServer::default(), 3);
+    assert_eq!(outcome.end, End::Complete);
+    assert!(seen <= 4 && outcome.summary.duration < ms(3100), "{:?}", outcome.summary.duration);
 }

@@ -108,7 +108,7 @@ pub fn try_run(plan: &Plan, server: FakeServer, stop_after: Duration) -> Result<
         if progress.elapsed >= stop_after {
             stop.store(true, Ordering::Relaxed);
         }
-        let Progress { interval, warmup, elapsed } = *progress;
+        let Progress { interval, warmup, elapsed, .. } = *progress;
         seconds.push(Second { interval: interval.clone(), warmup, elapsed });
     };
     let onlooker = Onlooker::default();

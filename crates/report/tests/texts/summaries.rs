@@ -424,6 +424,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         generator: None,
         confidence: Confidence::default(),
         steady_state: None,
+        until_reached: None,
         scripts: Vec::new(),
     };
     insta::assert_snapshot!(text(&record, &PLAIN), @r#"

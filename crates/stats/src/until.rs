@@ -1,0 +1,90 @@
+//! When a run has measured enough: a sequential rule that ends it once its figures are known to a share of themselves.
+//! It keeps three numbers of each interval, and is asked by whoever watches a run. docs/statistics.md explains it.
+
+use crate::{Interval, RatioEstimate};
+
+/// With fewer, the estimate of the noise is itself so noisy that a run would often end by a lucky one. Without
+/// autocorrelation it takes 55 intervals to have them, with 0.8 some 200.
+const DEGREES_OF_FREEDOM_MIN: u32 = 10;
+/// No sooner than this can they be had.
+const FIRST_LOOK: usize = 56;
+/// From look to look there are so many times more intervals: few looks, so few chances for luck.
+const GROWTH: f64 = 1.25;
+/// So many looks in a row must be content.
+const LOOKS: u32 = 2;
+/// What is shorter is the rest of an interval, and too little to say anything.
+const SHORTEST_S: f64 = 0.5;
+
+/// The fixed-width sequential procedure for relative precision: Chow and Robbins (Annals of Mathematical Statistics
+/// 36, 1965), for correlated series Glynn and Whitt (Annals of Applied Probability 2, 1992), whose conditions are that
+/// the estimator of the variance is consistent, which it is, as its waves become more with the run, and that there
+/// is a least length.
+#[derive(Clone, Debug)]
+pub struct Until {
+    half_width_share: f64,
+    seconds: Vec<f64>,
+    succeeded: Vec<f64>,
+    response_ns: Vec<f64>,
+    next_look: usize,
+    content: u32,
+}
+
+impl Until {
+    /// Until the half widths of the 95 % intervals of throughput and of mean response time are at most this share of
+    /// the figures.
+    pub fn new(half_width_share: f64) -> Until {
+        Until {
+            half_width_share,
+            seconds: Vec::new(),
+            succeeded: Vec::new(),
+            response_ns: Vec::new(),
+            next_look: FIRST_LOOK,
+            content: 0,
+        }
+    }
+
+    /// Takes in the next measured interval; true once enough is known.
+    pub fn take(&mut self, interval: &Interval) -> bool {
+        let of_scripts = |figure: fn(&crate::ScriptStats) -> f64| interval.scripts.iter().map(figure).sum();
+        let seconds = interval.end.since(interval.start).as_secs_f64();
+        let succeeded = of_scripts(|script| script.counts.succeeded as f64);
+        let response_ns = of_scripts(|script| script.response.moments().sum_ns as f64);
+        self.take_figures(seconds, succeeded, response_ns)
+    }
+
+    /// The same of its figures: its length, how many transactions succeeded, and how long they took together.
+    pub fn take_figures(&mut self, seconds: f64, succeeded: f64, response_ns: f64) -> bool {
+        if seconds < SHORTEST_S || self.is_reached() {
+            return self.is_reached();
+        }
+        self.seconds.push(seconds);
+        self.succeeded.push(succeeded);
+        self.response_ns.push(response_ns);
+        if self.seconds.len() >= self.next_look {
+            self.next_look = next_look(self.next_look);
+            self.content = if self.is_narrow() { self.content + 1 } else { 0 };
+        }
+        self.is_reached()
+    }
+
+    /// Whether enough is known.
+    pub fn is_reached(&self) -> bool {
+        self.content >= LOOKS
+    }
+
+    fn is_narrow(&self) -> bool {
+        let ratios = [(&self.succeeded, &self.seconds), (&self.response_ns, &self.succeeded)];
+        ratios.into_iter().all(|(sums, of)| {
+            RatioEstimate::of(sums, of).is_some_and(|estimate| {
+                let share = estimate.relative_half_width();
+                estimate.degrees_of_freedom >= DEGREES_OF_FREEDOM_MIN
+                    && share.is_some_and(|share| share <= self.half_width_share)
+            })
+        })
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // of a length
+fn next_look(look: usize) -> usize {
+    (look as f64 * GROWTH).ceil() as usize
+}
