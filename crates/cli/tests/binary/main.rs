@@ -14,4 +14,5 @@ mod observing;
 mod quickstart;
 mod runs;
 mod servers;
+mod statistics;
 mod watching;

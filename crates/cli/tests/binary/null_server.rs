@@ -9,13 +9,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::harness::Bench;
 
 /// A null server that runs; killed if the test forgets it.
-struct Null {
+pub struct Null {
     process: Child,
-    conninfo: String,
+    pub conninfo: String,
 }
 
 impl Null {
-    fn start(bench: &Bench, listen: &str, more: &[&str]) -> Self {
+    pub fn start(bench: &Bench, listen: &str, more: &[&str]) -> Self {
         let mut command = bench.command(["null-server", "--listen", listen]);
         command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("the binary runs");
