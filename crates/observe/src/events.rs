@@ -107,17 +107,16 @@ impl Events {
             return;
         }
         // The control file knows to the second when it began; a begin that was seen is no later.
-        let told_s = after.begun_s_ago.map(|ago| at_s - ago);
-        let Checkpoint { start_s, why, written_before } = self.checkpoint.take().unwrap_or(Checkpoint {
-            start_s: at_s,
-            why: "of unknown cause",
-            written_before: before.written,
-        });
-        let start_s = told_s.map_or(start_s, |told_s| start_s.min(told_s.max(start_s - 1.0)));
-        let written = after.written.zip(written_before).map(|(after, before)| after - before);
-        let detail = match written.filter(|written| *written >= 0.0) {
-            Some(written) => format!("{why}, {written:.0} buffers written"),
-            None => why.to_owned(),
+        let told_s = after.begun_s_ago.map_or(at_s, |ago| at_s - ago);
+        let (start_s, detail) = match self.checkpoint.take() {
+            Some(Checkpoint { start_s, why, written_before }) => {
+                let written = after.written.zip(written_before).map(|(after, before)| after - before);
+                let written = written.filter(|written| *written >= 0.0);
+                let detail =
+                    written.map_or(why.to_owned(), |written| format!("{why}, {written:.0} buffers written"));
+                (start_s.min(told_s.max(start_s - 1.0)), detail)
+            }
+            None => (told_s, "begun before it was looked for".to_owned()),
         };
         self.add(EventKind::Checkpoint, start_s, Some(at_s), detail);
     }
@@ -280,6 +279,14 @@ mod tests {
             (4.6, Some(5.0), "requested, 7 buffers written")
         );
         assert_eq!((seen[1].1, seen[1].2, seen[1].3.as_str()), (8.0, None, "timed"));
+    }
+
+    #[test]
+    fn a_checkpoint_that_was_under_way_began_when_the_control_file_says() {
+        let mut events = Events::default();
+        events.checkpoints(counted(1.0, 0.0, 0.0, 1.0, 99.0), counted(1.0, 0.0, 7.0, 2.0, 20.0), 5.0);
+        let expected = (EventKind::Checkpoint, -15.0, Some(5.0), "begun before it was looked for".to_owned());
+        assert_eq!(shown(events), [expected]);
     }
 
     #[test]
