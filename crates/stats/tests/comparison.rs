@@ -63,6 +63,29 @@ fn a_server_is_called_different_from_itself_in_at_most_one_comparison_of_twenty(
 }
 
 #[test]
+fn running_out_of_time_costs_no_error_rate_and_finds_as_much_as_a_smaller_plan() {
+    let unused = planned(0.0, 120);
+    let closed_half_way = |difference: f64, experiments: u64| {
+        let mut tests: Vec<SequentialTest> = (0..experiments)
+            .map(|seed| {
+                let mut test = unused.clone();
+                ln_ratios(Machine::as_measured(), difference, seed)
+                    .take(60)
+                    .for_each(|ln_ratio| test.add(ln_ratio));
+                test
+            })
+            .collect();
+        let before = share(&tests, |test| test.different().is_some());
+        tests.iter_mut().for_each(SequentialTest::close);
+        (before, share(&tests, |test| test.different().is_some()))
+    };
+    let (_, wrong) = closed_half_way(0.0, 1_000);
+    assert!((0.02..=ERROR_RATE).contains(&wrong), "{wrong}");
+    let (before, found) = closed_half_way(0.04, 200);
+    assert!(found >= 0.85 && before < found - 0.2, "{before} {found}");
+}
+
+#[test]
 fn what_is_just_as_much_worse_as_tolerated_is_called_neither_fine_nor_too_bad() {
     let tests =
         compare(Machine::as_measured(), -1.0 + 1.0 / (1.0 + TOLERANCE), &planned(TOLERANCE, 120), 600);

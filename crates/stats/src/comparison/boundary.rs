@@ -56,6 +56,18 @@ impl Boundary {
         self.critical.get(count.checked_sub(1)?).copied()
     }
 
+    /// The same for a look that turns out to be the last, since the time is over before all pairs planned were made: it
+    /// may spend all that is left (Lan and DeMets, Group sequential procedures: calendar versus information time,
+    /// Statistics in Medicine 8, 1989). Of the paths that end above a value, those that reached the level before are
+    /// paid for already: P(max < b, W > w) = P(W > w) − P(W > 2b − w), by reflection.
+    pub(crate) fn critical_at_last(&self, count: usize) -> Option<f64> {
+        let ordinary = self.critical(count)?;
+        let level = self.level * (self.pairs() as f64 / count as f64).sqrt();
+        let left = 2.0 * (upper_tail(self.level) - upper_tail(level));
+        let z = decreasing_root(0.0, level, |z| upper_tail(z) - upper_tail(2.0 * level - z) - left);
+        Some(critical_by_approximation(count, z).min(ordinary))
+    }
+
     /// Pairs planned.
     pub(crate) fn pairs(&self) -> usize {
         self.critical.len()
@@ -116,6 +128,20 @@ mod tests {
         }
         assert_eq!(Boundary::new(0.05, 20).critical(21), None);
         assert_eq!(Boundary::new(0.05, 20).critical(0), None);
+    }
+
+    #[test]
+    fn a_last_look_is_allowed_more_the_earlier_it_comes() {
+        let boundary = Boundary::new(0.05, 100);
+        let both = |count| (boundary.critical_at_last(count).unwrap(), boundary.critical(count).unwrap());
+        for count in [20, 50, 80] {
+            let (at_last, ordinary) = both(count);
+            // With one look alone it would be the plain quantile of what is not kept for the early part.
+            let single = critical_by_approximation(count, upper_quantile((1.0 - EARLY_SHARE) * 0.025));
+            assert!(single <= at_last && at_last < ordinary, "{count}: {single} {at_last} {ordinary}");
+        }
+        assert_eq!(both(100).0, both(100).1, "nothing is left");
+        assert_eq!(boundary.critical_at_last(101), None);
     }
 
     #[test]

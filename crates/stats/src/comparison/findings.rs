@@ -15,7 +15,7 @@ use crate::comparison::signed_rank::{WalshAverages, critical_by_approximation};
 pub struct Question {
     /// How often each metric may be wrong: 0.05.
     pub error_rate: f64,
-    /// A worsening by less than this share does not matter.
+    /// A worsening by less than this share does not matter: 0.02 is a factor of 1.02, either way.
     pub tolerance: f64,
     /// Pairs planned, those for the noise floor not counted. Fixed before the first: the error rate is spread over
     /// them.
@@ -65,6 +65,11 @@ impl Comparison {
                 }
             }
         }
+    }
+
+    /// The time is over, whatever was seen: a last look, with all of the error rate that is left.
+    pub fn close(&mut self) {
+        self.tests.iter_mut().for_each(|(_, test)| test.close());
     }
 
     /// What can be said by now of the decisive metric. Cheap: to be asked after each pair.

@@ -44,7 +44,8 @@ pub struct Estimate {
     pub deviation: f64,
     /// Whether a difference was found, however small: true if B is better.
     pub different: Option<bool>,
-    /// The difference that would be found with 90 % probability in all pairs planned.
+    /// The difference that would be found with 90 % probability in all pairs planned, or all there were at the
+    /// close.
     pub smallest_of_all_planned: f64,
     /// The same, had these pairs been the plan.
     pub smallest_so_far: f64,
@@ -65,6 +66,7 @@ pub struct SequentialTest {
     /// In natural logarithms, not negative.
     tolerance: f64,
     ln_ratios: Vec<f64>,
+    is_closed: bool,
     at_zero: Crossing,
     at_minus_tolerance: Crossing,
     at_plus_tolerance: Crossing,
@@ -72,7 +74,7 @@ pub struct SequentialTest {
 
 impl SequentialTest {
     /// A test with a look after each of at most so many pairs, which is wrong about a difference in at most the share
-    /// `error_rate` of comparisons. A worsening by less than the share `tolerance` is not to matter.
+    /// `error_rate` of comparisons. A worsening by less than a factor of 1 + `tolerance` is not to matter.
     ///
     /// # Panics
     /// If the error rate is not between 0 and 1, or the tolerance negative or 1 and more.
@@ -89,20 +91,45 @@ impl SequentialTest {
             error_rate,
             tolerance,
             ln_ratios: Vec::new(),
+            is_closed: false,
             at_zero: Crossing::at(0.0),
             at_minus_tolerance: Crossing::at(-tolerance),
             at_plus_tolerance: Crossing::at(tolerance),
         }
     }
 
-    /// One pair more: ln(B ÷ A), positive where B is better. Pairs beyond those planned are not looked at: the error
-    /// rate is spent.
+    /// One pair more: ln(B ÷ A), positive where B is better. Pairs beyond those planned, or after the close, are not
+    /// looked at: the error rate is spent.
+    ///
+    /// # Panics
+    /// If it is not finite.
     pub fn add(&mut self, ln_ratio: f64) {
+        assert!(ln_ratio.is_finite(), "a pair without a ratio is left out by whoever counts it");
         let Some(critical) = self.boundary.critical(self.ln_ratios.len() + 1) else { return };
+        if self.is_closed {
+            return;
+        }
         self.ln_ratios.push(ln_ratio);
         for crossing in [&mut self.at_zero, &mut self.at_minus_tolerance, &mut self.at_plus_tolerance] {
-            crossing.look(&self.ln_ratios, critical);
+            crossing.tally.count_last(&self.ln_ratios);
+            crossing.look(critical);
         }
+    }
+
+    /// The time is over, however many pairs were planned: a last look, with all of the error rate that is left. Only
+    /// for this reason, never because of what was seen so far.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+        let Some(critical) = self.critical() else { return };
+        for crossing in [&mut self.at_zero, &mut self.at_minus_tolerance, &mut self.at_plus_tolerance] {
+            crossing.look(critical);
+        }
+    }
+
+    /// Of the look at the pairs there are.
+    fn critical(&self) -> Option<f64> {
+        let pairs = self.ln_ratios.len();
+        if self.is_closed { self.boundary.critical_at_last(pairs) } else { self.boundary.critical(pairs) }
     }
 
     /// Pairs seen.
@@ -161,7 +188,7 @@ impl SequentialTest {
         }
         let walsh = WalshAverages::of(&self.ln_ratios);
         let centre = walsh.median()?;
-        let at_all_looks = walsh.not_rejected(self.boundary.critical(pairs)?);
+        let at_all_looks = walsh.not_rejected(self.critical()?);
         let deviation = deviation(&walsh, pairs)?;
         let standard_error = deviation / (pairs as f64).sqrt();
         let interval = match self.rejected() {
@@ -169,6 +196,7 @@ impl SequentialTest {
             None => at_all_looks,
         };
         let detectable = self.boundary.detectable(POWER);
+        let all_pairs = if self.is_closed { pairs } else { self.boundary.pairs() };
         Some(Estimate {
             pairs,
             centre,
@@ -176,7 +204,7 @@ impl SequentialTest {
             interval,
             deviation,
             different: self.different(),
-            smallest_of_all_planned: detectable * deviation / (self.boundary.pairs() as f64).sqrt(),
+            smallest_of_all_planned: detectable * deviation / (all_pairs as f64).sqrt(),
             smallest_so_far: detectable * standard_error,
         })
     }
@@ -231,8 +259,7 @@ impl Crossing {
         Crossing { tally: Tally::new(origin), seen_above: false, seen_below: false }
     }
 
-    fn look(&mut self, ln_ratios: &[f64], critical: f64) {
-        self.tally.count_last(ln_ratios);
+    fn look(&mut self, critical: f64) {
         self.seen_above |= self.tally.above() >= critical;
         self.seen_below |= self.tally.below() >= critical;
     }
