@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::event_loop::EventLoopArguments;
+use crate::lab::LabArguments;
 use crate::observing::ObserveArguments;
 use crate::runs::RunsArguments;
 use crate::storing::StoreArguments;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Calibrate(CalibrateArguments),
     /// List the runs that are stored, newest last; `import` takes records into the store
     Runs(RunsArguments),
+    /// Run experiments from files: many trials in an order that noise cannot fool, resumable
+    Lab(LabArguments),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(ServerArguments),
     /// Answer every query at once and do nothing: what is measured against it is the load generator

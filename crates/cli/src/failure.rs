@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ::lab::LabError;
 use connect::ConnectError;
 use engine::EngineError;
 use results::ResultsError;
@@ -28,6 +29,8 @@ pub(crate) enum Failure {
     Workload(#[from] WorkloadError),
     #[error(transparent)]
     Engine(#[from] EngineError),
+    #[error(transparent)]
+    Lab(#[from] LabError),
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// The system refused something.

@@ -11,6 +11,7 @@ mod failure;
 mod init;
 mod introspection;
 mod job;
+mod lab;
 mod live;
 mod logs;
 mod metrics;
@@ -65,6 +66,7 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(),
         Command::Report(arguments) => reporting::run(arguments, terminal),
         Command::Calibrate(arguments) => calibrate::run(arguments, terminal, signals),
         Command::Runs(arguments) => runs::run(arguments, terminal),
+        Command::Lab(arguments) => lab::run(arguments, terminal, signals),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
     }

@@ -66,6 +66,24 @@ impl<'a> OwnShowing<'a> {
     }
 }
 
+impl OwnShowing<'_> {
+    /// The run has its row in the store; its number.
+    pub(crate) fn keep_from_now_on(
+        &mut self,
+        started_at: UtcTime,
+        plan: &Plan,
+        environment: &Environment,
+    ) -> Result<i64, Failure> {
+        self.keeper.begin(started_at, plan, environment)
+    }
+
+    /// The run is over: it is kept and not shown; its number.
+    pub(crate) fn keep(&mut self, record: &Record) -> Result<i64, Failure> {
+        self.live.end();
+        Ok(self.keeper.finish(record)?.run)
+    }
+}
+
 impl Showing for OwnShowing<'_> {
     fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
         Ok(connect_asking(target)?)
@@ -104,7 +122,7 @@ impl Showing for OwnShowing<'_> {
     }
 
     fn begins(&mut self, started_at: UtcTime, plan: &Plan, environment: &Environment) -> Result<(), Failure> {
-        self.keeper.begin(started_at, plan, environment)
+        self.keeper.begin(started_at, plan, environment).map(drop)
     }
 
     fn breaks_off(&mut self, failure: &Failure) {

@@ -61,16 +61,17 @@ impl Keeper {
         self.places.records()
     }
 
-    /// The run begins. That nothing can be kept is found out here, before anybody waits for a run.
+    /// The run begins; its number. That nothing can be kept is found out here, before anybody waits for a run.
     pub(crate) fn begin(
         &mut self,
         started_at: UtcTime,
         plan: &Plan,
         environment: &Environment,
-    ) -> Result<(), Failure> {
+    ) -> Result<i64, Failure> {
         let mut store = Store::create(&self.places.store())?;
-        self.run = Some(store.begin(started_at, plan, environment)?);
-        Ok(())
+        let run = store.begin(started_at, plan, environment)?;
+        self.run = Some(run);
+        Ok(run)
     }
 
     /// The run came to nothing. If that cannot be stored, the failure itself matters more.

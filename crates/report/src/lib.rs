@@ -19,6 +19,8 @@ mod server_lines;
 
 mod command_table;
 
+mod trial_line;
+
 mod calibration;
 
 mod run_list;
@@ -63,3 +65,4 @@ pub use openmetrics::{Metrics, OPEN_METRICS_TYPE, open_metrics};
 pub use run::Run;
 pub use run_list::run_list;
 pub use text::{TextStyle, text};
+pub use trial_line::trial_line;

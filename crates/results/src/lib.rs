@@ -80,7 +80,8 @@ pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
 pub use safe_text::SafeText;
 pub use store::{
-    DEFAULT_STORE, Imported, RunLine, RunStatus, Store, TrialStatus, find, records_in, runs_json,
+    DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Store, TrialRow, TrialStatus,
+    find, records_in, runs_json,
 };
 pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pgmeter_results::{
-    DEFAULT_STORE, Host, Imported, Observation, Record, ResultsError, RunStatus, Status, Store, TrialStatus,
-    UtcTime, find, records_in,
+    DEFAULT_STORE, Host, Imported, Observation, PlannedTrial, Record, ResultsError, RunStatus, Status, Store,
+    TrialStatus, UtcTime, find, records_in,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -263,6 +263,10 @@ fn what_is_no_store_is_left_alone() {
     assert!(error.contains("something that is not a directory is in the way"), "{error}");
 }
 
+fn planned(buffers: &str, repeat: u32) -> PlannedTrial {
+    PlannedTrial { factors: [("shared_buffers".to_owned(), buffers.to_owned())].into(), repeat }
+}
+
 #[test]
 fn a_store_of_the_first_form_is_brought_to_todays_and_keeps_its_runs() {
     let place = Place::new();
@@ -288,17 +292,48 @@ fn a_trial_is_planned_made_and_found_with_the_figures_of_its_run() {
     let place = Place::new();
     let run = place.run(&record(0));
     let mut store = place.store();
-    let factors = [("shared_buffers".to_owned(), serde_json::json!("1GB"))].into();
-    let trial = store.plan_trial("buffers", &factors, 0).expect("it can be planned");
-    store.mark_trial(trial, TrialStatus::Running, None).expect("it can be marked");
-    store.mark_trial(trial, TrialStatus::Complete, Some(run)).expect("it can be marked");
-    assert!(store.mark_trial(trial, TrialStatus::Complete, Some(99)).is_err(), "there is no such run");
-    let sql = "SELECT status, json_extract(factors, '$.shared_buffers'), tps FROM trial_summary";
+    let files = [("x.toml".to_owned(), "name = \"buffers\"".to_owned())].into();
+    let trials = [planned("1GB", 1), planned("8GB", 1)];
+    let experiment = store.begin_experiment("buffers", "quick", &files, &trials).expect("it can be planned");
+    let row = store.newest_experiment("buffers", "quick").expect("it can be read").expect("it is there");
+    assert_eq!((row.experiment, &row.files, row.trials.len()), (experiment, &files, 2));
+    assert_eq!(store.newest_experiment("buffers", "full").expect("it can be read"), None);
+    let [first, second] = [row.trials[0].trial, row.trials[1].trial];
+    store.begin_trial(first, run).expect("it can be marked");
+    assert!(store.begin_trial(second, 99).is_err(), "there is no such run");
+    store.end_trial(first, None).expect("it can be marked");
+    store.end_trial(second, Some("no password=secret")).expect("it can be marked");
+    let row = store.newest_experiment("buffers", "quick").expect("it can be read").expect("it is there");
+    let stand: Vec<_> = row.trials.iter().map(|trial| (trial.status, trial.reason.as_deref())).collect();
+    assert_eq!(stand, [(TrialStatus::Complete, None), (TrialStatus::Failed, Some("no password=***"))]);
+    let sql =
+        "SELECT status, json_extract(factors, '$.shared_buffers'), tps FROM trial_summary WHERE position = 1";
     let found = place
         .sql()
         .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .expect("it is there");
     assert_eq!(found, ("complete".to_owned(), "1GB".to_owned(), record(0).summary.tps));
+    store.retry_failed(experiment).expect("it can be marked");
+    let row = store.newest_experiment("buffers", "quick").expect("it can be read").expect("it is there");
+    assert_eq!(row.trials[1].status, TrialStatus::Planned);
+}
+
+#[test]
+fn a_trial_that_a_killed_process_left_is_complete_if_its_run_is_and_else_to_be_made_again() {
+    let place = Place::new();
+    let run = place.run(&record(0));
+    let mut store = place.store();
+    let trials = [planned("1GB", 1), planned("1GB", 2)];
+    store.begin_experiment("buffers", "full", &[].into(), &trials).expect("it can be planned");
+    let row = store.newest_experiment("buffers", "full").expect("it can be read").expect("it is there");
+    let plan = record(1).plan;
+    let lost = store.begin(record(1).started_at, &plan, &record(1).environment).expect("it can begin");
+    store.begin_trial(row.trials[0].trial, run).expect("it can be marked");
+    store.begin_trial(row.trials[1].trial, lost).expect("it can be marked");
+    store.break_off(lost, "killed").expect("it can be marked");
+    let row = store.newest_experiment("buffers", "full").expect("it can be read").expect("it is there");
+    let stand: Vec<_> = row.trials.iter().map(|trial| trial.status).collect();
+    assert_eq!(stand, [TrialStatus::Complete, TrialStatus::Planned]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod connections;
 mod dropin;
 mod generator;
 mod harness;
+mod lab;
 mod null_server;
 mod observing;
 mod quickstart;

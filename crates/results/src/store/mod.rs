@@ -22,7 +22,7 @@ use crate::ResultsError;
 pub use find::find;
 pub use import::{Imported, records_in};
 pub use list::{RunLine, RunStatus, runs_json};
-pub use trials::TrialStatus;
+pub use trials::{ExperimentRow, PlannedTrial, TrialRow, TrialStatus};
 
 /// Where runs are stored if nobody says otherwise.
 pub const DEFAULT_STORE: &str = "pgmeter-results/results.sqlite";

@@ -57,16 +57,25 @@ CREATE TABLE samples (
     PRIMARY KEY (run, position)
 ) WITHOUT ROWID;
 
-CREATE TABLE trials (
-    trial INTEGER PRIMARY KEY AUTOINCREMENT,
-    experiment TEXT NOT NULL,
-    factors TEXT NOT NULL CHECK (json_valid(factors)),
-    repeat INTEGER NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('planned', 'running', 'complete', 'failed', 'skipped')),
-    run INTEGER REFERENCES runs (run)
+CREATE TABLE experiments (
+    experiment INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    profile TEXT NOT NULL CHECK (profile IN ('full', 'quick')),
+    files TEXT NOT NULL CHECK (json_valid(files)),
+    started_at TEXT NOT NULL
 );
 
-CREATE INDEX trials_of_experiment ON trials (experiment, trial);
+CREATE TABLE trials (
+    trial INTEGER PRIMARY KEY AUTOINCREMENT,
+    experiment INTEGER NOT NULL REFERENCES experiments (experiment),
+    position INTEGER NOT NULL,
+    factors TEXT NOT NULL CHECK (json_valid(factors)),
+    repeat INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('planned', 'running', 'complete', 'failed')),
+    reason TEXT,
+    run INTEGER REFERENCES runs (run),
+    UNIQUE (experiment, position)
+);
 
 CREATE TRIGGER runs_stay BEFORE DELETE ON runs
 BEGIN SELECT RAISE(ABORT, 'runs are never removed from the store'); END;

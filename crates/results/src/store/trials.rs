@@ -1,13 +1,13 @@
-//! Trials: runs that belong to an experiment, each with the factors that it was made with.
-//! Here they are only kept; which are made, and in which order, is decided elsewhere.
+//! Experiments and their trials: planned in one commit, then each marked before and after it runs, so that whoever is
+//! killed can go on where they were. Here they are only kept; which are made, and in which order, is decided elsewhere.
 
 use std::collections::BTreeMap;
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use super::write::json;
 use super::{Store, failed};
-use crate::ResultsError;
+use crate::{ResultsError, SafeText, UtcTime};
 
 /// How a trial stands.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -20,9 +20,10 @@ pub enum TrialStatus {
     Complete,
     /// It came to nothing.
     Failed,
-    /// It will not be made.
-    Skipped,
 }
+
+const STATUSES: [TrialStatus; 4] =
+    [TrialStatus::Planned, TrialStatus::Running, TrialStatus::Complete, TrialStatus::Failed];
 
 impl TrialStatus {
     /// As it is stored.
@@ -32,42 +33,151 @@ impl TrialStatus {
             TrialStatus::Running => "running",
             TrialStatus::Complete => "complete",
             TrialStatus::Failed => "failed",
-            TrialStatus::Skipped => "skipped",
         }
     }
 }
 
+/// A trial that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedTrial {
+    /// Factors and levels.
+    pub factors: BTreeMap<String, String>,
+    /// Which of its kind, from 1.
+    pub repeat: u32,
+}
+
+/// An experiment as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExperimentRow {
+    /// Its number.
+    pub experiment: i64,
+    /// When it was begun.
+    pub started_at: String,
+    /// Texts of its file and of the files beside it, by name.
+    pub files: BTreeMap<String, String>,
+    /// In the order in which they run.
+    pub trials: Vec<TrialRow>,
+}
+
+/// A trial as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialRow {
+    /// Its number in the store.
+    pub trial: i64,
+    /// Factors and levels.
+    pub factors: BTreeMap<String, String>,
+    /// Which of its kind, from 1.
+    pub repeat: u32,
+    /// How it stands.
+    pub status: TrialStatus,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// The run that was made for it.
+    pub run: Option<i64>,
+}
+
 impl Store {
-    /// Plans a trial of an experiment with these factors, the `repeat`th of its kind from 0; returns its number.
+    /// Begins an experiment: all its trials are there, or none. Returns its number.
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn plan_trial(
+    pub fn begin_experiment(
         &mut self,
-        experiment: &str,
-        factors: &BTreeMap<String, serde_json::Value>,
-        repeat: u32,
+        name: &str,
+        profile: &str,
+        files: &BTreeMap<String, String>,
+        trials: &[PlannedTrial],
     ) -> Result<i64, ResultsError> {
-        let inserted = self.connection.execute(
-            "INSERT INTO trials (experiment, factors, repeat, status) VALUES (?1, ?2, ?3, 'planned')",
-            params![experiment, json(factors), repeat],
-        );
-        inserted.map_err(failed(&self.path))?;
-        Ok(self.connection.last_insert_rowid())
+        let started_at = UtcTime::now().to_string();
+        self.in_transaction(|transaction| {
+            transaction.execute(
+                "INSERT INTO experiments (name, profile, files, started_at) VALUES (?1, ?2, ?3, ?4)",
+                params![name, profile, json(files), started_at],
+            )?;
+            let experiment = transaction.last_insert_rowid();
+            let sql = "INSERT INTO trials (experiment, position, factors, repeat, status) \
+                       VALUES (?1, ?2, ?3, ?4, 'planned')";
+            let mut statement = transaction.prepare(sql)?;
+            for (position, trial) in (1_i64..).zip(trials) {
+                statement.execute(params![experiment, position, json(&trial.factors), trial.repeat])?;
+            }
+            Ok(experiment)
+        })
     }
 
-    /// Says how a trial stands now, and of which run it is.
+    /// The newest experiment of this name in this profile. Trials that a killed process left behind as running are
+    /// complete if their runs are, and otherwise to be made again.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written.
+    pub fn newest_experiment(
+        &mut self,
+        name: &str,
+        profile: &str,
+    ) -> Result<Option<ExperimentRow>, ResultsError> {
+        self.in_transaction(|transaction| {
+            let sql = "SELECT experiment, started_at, files FROM experiments \
+                       WHERE name = ?1 AND profile = ?2 ORDER BY experiment DESC LIMIT 1";
+            let found = transaction.query_row(sql, [name, profile], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+            });
+            let Some((experiment, started_at, files)) = found.optional()? else { return Ok(None) };
+            transaction.execute(
+                "UPDATE trials SET status = CASE (SELECT runs.status FROM runs WHERE runs.run = trials.run) \
+                 WHEN 'complete' THEN 'complete' WHEN 'running' THEN 'running' ELSE 'planned' END \
+                 WHERE experiment = ?1 AND status = 'running'",
+                [experiment],
+            )?;
+            let sql = "SELECT trial, factors, repeat, status, reason, run FROM trials \
+                       WHERE experiment = ?1 ORDER BY position";
+            let mut statement = transaction.prepare(sql)?;
+            let trials = statement.query_map([experiment], trial_row)?.collect::<Result<_, _>>()?;
+            let files = serde_json::from_str(&files).unwrap_or_default();
+            Ok(Some(ExperimentRow { experiment, started_at, files, trials }))
+        })
+    }
+
+    /// A trial begins, as this run.
     ///
     /// # Errors
     /// If the store cannot be written, or has no such run.
-    pub fn mark_trial(
-        &mut self,
-        trial: i64,
-        status: TrialStatus,
-        run: Option<i64>,
-    ) -> Result<(), ResultsError> {
-        let sql = "UPDATE trials SET status = ?2, run = coalesce(?3, run) WHERE trial = ?1";
-        let updated = self.connection.execute(sql, params![trial, status.name(), run]);
+    pub fn begin_trial(&mut self, trial: i64, run: i64) -> Result<(), ResultsError> {
+        let sql = "UPDATE trials SET status = 'running', reason = NULL, run = ?2 WHERE trial = ?1";
+        self.connection.execute(sql, [trial, run]).map(drop).map_err(failed(&self.path))
+    }
+
+    /// A trial is over: complete, or failed for this reason.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn end_trial(&mut self, trial: i64, failure: Option<&str>) -> Result<(), ResultsError> {
+        let status = if failure.is_none() { TrialStatus::Complete } else { TrialStatus::Failed };
+        let reason = failure.map(|reason| SafeText::from(reason).as_str().to_owned());
+        let sql = "UPDATE trials SET status = ?2, reason = ?3 WHERE trial = ?1";
+        let updated = self.connection.execute(sql, params![trial, status.name(), reason]);
         updated.map(drop).map_err(failed(&self.path))
     }
+
+    /// Failed trials of an experiment are to be made again.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn retry_failed(&mut self, experiment: i64) -> Result<(), ResultsError> {
+        let sql = "UPDATE trials SET status = 'planned' WHERE experiment = ?1 AND status = 'failed'";
+        self.connection.execute(sql, [experiment]).map(drop).map_err(failed(&self.path))
+    }
+}
+
+fn trial_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<TrialRow> {
+    let status: String = row.get(3)?;
+    let status = STATUSES.into_iter().find(|known| known.name() == status);
+    Ok(TrialRow {
+        trial: row.get(0)?,
+        factors: serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default(),
+        repeat: row.get(2)?,
+        // The table takes no other.
+        status: status.unwrap_or(TrialStatus::Planned),
+        reason: row.get(4)?,
+        run: row.get(5)?,
+    })
 }

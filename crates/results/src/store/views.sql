@@ -161,6 +161,7 @@ SELECT runs.run, 'note', note.key, note.value
 FROM runs, json_each(runs.notes) AS note;
 
 CREATE VIEW trial_summary AS
-SELECT trial, experiment, factors, repeat, trials.status, trials.run,
-       tps, tps_low, tps_high, succeeded, failed, mean_us, p50_us, p99_us, p999_us, limited_by
-FROM trials LEFT JOIN run_summary ON run_summary.run = trials.run;
+SELECT trial, experiment, experiments.name, profile, position, factors, repeat, trials.status, trials.reason, trials.run,
+       tps, tps_low, tps_high, succeeded, failed, mean_us, stddev_us, p50_us, p90_us, p95_us, p99_us, p999_us, max_us,
+       limited_by
+FROM trials JOIN experiments USING (experiment) LEFT JOIN run_summary ON run_summary.run = trials.run;

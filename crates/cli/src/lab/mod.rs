@@ -1,0 +1,126 @@
+//! `pgmeter lab`: experiments from files, planned, run, gone on with. What a file means and in which order its trials run
+//! is `lab`'s affair; here servers are started, data loaded, and each trial becomes a run.
+
+mod campaign;
+mod stage;
+mod trial;
+
+use std::path::{Path, PathBuf};
+
+use ::lab::{Experiment, Plan, Profile};
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use crate::signals::Signals;
+use crate::storing::StoreArguments;
+use crate::terminal::Terminal;
+use campaign::Campaign;
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArguments {
+    #[command(subcommand)]
+    action: LabAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabAction {
+    /// Show the trials, their order, the servers and data they need, and the time; start nothing
+    Plan {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Run all trials, from the first
+    Run {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        places: StoreArguments,
+        #[command(flatten)]
+        limits: Limits,
+    },
+    /// Go on with an experiment that was broken off: run what is missing
+    Resume {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        places: StoreArguments,
+        #[command(flatten)]
+        limits: Limits,
+        /// Run trials that failed again
+        #[arg(long)]
+        retry_failed: bool,
+    },
+    /// Show how far an experiment has come
+    Status {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        places: StoreArguments,
+    },
+}
+
+/// An experiment in one of its sizes.
+#[derive(Debug, Args)]
+struct Which {
+    /// Experiment file (TOML)
+    file: PathBuf,
+    /// The small size, which its section [quick] describes
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(Debug, Args)]
+struct Limits {
+    /// Begin no trial that would end later than this many minutes from now
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
+    budget: Option<u32>,
+    /// When run as root: the user who runs embedded servers [default: postgres, else nobody]
+    #[arg(long, value_name = "USER")]
+    server_user: Option<String>,
+}
+
+/// What a file says, in one size.
+struct Subject {
+    experiment: Experiment,
+    plan: Plan,
+    profile: Profile,
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+impl Subject {
+    fn read(which: &Which) -> Result<Self, Failure> {
+        let Which { file, quick } = which;
+        let profile = if *quick { Profile::Quick } else { Profile::Full };
+        let experiment = Experiment::read(file, profile)?;
+        let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
+        let plan = Plan::of(&experiment, &file.display().to_string(), &folder)?;
+        Ok(Self { experiment, plan, profile, folder, file: file.clone() })
+    }
+}
+
+pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    match &arguments.action {
+        LabAction::Plan { which } => {
+            let Subject { experiment, plan, .. } = Subject::read(which)?;
+            terminal.print(&::lab::outline(&experiment, &plan));
+            Ok(())
+        }
+        LabAction::Run { which, places, limits } => {
+            let mut campaign = Campaign::begin(Subject::read(which)?, places.clone())?;
+            campaign.run(limits, terminal, signals)
+        }
+        LabAction::Resume { which, places, limits, retry_failed } => {
+            let mut campaign = Campaign::find(Subject::read(which)?, places.clone())?;
+            if *retry_failed {
+                campaign.retry_failed()?;
+            }
+            campaign.run(limits, terminal, signals)
+        }
+        LabAction::Status { which, places } => {
+            let campaign = Campaign::find(Subject::read(which)?, places.clone())?;
+            terminal.print(&campaign.standing());
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What a trial finds when it begins: its server running, its data as they were loaded. Servers of an experiment stand
+//! side by side; each data set is loaded once into a database that stays as it is, and trials get a copy of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::rc::Rc;
+
+use ::lab::{Configuration, DataSpec, NetworkKind, Origin, Restore, ScriptName, ServerSpec, Workload};
+use connect::{Environment, Overrides, Session, Target};
+use server::{Locations, Server, ServerOptions};
+use workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step};
+
+use super::Subject;
+use super::campaign::text_of;
+use crate::failure::Failure;
+use crate::init::{self, Noise};
+use crate::quickstart;
+use crate::signals::Signals;
+use crate::terminal::{Terminal, Unit};
+
+/// Connections beside the clients: control sessions, and the user's own.
+const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
+/// The database that a trial works on.
+const TRIAL_DATABASE: &str = "pgmeter_trial";
+
+/// Servers and data of an experiment.
+pub(super) struct Stage<'a> {
+    subject: Rc<Subject>,
+    server_user: Option<String>,
+    terminal: &'a Terminal,
+    signals: &'a Signals,
+    locations: Locations,
+    /// By their numbers in the plan.
+    standing: BTreeMap<usize, Standing>,
+}
+
+/// A server that is up.
+struct Standing {
+    /// `None` if it was there before.
+    server: Option<Server>,
+    /// To its administrative database.
+    target: Target,
+    /// Data sets that are loaded, by their numbers in the plan.
+    loaded: BTreeSet<usize>,
+    /// The data set that the trial database is an untouched copy of.
+    fresh: Option<usize>,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(
+        subject: Rc<Subject>,
+        server_user: Option<String>,
+        terminal: &'a Terminal,
+        signals: &'a Signals,
+    ) -> Result<Self, Failure> {
+        let locations = Locations::from_environment(&server::Environment::of_process())?;
+        quickstart::sweep(&locations, terminal);
+        Ok(Self { subject, server_user, terminal, signals, locations, standing: BTreeMap::new() })
+    }
+
+    /// Makes everything ready for a trial of this cell; where its clients connect.
+    pub(super) fn ready(&mut self, cell: usize) -> Result<Target, Failure> {
+        let subject = Rc::clone(&self.subject);
+        let plan = &subject.plan;
+        let wanted = &plan.cells[cell].configuration;
+        let is_wanted = |(server, data): &(usize, DataSpec)| {
+            plan.servers[*server] == wanted.server && *data == wanted.data
+        };
+        let number = plan.data.iter().position(is_wanted).unwrap_or_default();
+        let server = plan.data[number].0;
+        if !self.standing.contains_key(&server) {
+            let standing = self.start(server, &wanted.server)?;
+            self.standing.insert(server, standing);
+        }
+        let result = self.prepare(server, number, wanted);
+        if result.is_err() {
+            // What is broken is made anew for the next trial.
+            self.standing.remove(&server);
+        }
+        result
+    }
+
+    fn start(&self, number: usize, wanted: &ServerSpec) -> Result<Standing, Failure> {
+        let (version, bin_dir) = match &wanted.origin {
+            Origin::Version(version) => (version.as_str(), None),
+            Origin::Programs(directory) => ("", Some(directory.as_path())),
+            Origin::Running(dsn) => return running(dsn),
+        };
+        let obtain = || quickstart::obtain(version, bin_dir, &self.locations, self.terminal);
+        let installation = self.signals.leave_at_once(obtain)?;
+        let options = ServerOptions {
+            name: None,
+            settings: self.settings(number, wanted),
+            server_user: self.server_user.clone(),
+            keep: false,
+        };
+        let bar = self.terminal.bar(None, Unit::Nothing);
+        bar.label(format!("starting PostgreSQL {} …", installation.version));
+        let start = || Server::start(&installation, &options, &self.locations);
+        let server = self.signals.leave_at_once(start)?;
+        let target = resolve(&server.conninfo())?;
+        Ok(Standing { server: Some(server), target, loaded: BTreeSet::new(), fresh: None })
+    }
+
+    /// The experiment's settings, and room for the most clients of all its trials.
+    fn settings(&self, number: usize, wanted: &ServerSpec) -> Vec<(String, String)> {
+        let of_server = |(server, _): &&(usize, DataSpec)| *server == number;
+        let uses = self.subject.plan.data.iter().any(|data| of_server(&data));
+        let cells =
+            self.subject.plan.cells.iter().filter(|cell| uses && cell.configuration.server == *wanted);
+        let clients = cells.map(|cell| cell.configuration.load.clients).max().unwrap_or(1);
+        let connections = clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS).max(100);
+        let room = ("max_connections".to_owned(), connections.to_string());
+        std::iter::once(room).chain(wanted.settings.clone()).collect()
+    }
+
+    /// Loads the data if they are not there, and gives the trial its copy.
+    fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Target, Failure> {
+        let standing = self.standing.get_mut(&server).ok_or_else(|| internal("a server that stands"))?;
+        let kept = format!("pgmeter_data_{data}");
+        let spec = &wanted.data;
+        let copies = spec.restore == Restore::Auto || spec.restore == Restore::Template;
+        let mut session = Session::connect(&standing.target)?;
+        let stale = standing.fresh != Some(data) && spec.restore != Restore::Never;
+        let loaded_into = if copies { &kept } else { TRIAL_DATABASE };
+        if !standing.loaded.contains(&data) || (spec.restore == Restore::Reload && stale) {
+            session.execute(&format!("DROP DATABASE IF EXISTS {loaded_into}"))?;
+            session.execute(&format!("CREATE DATABASE {loaded_into}"))?;
+            load(&in_database(&standing.target, loaded_into), spec, self.terminal, self.signals)?;
+            standing.loaded.insert(data);
+        }
+        if copies && standing.fresh != Some(data) {
+            session.execute(&format!("DROP DATABASE IF EXISTS {TRIAL_DATABASE}"))?;
+            let fast = if session.server_version_num() >= 150_000 { " STRATEGY = file_copy" } else { "" };
+            session.execute(&format!("CREATE DATABASE {TRIAL_DATABASE} TEMPLATE {kept}{fast}"))?;
+        }
+        standing.fresh = only_reads(wanted).then_some(data);
+        if spec.checkpoint {
+            session.execute("CHECKPOINT")?;
+        }
+        drop(session);
+        let target = standing.reached_over(wanted)?;
+        let target = in_database(&target, TRIAL_DATABASE);
+        if let Some(setup) = &wanted.load.setup {
+            execute_file(&target, setup)?;
+        }
+        Ok(target)
+    }
+}
+
+impl Standing {
+    /// The server by the network of a trial.
+    fn reached_over(&self, wanted: &Configuration) -> Result<Target, Failure> {
+        let network = &wanted.network;
+        if !network.delay.is_zero() || !network.jitter.is_zero() || network.bandwidth_bits_per_s.is_some() {
+            return Err(Failure::Usage(
+                "delay, jitter and bandwidth of a network are not there yet".to_owned(),
+            ));
+        }
+        match (network.kind, &self.server) {
+            (NetworkKind::Socket, _) | (_, None) => Ok(self.target.clone()),
+            (NetworkKind::Tcp, Some(server)) => resolve(&server.conninfo_tcp()),
+            (NetworkKind::Tls, Some(_)) => {
+                Err(Failure::Usage("TLS to embedded servers is not there yet".to_owned()))
+            }
+        }
+    }
+}
+
+fn internal(what: &str) -> Failure {
+    Failure::Usage(format!("the plan has no {what}"))
+}
+
+/// A server that runs already, and is left running.
+fn running(dsn: &str) -> Result<Standing, Failure> {
+    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+    Ok(Standing { server: None, target, loaded: BTreeSet::new(), fresh: None })
+}
+
+fn resolve(conninfo: &str) -> Result<Target, Failure> {
+    Ok(connect::resolve(Some(conninfo), &Overrides::default(), &Environment::default())?)
+}
+
+fn in_database(target: &Target, database: &str) -> Target {
+    Target { database: database.to_owned(), ..target.clone() }
+}
+
+/// Whether trials of this configuration leave the data as they were: only what is known to.
+fn only_reads(wanted: &Configuration) -> bool {
+    let reads = |script: &ScriptName| matches!(script, ScriptName::Builtin(name) if name == "select-only");
+    wanted.load.setup.is_none() && wanted.load.scripts.iter().all(|choice| reads(&choice.script))
+}
+
+fn load(target: &Target, spec: &DataSpec, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    if spec.workload == Workload::Tpcb {
+        let mut session = Session::connect(target)?;
+        init::load(target, &mut session, &options(spec)?, Noise::Bars, terminal, signals)?;
+        signals.check()?;
+    }
+    match &spec.setup {
+        Some(setup) => execute_file(target, setup),
+        None => Ok(()),
+    }
+}
+
+fn options(spec: &DataSpec) -> Result<InitOptions, Failure> {
+    let method = if spec.partition_by_hash { PartitionMethod::Hash } else { PartitionMethod::Range };
+    let mut options = InitOptions {
+        scale: spec.scale,
+        steps: Step::parse_list(&spec.init_steps)?,
+        fillfactor: spec.fillfactor,
+        partitioning: (spec.partitions > 0).then_some(Partitioning { method, partitions: spec.partitions }),
+        logging: if spec.unlogged { Logging::None } else { Logging::All },
+        tablespace: spec.tablespace.clone(),
+        index_tablespace: spec.index_tablespace.clone(),
+        jobs: init::jobs(),
+        resumes: false,
+    };
+    if spec.foreign_keys {
+        options.add_foreign_keys();
+    }
+    Ok(options)
+}
+
+/// Runs the statements of a file, all of them or none.
+fn execute_file(target: &Target, path: &Path) -> Result<(), Failure> {
+    let sql = text_of(path)?;
+    let mut session = Session::connect(target)?;
+    session.execute(&sql).map(drop).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+}

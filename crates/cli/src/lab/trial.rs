@@ -1,0 +1,142 @@
+//! One trial: the run that it is, kept like every other, and the line that says how it went.
+
+use std::num::NonZeroU32;
+
+use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptName};
+use connect::{Session, Target};
+use engine::{EventLoopChoice, Limit, Manner, Outcome, Progress, Protocol};
+use results::{Environment, ObserveLevel, Plan, Record, Status, Store, UtcTime};
+
+use super::campaign::text_of;
+use crate::failure::Failure;
+use crate::introspection;
+use crate::job::{Job, Showing, Vacuum, Vacuuming, Witnesses};
+use crate::live::{Live, ProgressStyle};
+use crate::mix::{Mix, ScriptText};
+use crate::showing::{OwnShowing, Watching};
+use crate::signals::Signals;
+use crate::storing::StoreArguments;
+use crate::terminal::Terminal;
+
+/// A trial that came to its end.
+pub(super) struct Finished {
+    /// Its run.
+    pub(super) run: i64,
+    /// How it went, in a line.
+    pub(super) line: String,
+}
+
+/// Runs one trial of a cell.
+pub(super) fn run(
+    cell: &Cell,
+    seed: u64,
+    target: Target,
+    trial: i64,
+    places: &StoreArguments,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<Finished, Failure> {
+    let load = &cell.configuration.load;
+    let style = if terminal.can_draw() { ProgressStyle::View } else { ProgressStyle::Nothing };
+    let live = Live::new(terminal, style, None);
+    let own = OwnShowing::new(terminal, live, load.clients, places.clone(), Watching::default());
+    let mut showing = TrialShowing { own, places, trial, finished: None };
+    job(cell, load, seed, target)?.run(&mut showing, signals)?;
+    showing.finished.ok_or(Failure::Interrupted("interrupted; the trial was broken off"))
+}
+
+fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Result<Job, Failure> {
+    let texts = load.scripts.iter().map(|choice| match &choice.script {
+        ScriptName::Builtin(name) => ScriptText::builtin(name, choice.weight),
+        ScriptName::File(path) => {
+            Ok(ScriptText::of_file(path.display().to_string(), text_of(path)?.into_bytes(), choice.weight))
+        }
+    });
+    let vacuum = cell.configuration.data.vacuum;
+    Ok(Job {
+        target,
+        targets: Vec::new(),
+        mix: Mix::parse(texts.collect::<Result<_, Failure>>()?)?,
+        variables: load.variables.clone().into_iter().collect(),
+        scale: Some(cell.configuration.data.scale),
+        clients: load.clients,
+        workers: load.threads,
+        protocol: match load.protocol {
+            ProtocolChoice::Simple => Protocol::Simple,
+            ProtocolChoice::Extended => Protocol::Extended,
+            ProtocolChoice::Prepared => Protocol::Prepared,
+        },
+        limit: match load.length {
+            Length::Time(time) => Limit::Duration(time),
+            Length::Transactions(each) => Limit::TransactionsPerClient(each),
+        },
+        until: None,
+        warmup_s: load.warmup.as_secs_f64(),
+        rate_per_s: load.rate_tps,
+        seed: Some(seed),
+        latency_limit: load.latency_limit,
+        reconnect: load.reconnect,
+        max_tries: NonZeroU32::new(load.max_tries),
+        continue_on_error: false,
+        exit_on_abort: true,
+        manner: Manner::Pgmeter,
+        event_loop: EventLoopChoice::Auto,
+        calibrations: introspection::calibrations(),
+        vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
+        asks_settings: true,
+        observe: ObserveLevel::Light,
+    })
+}
+
+/// Keeps the run as `bench` does, says less, and ties it to its trial.
+struct TrialShowing<'a> {
+    own: OwnShowing<'a>,
+    places: &'a StoreArguments,
+    trial: i64,
+    finished: Option<Finished>,
+}
+
+impl Showing for TrialShowing<'_> {
+    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
+        self.own.connect(target)
+    }
+
+    fn scale_ignored(&mut self, _asked: u32, _scale: u32) {}
+
+    fn vacuuming(&mut self, what: Vacuuming<'_>) {
+        self.own.vacuuming(what);
+    }
+
+    fn witnesses(&mut self, plan: &Plan) -> Result<Witnesses, Failure> {
+        self.own.witnesses(plan)
+    }
+
+    fn begins(&mut self, started_at: UtcTime, plan: &Plan, environment: &Environment) -> Result<(), Failure> {
+        let run = self.own.keep_from_now_on(started_at, plan, environment)?;
+        Ok(Store::create(&self.places.store())?.begin_trial(self.trial, run)?)
+    }
+
+    fn breaks_off(&mut self, failure: &Failure) {
+        self.own.breaks_off(failure);
+    }
+
+    fn second(&mut self, progress: &Progress<'_>) {
+        self.own.second(progress);
+    }
+
+    fn take_intervals(&mut self) -> Vec<results::Interval> {
+        self.own.take_intervals()
+    }
+
+    fn conclude(&mut self, record: &Record, _outcome: &Outcome) -> Result<(), Failure> {
+        let run = self.own.keep(record)?;
+        match &record.status {
+            Status::Complete => {
+                self.finished = Some(Finished { run, line: report::trial_line(record) });
+                Ok(())
+            }
+            Status::Interrupted => Err(Failure::Interrupted("interrupted; the trial was broken off")),
+            Status::Failed { reason } => Err(Failure::Aborted(reason.as_str().to_owned())),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Experiments as whoever runs them meets them: planned, run, killed and gone on with. What a file means is tested in
+//! `lab`.
+
+use std::fs;
+
+use results::{ExperimentRow, Store, TrialStatus};
+use rustix::process::Signal;
+
+use crate::harness::{Bench, Running};
+
+const EXPERIMENT: &str = r#"
+name = "clients"
+[load]
+script = "select-only"
+duration = "1s"
+warmup = "0s"
+[factors]
+protocol = ["simple", "prepared"]
+clients = [1, 2]
+[design]
+repeats = 2
+[quick]
+repeats = 1
+"#;
+
+fn stored(bench: &Bench, profile: &str) -> ExperimentRow {
+    let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("the store can be opened");
+    store.newest_experiment("clients", profile).expect("it can be read").expect("it is there")
+}
+
+fn complete(row: &ExperimentRow) -> usize {
+    row.trials.iter().filter(|trial| trial.status == TrialStatus::Complete).count()
+}
+
+#[test]
+fn a_plan_is_shown_and_starts_nothing() {
+    let bench = Bench::new();
+    let file = bench.file("clients.toml", EXPERIMENT);
+    let out = bench.run(["lab", "plan", file]).exits(0);
+    assert!(out.stdout.contains("4 combinations × 2 repeats = 8 trials"), "{}", out.stdout);
+    assert!(out.stdout.contains("server 1    PostgreSQL 18, embedded"), "{}", out.stdout);
+    assert!(!bench.path().join("pgmeter-results").exists());
+    let file = bench.file("wrong.toml", "name = \"x\"\n[load]\nclient = 3\n");
+    let out = bench.run(["lab", "plan", file]).exits(1);
+    let sentence =
+        "pgmeter: error: wrong.toml:3:1: unknown key \"client\" in [load]; did you mean \"clients\"?\n";
+    assert_eq!(out.stderr, sentence);
+}
+
+#[test]
+fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
+    let bench = Bench::new();
+    let file = bench.file("clients.toml", EXPERIMENT);
+    let words = |action: &'static str| ["lab", action, file, "--store", "out/"];
+    let mut run = Running::start(&mut bench.command(words("run")));
+    run.hear("trial 3/8");
+    run.signal(Signal::KILL);
+    run.finish();
+    let before = stored(&bench, "full");
+    assert_eq!(complete(&before), 2, "{before:?}");
+    let out = bench.run(words("resume")).exits(0);
+    assert!(!out.stderr.contains("trial 2/8") && out.stderr.contains("trial 3/8"), "{}", out.stderr);
+    assert!(out.stdout.contains("clients (full): 8 of 8 trials complete\n"), "{}", out.stdout);
+    let after = stored(&bench, "full");
+    assert_eq!((complete(&after), after.experiment), (8, before.experiment));
+    assert_eq!(after.trials[..2], before.trials[..2], "what was complete is not run twice");
+    let records: Vec<_> = fs::read_dir(bench.path().join("out"))
+        .expect("it is there")
+        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "json"))
+        .collect();
+    assert_eq!(records.len(), 8, "one record for each trial");
+    let out = bench.run(words("resume")).exits(0);
+    assert!(!out.stderr.contains("trial "), "{}", out.stderr);
+    assert_eq!(bench.servers_left(), Vec::<String>::new());
+    fs::write(bench.path().join(file), EXPERIMENT.replace("1s", "2s")).expect("it can be changed");
+    let out = bench.run(words("resume")).exits(1);
+    assert!(out.stderr.contains("is not what it was when the experiment was begun"), "{}", out.stderr);
+}
+
+#[test]
+fn a_trial_that_fails_is_kept_with_its_reason_and_the_others_go_on() {
+    let bench = Bench::new();
+    bench.file("bad.sql", "SELECT 1 / (:clients - 1);\n");
+    let bad = EXPERIMENT
+        .replace("\"select-only\"", "\"bad.sql\"")
+        .replace("[\"simple\", \"prepared\"]", "[\"simple\"]");
+    let bad = bad
+        .replace("[factors]", "[factors]\n\"variables.clients\" = [1, 2]")
+        .replace("clients = [1, 2]\n[design]", "[design]");
+    let file = bench.file("clients.toml", &bad);
+    let out = bench.run(["lab", "run", file, "--quick", "--store", "out/"]).exits(2);
+    assert!(out.stdout.contains("clients (quick): 1 of 2 trials complete, 1 failed\n"), "{}", out.stdout);
+    let row = stored(&bench, "quick");
+    let failed = row.trials.iter().find(|trial| trial.status == TrialStatus::Failed).expect("it failed");
+    assert!(failed.reason.as_deref().unwrap_or_default().contains("division by zero"), "{failed:?}");
+    assert_eq!(failed.factors["variables.clients"], "1");
+    let out = bench.run(["lab", "status", file, "--quick", "--store", "out/"]).exits(0);
+    assert!(out.stdout.contains(" failed: ") && out.stdout.contains("division by zero"), "{}", out.stdout);
+}

@@ -1,0 +1,230 @@
+//! What one trial is made of: a server, data on it, a network to it, and the load. Defaults here, keys in `keys`.
+//! Plain data; who starts servers and loads tables reads it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// All that one combination of levels says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Configuration {
+    /// What is measured.
+    pub server: ServerSpec,
+    /// What is in it.
+    pub data: DataSpec,
+    /// How it is reached.
+    pub network: Network,
+    /// What it has to do.
+    pub load: LoadSpec,
+}
+
+/// The server of a trial. Trials with equal ones share it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServerSpec {
+    /// Which server.
+    pub origin: Origin,
+    /// Settings in the manner of postgresql.conf, by name.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Where a server comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Embedded, of this version.
+    Version(String),
+    /// From programs installed here.
+    Programs(PathBuf),
+    /// One that runs already, by connection string without password.
+    Running(String),
+}
+
+/// The tables of a trial. Trials with equal ones, on equal servers, share them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DataSpec {
+    /// What is loaded.
+    pub workload: Workload,
+    /// Scale: 100,000 accounts each.
+    pub scale: u32,
+    /// How full, in percent, pages are packed.
+    pub fillfactor: u8,
+    /// Tables without write-ahead log.
+    pub unlogged: bool,
+    /// Parts of the accounts; 0: not split.
+    pub partitions: u32,
+    /// Whether they are split by hash and not by range.
+    pub partition_by_hash: bool,
+    /// Foreign keys too.
+    pub foreign_keys: bool,
+    /// Where tables go.
+    pub tablespace: Option<String>,
+    /// Where indexes go.
+    pub index_tablespace: Option<String>,
+    /// Order of the loading steps, as `-I` takes them.
+    pub init_steps: String,
+    /// SQL that is run after loading.
+    pub setup: Option<PathBuf>,
+    /// How the data are brought back before a trial that has written.
+    pub restore: Restore,
+    /// A checkpoint before each trial.
+    pub checkpoint: bool,
+    /// A vacuum before each trial.
+    pub vacuum: bool,
+}
+
+/// What is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Workload {
+    /// The tables of the built-in scripts.
+    Tpcb,
+    /// Nothing but what `setup` makes.
+    Nothing,
+}
+
+/// How data are brought back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Restore {
+    /// The cheapest way that the server allows: a template database.
+    Auto,
+    /// From a template database, made after loading.
+    Template,
+    /// By loading again.
+    Reload,
+    /// Not at all: trials find what those before left.
+    Never,
+}
+
+/// The way to the server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Network {
+    /// Kind of connection.
+    pub kind: NetworkKind,
+    /// Each way.
+    pub delay: Duration,
+    /// How much the delay varies.
+    pub jitter: Duration,
+    /// Each way, all connections together; `None`: as much as there is.
+    pub bandwidth_bits_per_s: Option<f64>,
+}
+
+/// Kinds of connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NetworkKind {
+    /// Over a Unix socket.
+    #[default]
+    Socket,
+    /// Over loopback TCP.
+    Tcp,
+    /// Over loopback TCP with TLS.
+    Tls,
+}
+
+/// The load of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadSpec {
+    /// Built-in names or files, with weights.
+    pub scripts: Vec<ScriptChoice>,
+    /// SQL that is run before the trial, such as functions that the script calls.
+    pub setup: Option<PathBuf>,
+    /// Simulated users.
+    pub clients: u32,
+    /// Threads of pgmeter.
+    pub threads: u32,
+    /// How long is measured.
+    pub length: Length,
+    /// Run before that and not measured.
+    pub warmup: Duration,
+    /// How SQL travels.
+    pub protocol: ProtocolChoice,
+    /// Transactions scheduled per second; `None`: as fast as possible.
+    pub rate_tps: Option<f64>,
+    /// What is slower is late.
+    pub latency_limit: Option<Duration>,
+    /// Tries of a transaction; 0: as many as it takes.
+    pub max_tries: u32,
+    /// A connection for each transaction.
+    pub reconnect: bool,
+    /// Variables of the scripts.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// A script and how often it is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptChoice {
+    /// Which one.
+    pub script: ScriptName,
+    /// Among the others.
+    pub weight: u32,
+}
+
+/// Which script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScriptName {
+    /// `tpcb-like`, `simple-update`, `select-only`.
+    Builtin(String),
+    /// A file beside the experiment.
+    File(PathBuf),
+}
+
+/// When a trial is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// After this time.
+    Time(Duration),
+    /// After so many transactions of each client.
+    Transactions(u64),
+}
+
+/// How SQL travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // as pgbench's -M
+pub enum ProtocolChoice {
+    Simple,
+    Extended,
+    Prepared,
+}
+
+impl Default for ServerSpec {
+    fn default() -> Self {
+        Self { origin: Origin::Version("18".to_owned()), settings: BTreeMap::new() }
+    }
+}
+
+impl Default for DataSpec {
+    fn default() -> Self {
+        Self {
+            workload: Workload::Tpcb,
+            scale: 1,
+            fillfactor: 100,
+            unlogged: false,
+            partitions: 0,
+            partition_by_hash: false,
+            foreign_keys: false,
+            tablespace: None,
+            index_tablespace: None,
+            init_steps: "dtgvp".to_owned(),
+            setup: None,
+            restore: Restore::Auto,
+            checkpoint: true,
+            vacuum: true,
+        }
+    }
+}
+
+impl Default for LoadSpec {
+    fn default() -> Self {
+        Self {
+            scripts: vec![ScriptChoice { script: ScriptName::Builtin("tpcb-like".to_owned()), weight: 1 }],
+            setup: None,
+            clients: 1,
+            threads: 1,
+            length: Length::Time(Duration::from_secs(30)),
+            warmup: Duration::from_secs(5),
+            protocol: ProtocolChoice::Simple,
+            rate_tps: None,
+            latency_limit: None,
+            max_tries: 1,
+            reconnect: false,
+            variables: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! An experiment file as it was written: values with the places where they stand, and the reading of a table key by
+//! key, so that what nobody asked for is an error with its line. What the keys mean is `experiment`'s and `keys`' affair.
+
+use toml_edit::{Document, Item, TableLike, Value as TomlValue};
+
+use crate::LabError;
+
+/// Where something stands in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+}
+
+/// A value and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    List(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+/// A key with its value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) place: Place,
+    pub(crate) node: Node,
+}
+
+/// A sentence about one place of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    pub(crate) place: Place,
+    pub(crate) what: String,
+}
+
+impl Complaint {
+    pub(crate) fn at(place: Place, what: impl Into<String>) -> Self {
+        Self { place, what: what.into() }
+    }
+
+    pub(crate) fn in_file(self, file: &str) -> LabError {
+        let Place { line, column } = self.place;
+        LabError::File { file: file.to_owned(), line, column, what: self.what }
+    }
+}
+
+/// Reads the text of a file into its top table.
+pub(crate) fn read(text: &str) -> Result<Table, Complaint> {
+    let document = Document::parse(text).map_err(|error| {
+        let place = error.span().map_or(Place { line: 1, column: 1 }, |span| place(text, span.start));
+        Complaint::at(place, format!("this is not TOML: {}", one_line(error.message())))
+    })?;
+    let entries = entries(text, document.as_table())?;
+    Ok(Table { place: Place { line: 1, column: 1 }, entries })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn place(text: &str, offset: usize) -> Place {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    Place { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+}
+
+fn entries(text: &str, table: &dyn TableLike) -> Result<Vec<Entry>, Complaint> {
+    table
+        .iter()
+        .filter(|(_, item)| !item.is_none())
+        .map(|(key, item)| {
+            let span = table.key(key).and_then(toml_edit::Key::span).or_else(|| item.span());
+            let place = span.map_or(Place { line: 1, column: 1 }, |span| place(text, span.start));
+            Ok(Entry { key: key.to_owned(), place, node: node(text, item, place)? })
+        })
+        .collect()
+}
+
+fn node(text: &str, item: &Item, of_key: Place) -> Result<Node, Complaint> {
+    let at = item.span().map_or(of_key, |span| place(text, span.start));
+    let value = match item {
+        Item::Value(value) => return value_node(text, value, of_key),
+        Item::Table(table) => Value::Table(entries(text, table)?),
+        Item::ArrayOfTables(tables) => {
+            let tables = tables.iter().map(|table| {
+                let at = table.span().map_or(of_key, |span| place(text, span.start));
+                Ok(Node { place: at, value: Value::Table(entries(text, table)?) })
+            });
+            Value::List(tables.collect::<Result<_, _>>()?)
+        }
+        Item::None => Value::Table(Vec::new()),
+    };
+    Ok(Node { place: at, value })
+}
+
+fn value_node(text: &str, value: &TomlValue, of_key: Place) -> Result<Node, Complaint> {
+    let at = value.span().map_or(of_key, |span| place(text, span.start));
+    let value = match value {
+        TomlValue::String(text) => Value::Text(text.value().clone()),
+        TomlValue::Integer(number) => Value::Integer(*number.value()),
+        TomlValue::Float(number) => Value::Float(*number.value()),
+        TomlValue::Boolean(truth) => Value::Boolean(*truth.value()),
+        TomlValue::Datetime(_) => return Err(Complaint::at(at, "a date is no value of any key")),
+        TomlValue::Array(list) => {
+            Value::List(list.iter().map(|item| value_node(text, item, at)).collect::<Result<_, _>>()?)
+        }
+        TomlValue::InlineTable(table) => Value::Table(entries(text, table)?),
+    };
+    Ok(Node { place: at, value })
+}
+
+/// A table that is read key by key.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) place: Place,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Table {
+    /// The value of a key, which is read thereby.
+    pub(crate) fn take(&mut self, key: &str) -> Option<Node> {
+        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        Some(self.entries.remove(at).node)
+    }
+
+    /// The table behind a key; an empty one if it is not there.
+    pub(crate) fn take_table(&mut self, key: &str) -> Result<Table, Complaint> {
+        match self.take(key) {
+            Some(node) => node.into_table(),
+            None => Ok(Table { place: self.place, entries: Vec::new() }),
+        }
+    }
+
+    /// Nothing may be left that nobody has read; `known` are all keys that might be here.
+    pub(crate) fn finish(self, what: &str, known: &[&str]) -> Result<(), Complaint> {
+        match self.entries.first() {
+            None => Ok(()),
+            Some(Entry { key, place, .. }) => Err(Complaint::at(*place, unknown_key(key, what, known))),
+        }
+    }
+}
+
+/// `unknown key "durration" in [load]; did you mean "duration"?`
+pub(crate) fn unknown_key(key: &str, what: &str, known: &[&str]) -> String {
+    let nearest = nearest(key, known);
+    let help = match nearest {
+        Some(nearest) => format!("did you mean \"{nearest}\"?"),
+        None => format!("known are {}", known.join(", ")),
+    };
+    format!("unknown key \"{key}\" in {what}; {help}")
+}
+
+/// The name that was probably meant: the fewest edits away (Damerau–Levenshtein), and no more than a third of them.
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |name: &&str| strsim::damerau_levenshtein(word, name);
+    let nearest = known.iter().copied().min_by_key(distance)?;
+    (distance(&nearest) * 3 <= nearest.len().max(word.len())).then_some(nearest)
+}
+
+impl Node {
+    pub(crate) fn into_table(self) -> Result<Table, Complaint> {
+        match self.value {
+            Value::Table(entries) => Ok(Table { place: self.place, entries }),
+            _ => Err(self.expected("a table of keys")),
+        }
+    }
+
+    pub(crate) fn into_list(self) -> Result<Vec<Node>, Complaint> {
+        match self.value {
+            Value::List(nodes) => Ok(nodes),
+            _ => Err(self.expected("a list in brackets")),
+        }
+    }
+
+    pub(crate) fn text(&self) -> Result<&str, Complaint> {
+        match &self.value {
+            Value::Text(text) => Ok(text),
+            _ => Err(self.expected("text in quotation marks")),
+        }
+    }
+
+    pub(crate) fn truth(&self) -> Result<bool, Complaint> {
+        match self.value {
+            Value::Boolean(truth) => Ok(truth),
+            _ => Err(self.expected("true or false")),
+        }
+    }
+
+    /// A whole number within these bounds.
+    pub(crate) fn whole(&self, least: u64, most: u64) -> Result<u64, Complaint> {
+        let number = match self.value {
+            Value::Integer(number) => u64::try_from(number).ok(),
+            _ => None,
+        };
+        let within = number.filter(|number| (least..=most).contains(number));
+        within.ok_or_else(|| self.expected(&format!("a whole number from {least} to {most}")))
+    }
+
+    /// A finite number above zero.
+    pub(crate) fn positive(&self) -> Result<f64, Complaint> {
+        let number = match self.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) => number,
+            _ => f64::NAN,
+        };
+        if number.is_finite() && number > 0.0 { Ok(number) } else { Err(self.expected("a number above 0")) }
+    }
+
+    /// Text, number or truth, as it would be written in a configuration file.
+    pub(crate) fn scalar(&self) -> Result<String, Complaint> {
+        match &self.value {
+            Value::Text(text) => Ok(text.clone()),
+            Value::Integer(number) => Ok(number.to_string()),
+            Value::Float(number) => Ok(number.to_string()),
+            Value::Boolean(truth) => Ok(if *truth { "on" } else { "off" }.to_owned()),
+            Value::List(_) | Value::Table(_) => Err(self.expected("text, a number, true or false")),
+        }
+    }
+
+    /// One of these names.
+    pub(crate) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, Complaint> {
+        let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+        let found = |text: &str| names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        let listed = known.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ");
+        self.text().ok().and_then(found).ok_or_else(|| self.expected(&listed))
+    }
+
+    pub(crate) fn expected(&self, what: &str) -> Complaint {
+        Complaint::at(self.place, format!("expected {what}, found {}", self.shown()))
+    }
+
+    /// What stands here, shortened.
+    fn shown(&self) -> String {
+        const SHOWN_MAX: usize = 40;
+        match &self.value {
+            Value::Text(text) => {
+                let cut: String = text.chars().take(SHOWN_MAX).collect();
+                let more = if cut.len() < text.len() { "…" } else { "" };
+                format!("\"{}{more}\"", cut.escape_debug())
+            }
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Boolean(truth) => truth.to_string(),
+            Value::List(_) => "a list".to_owned(),
+            Value::Table(_) => "a table".to_owned(),
+        }
+    }
+}

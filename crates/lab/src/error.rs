@@ -1,0 +1,28 @@
+//! What can go wrong with an experiment before anything is started: sentences with the place in the file.
+
+use std::io;
+
+/// Why an experiment cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The file cannot be read.
+    #[error("cannot read the experiment {file}: {source}")]
+    Read {
+        /// As it was named.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something in the file is wrong.
+    #[error("{file}:{line}:{column}: {what}")]
+    File {
+        /// As it was named.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// In characters, from 1.
+        column: usize,
+        /// What is wrong there, and what would be right.
+        what: String,
+    },
+}

@@ -1,0 +1,469 @@
+//! An experiment as its file says it: what all trials share, the factors with their levels, the design, the charts.
+//! Read here and checked; multiplied out by `matrix`, put in order by `plan`.
+
+use std::fs;
+use std::path::Path;
+
+use crate::configuration::Configuration;
+use crate::document::{self, Complaint, Node, Place, Table, Value, nearest, unknown_key};
+use crate::keys::{self, Section};
+use crate::{LabError, METRICS};
+
+/// Which of the file's two sizes is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// As the file says.
+    Full,
+    /// As its section `[quick]` says: minutes.
+    Quick,
+}
+
+/// A whole experiment, in one profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Short, for tables and folders.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// Who published what is repeated.
+    pub source: Option<String>,
+    /// What to look for.
+    pub description: Option<String>,
+    /// What all trials share.
+    pub base: Configuration,
+    /// What is varied, in the file's order; the first varies slowest.
+    pub factors: Vec<Factor>,
+    /// Combinations that are left out: all pairs of factor and level must match.
+    pub exclude: Vec<Vec<(String, String)>>,
+    /// Repeats and order.
+    pub design: Design,
+    /// What is drawn.
+    pub charts: Vec<Chart>,
+}
+
+/// Something that is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// A key, or a name of the experiment's own.
+    pub name: String,
+    /// What it may be.
+    pub levels: Vec<Level>,
+}
+
+/// One value of a factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// As it is shown, and named by `exclude` and charts.
+    pub label: String,
+    /// The keys that it sets.
+    pub(crate) sets: Vec<(String, Node)>,
+}
+
+/// How often, and in which order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Design {
+    /// Trials of each combination.
+    pub repeats: u32,
+    /// Order of the trials.
+    pub order: Order,
+    /// Where the order and the trials' own seeds come from.
+    pub seed: u64,
+    /// The combination that ratios are given to, by factor and level; empty: none.
+    pub base: Vec<(String, String)>,
+}
+
+/// Order of the trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Every repeat goes through all combinations in an order of its own: randomised blocks.
+    Interleaved,
+    /// As they stand in the file, the repeats of one after each other.
+    Sequential,
+}
+
+/// A chart of the results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chart {
+    /// Above it.
+    pub title: Option<String>,
+    /// The factor along the horizontal axis.
+    pub x: String,
+    /// The figure along the vertical axis.
+    pub y: String,
+    /// The factor that gives the lines.
+    pub series: Option<String>,
+    /// The factor that gives the panels.
+    pub facet: Option<String>,
+    /// Whether the horizontal axis is logarithmic.
+    pub x_log: bool,
+    /// Whether the vertical axis is logarithmic.
+    pub y_log: bool,
+}
+
+/// Most repeats, and most levels of a factor: beyond that a file is a mistake.
+const REPEATS_MAX: u64 = 10_000;
+const LEVELS_MAX: usize = 1_000;
+
+const TOP: [&str; 15] = [
+    "name",
+    "title",
+    "source",
+    "description",
+    "server",
+    "data",
+    "load",
+    "factors",
+    "levels",
+    "cases",
+    "exclude",
+    "design",
+    "quick",
+    "chart",
+    "step",
+];
+
+impl Experiment {
+    /// Reads and checks a file. Files that it names are looked for beside it.
+    ///
+    /// # Errors
+    /// If it cannot be read or something in it is wrong; with the place.
+    pub fn read(path: &Path, profile: Profile) -> Result<Experiment, LabError> {
+        let file = path.display().to_string();
+        let text =
+            fs::read_to_string(path).map_err(|source| LabError::Read { file: file.clone(), source })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        Experiment::parse(&text, &file, folder, profile)
+    }
+
+    /// The experiment in `text`; `file` is what messages call it.
+    ///
+    /// # Errors
+    /// If something in it is wrong; with the place.
+    pub fn parse(text: &str, file: &str, folder: &Path, profile: Profile) -> Result<Experiment, LabError> {
+        let experiment = document::read(text).and_then(|top| Reader { folder, profile }.experiment(top));
+        experiment.map_err(|complaint| complaint.in_file(file))
+    }
+}
+
+/// What is needed while reading.
+struct Reader<'a> {
+    folder: &'a Path,
+    profile: Profile,
+}
+
+impl Reader<'_> {
+    fn experiment(&self, mut top: Table) -> Result<Experiment, Complaint> {
+        let place = top.place;
+        let name = self.name(top.take("name"), place)?;
+        let title = text(top.take("title"))?.unwrap_or_else(|| name.clone());
+        let (source, description) = (text(top.take("source"))?, text(top.take("description"))?);
+        let mut base = Configuration::default();
+        for section in [Section::Server, Section::Data, Section::Load] {
+            self.section(&mut base, section, top.take_table(section.name())?)?;
+        }
+        let mut design = design(top.take_table("design")?)?;
+        let factors = top.take_table("factors")?;
+        let mut levels = top.take_table("levels")?;
+        let mut factors = factors
+            .entries
+            .into_iter()
+            .map(|entry| self.factor(&entry.key, entry.place, entry.node, &mut levels))
+            .collect::<Result<Vec<_>, _>>()?;
+        if let Some(cases) = top.take("cases") {
+            factors.insert(0, self.cases(cases)?);
+        }
+        let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+        levels.finish("[levels]", &known)?;
+        let quick = top.take_table("quick")?;
+        if self.profile == Profile::Quick {
+            self.quick(quick, &mut base, &mut design, &mut factors)?;
+        } else {
+            self.quick(quick, &mut base.clone(), &mut design.clone(), &mut factors.clone())?;
+        }
+        let exclude = top.take("exclude").map_or(Ok(Vec::new()), |node| exclude(node, &factors))?;
+        check_combination(&design.base, &factors).map_err(|what| Complaint::at(place, what))?;
+        let charts = top.take("chart").map_or(Ok(Vec::new()), |node| charts(node, &factors))?;
+        top.finish("the experiment", &TOP)?;
+        let experiment =
+            Experiment { name, title, source, description, base, factors, exclude, design, charts };
+        self.try_levels(&experiment)?;
+        Ok(experiment)
+    }
+
+    fn name(&self, node: Option<Node>, place: Place) -> Result<String, Complaint> {
+        let node = node.ok_or_else(|| {
+            Complaint::at(place, "an experiment needs a name, such as name = \"fillfactor\"")
+        })?;
+        let name = node.text()?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if !name.is_empty() && name.len() <= 64 && name.chars().all(plain) {
+            return Ok(name.to_owned());
+        }
+        Err(node.expected("a short name of letters, digits, - and _"))
+    }
+
+    /// `[server]`, `[data]`, `[load]`.
+    fn section(&self, base: &mut Configuration, section: Section, table: Table) -> Result<(), Complaint> {
+        let known = keys::names_in(section);
+        for entry in table.entries {
+            if !known.contains(&entry.key.as_str()) {
+                let elsewhere = keys::KEYS.iter().find(|key| key.name == entry.key);
+                let what = match elsewhere {
+                    Some(key) => format!("\"{}\" belongs into [{}]", entry.key, key.section.name()),
+                    None => unknown_key(&entry.key, &format!("[{}]", section.name()), &known),
+                };
+                return Err(Complaint::at(entry.place, what));
+            }
+            keys::set(base, &entry.key, &entry.node, self.folder)?;
+        }
+        Ok(())
+    }
+
+    /// A line of `[factors]`. Levels of a name that is no key are what `[levels.NAME.LEVEL]` says.
+    fn factor(&self, name: &str, place: Place, node: Node, levels: &mut Table) -> Result<Factor, Complaint> {
+        let mut described = levels.take(name).map(Node::into_table).transpose()?;
+        if !keys::is_key(name) && described.is_none() {
+            let mut known = keys::names();
+            known.extend(["settings.NAME", "variables.NAME"]);
+            let help =
+                nearest(name, &known).map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+            let what = format!(
+                "\"{name}\" is no key, and there is no [levels.{name}.LEVEL] that says what it means{help}"
+            );
+            return Err(Complaint::at(place, what));
+        }
+        let nodes = node.clone().into_list()?;
+        if nodes.is_empty() || nodes.len() > LEVELS_MAX {
+            return Err(node.expected(&format!("1 to {LEVELS_MAX} levels")));
+        }
+        let mut factor = Factor { name: name.to_owned(), levels: Vec::new() };
+        for node in nodes {
+            let label = label(&node)?;
+            if factor.levels.iter().any(|level| level.label == label) {
+                return Err(Complaint::at(node.place, format!("the level {label} is there twice")));
+            }
+            let own = described.as_mut().and_then(|table| table.take(&label));
+            let sets = match own {
+                Some(table) => self.settings_of_level(table)?,
+                None if keys::is_key(name) => vec![(name.to_owned(), node)],
+                None => Vec::new(),
+            };
+            factor.levels.push(Level { label, sets });
+        }
+        if let Some(left) = described {
+            let known: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
+            left.finish(&format!("[levels.{name}]"), &known)?;
+        }
+        Ok(factor)
+    }
+
+    /// The keys of one level, which may be of any section.
+    fn settings_of_level(&self, node: Node) -> Result<Vec<(String, Node)>, Complaint> {
+        let table = node.into_table()?;
+        let mut sets = Vec::new();
+        for entry in table.entries {
+            if !keys::is_key(&entry.key) {
+                return Err(Complaint::at(entry.place, unknown_key(&entry.key, "a level", &keys::names())));
+            }
+            sets.push((entry.key, entry.node));
+        }
+        Ok(sets)
+    }
+
+    /// `cases = [{ name = "…", … }, …]`: a ladder, each on top of the one before.
+    fn cases(&self, node: Node) -> Result<Factor, Complaint> {
+        let mut factor = Factor { name: "case".to_owned(), levels: Vec::new() };
+        let mut sets: Vec<(String, Node)> = Vec::new();
+        let nodes = node.clone().into_list()?;
+        if nodes.is_empty() || nodes.len() > LEVELS_MAX {
+            return Err(node.expected(&format!("1 to {LEVELS_MAX} cases")));
+        }
+        for node in nodes {
+            let place = node.place;
+            let mut table = node.into_table()?;
+            let name = table.take("name").ok_or_else(|| Complaint::at(place, "a case needs a name"))?;
+            let label = name.text()?.to_owned();
+            if factor.levels.iter().any(|level| level.label == label) {
+                return Err(Complaint::at(name.place, format!("the case {label} is there twice")));
+            }
+            sets.extend(self.settings_of_level(Node { place, value: Value::Table(table.entries) })?);
+            factor.levels.push(Level { label, sets: sets.clone() });
+        }
+        Ok(factor)
+    }
+
+    /// `[quick]`: keys of all sections, `repeats`, and the levels that are kept of some factors.
+    fn quick(
+        &self,
+        mut table: Table,
+        base: &mut Configuration,
+        design: &mut Design,
+        factors: &mut [Factor],
+    ) -> Result<(), Complaint> {
+        if let Some(repeats) = table.take("repeats") {
+            design.repeats = repeats_of(&repeats)?;
+        }
+        let kept = table.take_table("factors")?;
+        for entry in kept.entries {
+            let known: Vec<String> = factors.iter().map(|factor| factor.name.clone()).collect();
+            let Some(factor) = factors.iter_mut().find(|factor| factor.name == entry.key) else {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                return Err(Complaint::at(entry.place, unknown_key(&entry.key, "the factors", &known)));
+            };
+            let mut levels = Vec::new();
+            for node in entry.node.into_list()? {
+                let label = label(&node)?;
+                let level = factor.levels.iter().find(|level| level.label == label);
+                levels.push(level.cloned().ok_or_else(|| {
+                    Complaint::at(
+                        node.place,
+                        format!("{} has no level {label} of which this could be a part", factor.name),
+                    )
+                })?);
+            }
+            if levels.is_empty() {
+                return Err(Complaint::at(entry.place, "at least one level must be left"));
+            }
+            factor.levels = levels;
+        }
+        for entry in table.entries {
+            if !keys::is_key(&entry.key) {
+                let mut known = keys::names();
+                known.extend(["repeats", "factors"]);
+                return Err(Complaint::at(entry.place, unknown_key(&entry.key, "[quick]", &known)));
+            }
+            keys::set(base, &entry.key, &entry.node, self.folder)?;
+        }
+        Ok(())
+    }
+
+    /// Sets every level once, so that what is wrong is told before the first trial.
+    fn try_levels(&self, experiment: &Experiment) -> Result<(), Complaint> {
+        for level in experiment.factors.iter().flat_map(|factor| &factor.levels) {
+            let mut tried = experiment.base.clone();
+            for (name, node) in &level.sets {
+                keys::set(&mut tried, name, node, self.folder)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(node: Option<Node>) -> Result<Option<String>, Complaint> {
+    node.map(|node| node.text().map(str::to_owned)).transpose()
+}
+
+fn repeats_of(node: &Node) -> Result<u32, Complaint> {
+    let repeats = node.whole(1, REPEATS_MAX)?;
+    Ok(u32::try_from(repeats).unwrap_or(u32::MAX))
+}
+
+fn design(mut table: Table) -> Result<Design, Complaint> {
+    let design = Design {
+        repeats: table.take("repeats").map_or(Ok(3), |node| repeats_of(&node))?,
+        order: table.take("order").map_or(Ok(Order::Interleaved), |node| {
+            node.one_of(&[("interleaved", Order::Interleaved), ("sequential", Order::Sequential)])
+        })?,
+        seed: table.take("seed").map_or(Ok(1), |node| node.whole(0, i64::MAX.unsigned_abs()))?,
+        base: table.take("base").map_or(Ok(Vec::new()), combination)?,
+    };
+    table.finish("[design]", &["repeats", "order", "seed", "base"])?;
+    Ok(design)
+}
+
+/// `{ network = "socket", clients = 1 }` as pairs of factor and label.
+fn combination(node: Node) -> Result<Vec<(String, String)>, Complaint> {
+    let table = node.into_table()?;
+    table.entries.into_iter().map(|entry| Ok((entry.key, label(&entry.node)?))).collect()
+}
+
+fn check_combination(pairs: &[(String, String)], factors: &[Factor]) -> Result<(), String> {
+    for (name, label) in pairs {
+        let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+        let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
+            return Err(unknown_key(name, "the factors", &known));
+        };
+        if !factor.levels.iter().any(|level| level.label == *label) {
+            return Err(format!("the factor {name} has no level {label}"));
+        }
+    }
+    Ok(())
+}
+
+/// In the quick profile, what names a level that is left out there excludes nothing.
+fn exclude(node: Node, factors: &[Factor]) -> Result<Vec<Vec<(String, String)>>, Complaint> {
+    let mut all = Vec::new();
+    for node in node.into_list()? {
+        let place = node.place;
+        let pairs = combination(node)?;
+        let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+        if let Some((name, _)) = pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            return Err(Complaint::at(place, unknown_key(name, "the factors", &known)));
+        }
+        if pairs.is_empty() {
+            return Err(Complaint::at(place, "this would leave out everything: name at least one factor"));
+        }
+        all.push(pairs);
+    }
+    Ok(all)
+}
+
+fn charts(node: Node, factors: &[Factor]) -> Result<Vec<Chart>, Complaint> {
+    let nodes = match node.value {
+        Value::List(nodes) => nodes,
+        _ => vec![node],
+    };
+    nodes.into_iter().map(|node| chart(node, factors)).collect()
+}
+
+fn chart(node: Node, factors: &[Factor]) -> Result<Chart, Complaint> {
+    let place = node.place;
+    let mut table = node.into_table()?;
+    let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+    let factor = |node: Option<Node>| -> Result<Option<String>, Complaint> {
+        let Some(node) = node else { return Ok(None) };
+        let name = node.text()?;
+        if known.contains(&name) {
+            return Ok(Some(name.to_owned()));
+        }
+        Err(Complaint::at(node.place, unknown_key(name, "the factors", &known)))
+    };
+    let x = factor(table.take("x"))?
+        .ok_or_else(|| Complaint::at(place, "a chart needs x, the name of a factor"))?;
+    let y = match table.take("y") {
+        None => METRICS[0].to_owned(),
+        Some(node) => match METRICS.iter().find(|metric| node.text() == Ok(metric)) {
+            Some(metric) => (*metric).to_owned(),
+            None => return Err(node.expected(&format!("one of {}", METRICS.join(", ")))),
+        },
+    };
+    let scale =
+        |node: Option<Node>| node.map_or(Ok(false), |node| node.one_of(&[("linear", false), ("log", true)]));
+    let chart = Chart {
+        title: text(table.take("title"))?,
+        x,
+        y,
+        series: factor(table.take("series"))?,
+        facet: factor(table.take("facet"))?,
+        x_log: scale(table.take("x_scale"))?,
+        y_log: scale(table.take("y_scale"))?,
+    };
+    table.finish("[[chart]]", &["title", "x", "y", "series", "facet", "x_scale", "y_scale"])?;
+    Ok(chart)
+}
+
+/// How a level is shown: its own text, or what its table says.
+fn label(node: &Node) -> Result<String, Complaint> {
+    match &node.value {
+        Value::Text(text) if text.is_empty() => Err(node.expected("a level that has a name")),
+        Value::Table(entries) => {
+            let parts = entries.iter().map(|entry| {
+                let value = entry.node.scalar()?;
+                Ok(if entry.key == "kind" { value } else { format!("{} {value}", entry.key) })
+            });
+            Ok(parts.collect::<Result<Vec<_>, Complaint>>()?.join(", "))
+        }
+        Value::List(nodes) => Ok(nodes.iter().map(label).collect::<Result<Vec<_>, _>>()?.join(" + ")),
+        _ => node.scalar(),
+    }
+}

@@ -1,0 +1,353 @@
+//! The keys that describe a trial, as a table: what each is called, in which section it stands, and what it sets.
+//! A key is a row here and a line in docs/experiments.md; sections, factors, levels and cases all use the same rows.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use crate::configuration::{
+    Configuration, Length, Network, NetworkKind, Origin, ProtocolChoice, Restore, ScriptChoice, ScriptName,
+    Workload,
+};
+use crate::document::{Complaint, Node, Table, Value};
+
+/// Where a key stands if it is not a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Server,
+    Data,
+    Load,
+}
+
+impl Section {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Section::Server => "server",
+            Section::Data => "data",
+            Section::Load => "load",
+        }
+    }
+}
+
+/// A row of the table.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) section: Section,
+    set: fn(&mut Configuration, &Node, &Path) -> Result<(), Complaint>,
+}
+
+const fn key(
+    name: &'static str,
+    section: Section,
+    set: fn(&mut Configuration, &Node, &Path) -> Result<(), Complaint>,
+) -> Key {
+    Key { name, section, set }
+}
+
+/// All keys; `settings` and `variables` hold names of the server's and the scripts'.
+pub(crate) const KEYS: &[Key] = &[
+    key("version", Section::Server, |it, node, _| {
+        it.server.origin = Origin::Version(version(node)?);
+        Ok(())
+    }),
+    key("bin_dir", Section::Server, |it, node, folder| {
+        it.server.origin = Origin::Programs(folder.join(node.text()?));
+        Ok(())
+    }),
+    key("dsn", Section::Server, |it, node, _| {
+        it.server.origin = Origin::Running(dsn(node)?);
+        Ok(())
+    }),
+    key("settings", Section::Server, |it, node, _| pairs(&mut it.server.settings, node)),
+    key("workload", Section::Data, |it, node, _| {
+        it.data.workload = node.one_of(&[("tpcb", Workload::Tpcb), ("none", Workload::Nothing)])?;
+        Ok(())
+    }),
+    key("scale", Section::Data, |it, node, _| whole(&mut it.data.scale, node, 1, SCALE_MAX)),
+    key("fillfactor", Section::Data, |it, node, _| whole(&mut it.data.fillfactor, node, 10, 100)),
+    key("unlogged", Section::Data, |it, node, _| truth(&mut it.data.unlogged, node)),
+    key("partitions", Section::Data, |it, node, _| whole(&mut it.data.partitions, node, 0, 100_000)),
+    key("partition_method", Section::Data, |it, node, _| {
+        it.data.partition_by_hash = node.one_of(&[("range", false), ("hash", true)])?;
+        Ok(())
+    }),
+    key("foreign_keys", Section::Data, |it, node, _| truth(&mut it.data.foreign_keys, node)),
+    key("tablespace", Section::Data, |it, node, _| text(&mut it.data.tablespace, node)),
+    key("index_tablespace", Section::Data, |it, node, _| text(&mut it.data.index_tablespace, node)),
+    key("init_steps", Section::Data, |it, node, _| {
+        it.data.init_steps = init_steps(node)?;
+        Ok(())
+    }),
+    key("data_setup", Section::Data, |it, node, folder| file(&mut it.data.setup, node, folder)),
+    key("restore", Section::Data, |it, node, _| {
+        let ways = [
+            ("auto", Restore::Auto),
+            ("template", Restore::Template),
+            ("reload", Restore::Reload),
+            ("never", Restore::Never),
+        ];
+        it.data.restore = node.one_of(&ways)?;
+        Ok(())
+    }),
+    key("checkpoint", Section::Data, |it, node, _| truth(&mut it.data.checkpoint, node)),
+    key("vacuum", Section::Data, |it, node, _| truth(&mut it.data.vacuum, node)),
+    key("script", Section::Load, |it, node, folder| {
+        it.load.scripts = scripts(node, folder)?;
+        Ok(())
+    }),
+    key("setup", Section::Load, |it, node, folder| file(&mut it.load.setup, node, folder)),
+    key("clients", Section::Load, |it, node, _| whole(&mut it.load.clients, node, 1, 100_000)),
+    key("threads", Section::Load, |it, node, _| whole(&mut it.load.threads, node, 1, 1_000)),
+    key("duration", Section::Load, |it, node, _| {
+        it.load.length = Length::Time(duration_above_zero(node)?);
+        Ok(())
+    }),
+    key("transactions", Section::Load, |it, node, _| {
+        it.load.length = Length::Transactions(node.whole(1, i64::MAX.unsigned_abs())?);
+        Ok(())
+    }),
+    key("warmup", Section::Load, |it, node, _| {
+        it.load.warmup = duration(node)?;
+        Ok(())
+    }),
+    key("protocol", Section::Load, |it, node, _| {
+        let ways = [
+            ("simple", ProtocolChoice::Simple),
+            ("extended", ProtocolChoice::Extended),
+            ("prepared", ProtocolChoice::Prepared),
+        ];
+        it.load.protocol = node.one_of(&ways)?;
+        Ok(())
+    }),
+    key("rate", Section::Load, |it, node, _| {
+        it.load.rate_tps = if node.text() == Ok("none") { None } else { Some(node.positive()?) };
+        Ok(())
+    }),
+    key("latency_limit", Section::Load, |it, node, _| {
+        it.load.latency_limit = Some(duration_above_zero(node)?);
+        Ok(())
+    }),
+    key("max_tries", Section::Load, |it, node, _| whole(&mut it.load.max_tries, node, 0, 1_000_000)),
+    key("reconnect", Section::Load, |it, node, _| truth(&mut it.load.reconnect, node)),
+    key("network", Section::Load, |it, node, _| {
+        it.network = network(node)?;
+        Ok(())
+    }),
+    key("variables", Section::Load, |it, node, _| pairs(&mut it.load.variables, node)),
+];
+
+/// The largest scale that pgbench takes.
+const SCALE_MAX: u64 = i32::MAX.unsigned_abs() as u64;
+
+/// Names of the keys of a section.
+pub(crate) fn names_in(section: Section) -> Vec<&'static str> {
+    KEYS.iter().filter(|key| key.section == section).map(|key| key.name).collect()
+}
+
+/// Names of all keys.
+pub(crate) fn names() -> Vec<&'static str> {
+    KEYS.iter().map(|key| key.name).collect()
+}
+
+/// Whether a name is that of a key, `settings.NAME` and `variables.NAME` included.
+pub(crate) fn is_key(name: &str) -> bool {
+    KEYS.iter().any(|key| key.name == name) || parent(name).is_some()
+}
+
+/// `settings` of `settings.wal_compression`.
+fn parent(name: &str) -> Option<(&'static str, &str)> {
+    let (parent, child) = name.split_once('.')?;
+    let parent = ["settings", "variables"].into_iter().find(|known| *known == parent)?;
+    (!child.is_empty()).then_some((parent, child))
+}
+
+/// Sets one key; `folder` is the experiment's, from where files are looked for.
+pub(crate) fn set(
+    configuration: &mut Configuration,
+    name: &str,
+    node: &Node,
+    folder: &Path,
+) -> Result<(), Complaint> {
+    if let Some((parent, child)) = parent(name) {
+        let values = if parent == "settings" {
+            &mut configuration.server.settings
+        } else {
+            &mut configuration.load.variables
+        };
+        values.insert(child.to_owned(), node.scalar()?);
+        return Ok(());
+    }
+    match KEYS.iter().find(|key| key.name == name) {
+        Some(key) => (key.set)(configuration, node, folder),
+        None => {
+            Err(Complaint::at(node.place, crate::document::unknown_key(name, "the experiment", &names())))
+        }
+    }
+}
+
+fn whole<T: TryFrom<u64>>(target: &mut T, node: &Node, least: u64, most: u64) -> Result<(), Complaint> {
+    let number = node.whole(least, most)?;
+    *target = T::try_from(number).map_err(|_| node.expected("a smaller number"))?;
+    Ok(())
+}
+
+fn truth(target: &mut bool, node: &Node) -> Result<(), Complaint> {
+    *target = node.truth()?;
+    Ok(())
+}
+
+fn text(target: &mut Option<String>, node: &Node) -> Result<(), Complaint> {
+    *target = Some(node.text()?.to_owned());
+    Ok(())
+}
+
+/// A file beside the experiment; `""` takes it away again.
+fn file(target: &mut Option<PathBuf>, node: &Node, folder: &Path) -> Result<(), Complaint> {
+    let name = node.text()?;
+    *target = if name.is_empty() { None } else { Some(beside(name, node, folder)?) };
+    Ok(())
+}
+
+/// A path that stays within the experiment's folder and is there.
+fn beside(name: &str, node: &Node, folder: &Path) -> Result<PathBuf, Complaint> {
+    let relative = Path::new(name);
+    let stays = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !stays {
+        return Err(node.expected("a file in the experiment's folder"));
+    }
+    let path = folder.join(relative);
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Complaint::at(node.place, format!("there is no file {} (looked for at {})", name, path.display())))
+}
+
+fn pairs(target: &mut std::collections::BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
+    let Value::Table(entries) = &node.value else { return Err(node.expected("a table of names and values")) };
+    for entry in entries {
+        target.insert(entry.key.clone(), entry.node.scalar()?);
+    }
+    Ok(())
+}
+
+/// `"18"`, `"16.4"`, or the number 18; not 9.6 without quotation marks, since 9.10 would be 9.1.
+fn version(node: &Node) -> Result<String, Complaint> {
+    let text = match &node.value {
+        Value::Integer(major) => major.to_string(),
+        _ => {
+            node.text().map_err(|_| node.expected("a version in quotation marks, such as \"18\""))?.to_owned()
+        }
+    };
+    let is_version = !text.is_empty()
+        && text.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    if is_version { Ok(text) } else { Err(node.expected("a version such as \"18\", \"16.4\" or \"9.6\"")) }
+}
+
+/// A connection string without a password: experiments are files that are shared.
+fn dsn(node: &Node) -> Result<String, Complaint> {
+    let text = node.text()?;
+    let lower = text.to_ascii_lowercase();
+    let authority =
+        lower.split_once("://").map(|(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
+    let in_uri = authority
+        .and_then(|authority| authority.rsplit_once('@'))
+        .is_some_and(|(user, _)| user.contains(':'));
+    if in_uri || lower.contains("password") {
+        return Err(Complaint::at(
+            node.place,
+            "a password does not belong into an experiment: set PGPASSWORD or use a password file",
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+fn init_steps(node: &Node) -> Result<String, Complaint> {
+    let steps = node.text()?;
+    let known = !steps.is_empty() && steps.chars().all(|step| "dtgGvpf".contains(step));
+    if known {
+        Ok(steps.to_owned())
+    } else {
+        Err(node.expected("steps among d, t, g, G, v, p and f, such as \"dtgvp\""))
+    }
+}
+
+/// A built-in script, a file, or a list of such with weights: `["a.sql", { script = "select-only", weight = 9 }]`.
+fn scripts(node: &Node, folder: &Path) -> Result<Vec<ScriptChoice>, Complaint> {
+    let Value::List(nodes) = &node.value else { return Ok(vec![one_script(node, folder)?]) };
+    if nodes.is_empty() {
+        return Err(node.expected("at least one script"));
+    }
+    nodes.iter().map(|node| one_script(node, folder)).collect()
+}
+
+fn one_script(node: &Node, folder: &Path) -> Result<ScriptChoice, Complaint> {
+    const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
+    if let Value::Table(entries) = &node.value {
+        let mut table = Table { place: node.place, entries: entries.clone() };
+        let script = table.take("script").ok_or_else(|| node.expected("a table with the key script"))?;
+        let weight = table.take("weight").map_or(Ok(1), |weight| weight.whole(0, 1_000_000))?;
+        table.finish("a script", &["script", "weight"])?;
+        let chosen = one_script(&script, folder)?;
+        return Ok(ScriptChoice { weight: u32::try_from(weight).unwrap_or(u32::MAX), ..chosen });
+    }
+    let name = node.text()?;
+    let script = if BUILTINS.contains(&name) {
+        ScriptName::Builtin(name.to_owned())
+    } else if name.ends_with(".sql") {
+        ScriptName::File(beside(name, node, folder)?)
+    } else {
+        return Err(
+            node.expected("tpcb-like, simple-update, select-only, or the name of a file that ends in .sql")
+        );
+    };
+    Ok(ScriptChoice { script, weight: 1 })
+}
+
+/// `"socket"`, `"tcp"`, `"tls"`, or `{ kind = "tcp", delay = "10ms", jitter = "1ms", bandwidth = "100Mbit" }`.
+fn network(node: &Node) -> Result<Network, Complaint> {
+    const KINDS: [(&str, NetworkKind); 3] =
+        [("socket", NetworkKind::Socket), ("tcp", NetworkKind::Tcp), ("tls", NetworkKind::Tls)];
+    let Value::Table(entries) = &node.value else {
+        return Ok(Network { kind: node.one_of(&KINDS)?, ..Network::default() });
+    };
+    let mut table = Table { place: node.place, entries: entries.clone() };
+    let network = Network {
+        kind: table.take("kind").map_or(Ok(NetworkKind::Socket), |kind| kind.one_of(&KINDS))?,
+        delay: table.take("delay").map_or(Ok(Duration::ZERO), |delay| duration(&delay))?,
+        jitter: table.take("jitter").map_or(Ok(Duration::ZERO), |jitter| duration(&jitter))?,
+        bandwidth_bits_per_s: table.take("bandwidth").map(|bandwidth| bits_per_s(&bandwidth)).transpose()?,
+    };
+    table.finish("a network", &["kind", "delay", "jitter", "bandwidth"])?;
+    Ok(network)
+}
+
+/// A number and its unit, of those in the table.
+fn with_unit(node: &Node, units: &[(&str, f64)], example: &str) -> Result<f64, Complaint> {
+    let expected = || {
+        let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+        node.expected(&format!("a number with a unit ({}), such as \"{example}\"", names.join(", ")))
+    };
+    let text = node.text().map_err(|_| expected())?.trim();
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(expected)?;
+    let (number, unit) = text.split_at(unit_at);
+    let factor =
+        units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor).ok_or_else(expected)?;
+    let number: f64 = number.trim().parse().map_err(|_| expected())?;
+    if number.is_finite() && number >= 0.0 { Ok(number * factor) } else { Err(expected()) }
+}
+
+/// A time such as `"60s"`; zero is allowed.
+pub(crate) fn duration(node: &Node) -> Result<Duration, Complaint> {
+    const UNITS: [(&str, f64); 5] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+    let seconds = with_unit(node, &UNITS, "60s")?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| node.expected("a shorter time"))
+}
+
+fn duration_above_zero(node: &Node) -> Result<Duration, Complaint> {
+    let time = duration(node)?;
+    if time.is_zero() { Err(node.expected("a time above zero")) } else { Ok(time) }
+}
+
+fn bits_per_s(node: &Node) -> Result<f64, Complaint> {
+    let bits = with_unit(node, &[("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)], "100Mbit")?;
+    if bits >= 1.0 { Ok(bits) } else { Err(node.expected("a bandwidth above zero")) }
+}

@@ -1,0 +1,37 @@
+//! Experiments: a file says what is varied, and becomes a matrix of trials and a plan of them.
+//!
+//! Pure but for reading the file and looking whether the files that it names are there; nothing is started here.
+//!
+//! In reading order: [`Experiment`] is the file as it is written, its keys are a table in `keys`; a [`Configuration`] is
+//! what one combination of levels means; [`Plan`] has all of them in the order in which they run.
+
+mod experiment;
+
+mod keys;
+
+mod configuration;
+
+mod matrix;
+
+mod plan;
+
+mod outline;
+
+mod document;
+
+mod error;
+
+pub use configuration::{
+    Configuration, DataSpec, Length, LoadSpec, Network, NetworkKind, Origin, ProtocolChoice, Restore,
+    ScriptChoice, ScriptName, ServerSpec, Workload,
+};
+pub use document::Place;
+pub use error::LabError;
+pub use experiment::{Chart, Design, Experiment, Factor, Level, Order, Profile};
+pub use matrix::Cell;
+pub use outline::outline;
+pub use plan::{Plan, Trial};
+
+/// Figures of a trial that charts and tables may show; times in microseconds.
+pub const METRICS: [&str; 12] =
+    ["tps", "mean", "stddev", "p50", "p90", "p95", "p99", "p999", "max", "failed", "wal_bytes", "server_cpu"];

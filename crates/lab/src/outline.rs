@@ -1,0 +1,129 @@
+//! A plan in words, for people who want to know what they are about to start: servers, data, trials in their order, time.
+//! Shown by `cli`.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::configuration::{DataSpec, Network, NetworkKind, Origin, ServerSpec, Workload};
+use crate::experiment::{Experiment, Order};
+use crate::plan::Plan;
+
+/// Trials that are listed; the others are like them.
+const TRIALS_SHOWN_MAX: usize = 40;
+
+/// The plan as text, several lines.
+pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
+    let mut out = format!("{}: {}\n", experiment.name, experiment.title);
+    if let Some(source) = &experiment.source {
+        let _ = writeln!(out, "  source      {source}");
+    }
+    let combinations = counted(plan.cells.len(), "combination", "combinations");
+    let repeats = counted(experiment.design.repeats as usize, "repeat", "repeats");
+    let trials = counted(plan.trials.len(), "trial", "trials");
+    let order = match experiment.design.order {
+        Order::Interleaved => "each repeat in an order of its own",
+        Order::Sequential => "in the order of the file",
+    };
+    let _ = writeln!(out, "  trials      {combinations} × {repeats} = {trials}, {order}");
+    let _ = writeln!(out, "  time        about {}", rough(plan.estimate()));
+    for factor in &experiment.factors {
+        let levels: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
+        let _ = writeln!(out, "  factor      {}: {}", factor.name, levels.join(" | "));
+    }
+    for (number, server) in plan.servers.iter().enumerate() {
+        let _ = writeln!(out, "  server {:<4} {}", number + 1, server_in_words(server));
+    }
+    for (number, (server, data)) in plan.data.iter().enumerate() {
+        let _ = writeln!(out, "  data {:<6} on server {}: {}", number + 1, server + 1, data_in_words(data));
+    }
+    out.push('\n');
+    out + &trials_in_words(plan)
+}
+
+fn trials_in_words(plan: &Plan) -> String {
+    let mut out = String::new();
+    let width = plan.trials.len().to_string().len();
+    for (number, trial) in plan.trials.iter().take(TRIALS_SHOWN_MAX).enumerate() {
+        let levels: Vec<String> =
+            plan.cells[trial.cell].levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+        let levels = if levels.is_empty() { "as the file says".to_owned() } else { levels.join(", ") };
+        let _ = writeln!(out, "  {:>width$}  repeat {}  {levels}", number + 1, trial.repeat);
+    }
+    if plan.trials.len() > TRIALS_SHOWN_MAX {
+        let _ = writeln!(out, "  … and {} more", plan.trials.len() - TRIALS_SHOWN_MAX);
+    }
+    out
+}
+
+fn server_in_words(server: &ServerSpec) -> String {
+    let mut words = match &server.origin {
+        Origin::Version(version) => format!("PostgreSQL {version}, embedded"),
+        Origin::Programs(directory) => format!("PostgreSQL of {}", directory.display()),
+        Origin::Running(dsn) => format!("the one at {dsn}"),
+    };
+    for (name, value) in &server.settings {
+        let _ = write!(words, ", {name} = {value}");
+    }
+    words
+}
+
+fn data_in_words(data: &DataSpec) -> String {
+    let plain = DataSpec::default();
+    let mut words = match data.workload {
+        Workload::Tpcb => format!("TPC-B-like tables at scale {}", data.scale),
+        Workload::Nothing => "no tables".to_owned(),
+    };
+    if data.fillfactor != plain.fillfactor {
+        let _ = write!(words, ", fillfactor {}", data.fillfactor);
+    }
+    if data.unlogged {
+        words += ", unlogged";
+    }
+    if data.partitions > 0 {
+        let method = if data.partition_by_hash { "hash" } else { "range" };
+        let _ = write!(words, ", {} {method} partitions", data.partitions);
+    }
+    if data.foreign_keys {
+        words += ", foreign keys";
+    }
+    if data.init_steps != plain.init_steps {
+        let _ = write!(words, ", steps {}", data.init_steps);
+    }
+    for (name, place) in [("tables", &data.tablespace), ("indexes", &data.index_tablespace)] {
+        if let Some(place) = place {
+            let _ = write!(words, ", {name} in {place}");
+        }
+    }
+    if let Some(setup) = &data.setup {
+        let _ = write!(words, ", then {}", setup.display());
+    }
+    words
+}
+
+/// How a server is reached, as levels name it: `socket`, `delay 10ms`.
+impl std::fmt::Display for Network {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self.kind {
+            NetworkKind::Socket => "Unix socket",
+            NetworkKind::Tcp => "TCP",
+            NetworkKind::Tls => "TLS",
+        })?;
+        if !self.delay.is_zero() {
+            write!(formatter, ", {:?} each way", self.delay)?;
+        }
+        Ok(())
+    }
+}
+
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// `4 min`, `2 h 10 min`.
+fn rough(time: Duration) -> String {
+    let minutes = time.as_secs().div_ceil(60);
+    match minutes {
+        0..60 => format!("{minutes} min"),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}

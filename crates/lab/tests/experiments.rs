@@ -1,0 +1,203 @@
+//! Experiment files as people write them: what they mean, in which order their trials run, and what is said of mistakes.
+//! Nothing is run here.
+
+use std::path::Path;
+
+use pgmeter_lab::{Experiment, Plan, Profile, ScriptName};
+use proptest::prelude::*;
+
+/// The example of the manual, in a folder with the files that it names.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["batch.sql", "batch_function.sql"] {
+            std::fs::write(folder.path().join(name), "SELECT 1;\n").unwrap();
+        }
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn read(&self, text: &str, profile: Profile) -> Result<(Experiment, Plan), String> {
+        let in_words = |error: pgmeter_lab::LabError| {
+            error.to_string().replace(&self.path().display().to_string(), "FOLDER")
+        };
+        let experiment = Experiment::parse(text, "x.toml", self.path(), profile).map_err(in_words)?;
+        let plan = Plan::of(&experiment, "x.toml", self.path()).map_err(in_words)?;
+        Ok((experiment, plan))
+    }
+}
+
+const INTERFACE: &str = r#"
+name = "interface"
+title = "Reconsidering the interface: one hot row, many writers"
+source = "CYBERTEC, September 2025 (D1–D4)"
+[server]
+version = "18"
+settings = { shared_buffers = "2GB", max_connections = 1000 }
+[data]
+workload = "tpcb"
+scale = 10
+[load]
+duration = "60s"
+warmup = "10s"
+threads = 2
+[factors]
+network = ["socket", { delay = "10ms" }]
+style = ["interactive", "batch"]
+clients = [1, 8, 64, 512]
+[levels.style.batch]
+script = "batch.sql"
+setup = "batch_function.sql"
+[design]
+repeats = 3
+order = "interleaved"
+seed = 1
+[quick]
+duration = "3s"
+repeats = 2
+factors = { clients = [1, 8] }
+[[chart]]
+x = "clients"
+y = "tps"
+series = "style"
+facet = "network"
+x_scale = "log"
+"#;
+
+#[test]
+fn the_levels_of_all_factors_are_multiplied_out_and_each_means_what_it_says() {
+    let folder = Folder::new();
+    let (experiment, plan) = folder.read(INTERFACE, Profile::Full).unwrap();
+    assert_eq!((plan.cells.len(), plan.trials.len()), (2 * 2 * 4, 2 * 2 * 4 * 3));
+    assert_eq!((plan.servers.len(), plan.data.len(), experiment.charts.len()), (1, 1, 1));
+    let cell = &plan.cells[15];
+    let shown: Vec<_> = cell.levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+    assert_eq!(shown, ["network=delay 10ms", "style=batch", "clients=512"]);
+    let load = &cell.configuration.load;
+    assert_eq!(load.scripts[0].script, ScriptName::File(folder.path().join("batch.sql")));
+    assert_eq!((load.clients, load.threads, load.setup.is_some()), (512, 2, true));
+    assert_eq!(cell.configuration.network.delay.as_millis(), 10);
+    assert_eq!(cell.configuration.server.settings["max_connections"], "1000");
+    assert_eq!(plan.cells[0].configuration.load.setup, None, "a level of another trial sets nothing here");
+}
+
+#[test]
+fn the_quick_profile_is_the_same_experiment_made_small() {
+    let (experiment, plan) = Folder::new().read(INTERFACE, Profile::Quick).unwrap();
+    assert_eq!((plan.cells.len(), plan.trials.len(), experiment.design.repeats), (8, 16, 2));
+    // 16 trials of 3 s and 10 s of warm-up, 3 s between them, a server and its data.
+    assert_eq!(plan.estimate().as_secs_f64(), 16.0 * 16.0 + 5.0 + 2.5);
+}
+
+#[test]
+fn a_ladder_sets_each_case_on_top_of_the_one_before() {
+    let text = r#"
+        name = "ladder"
+        cases = [
+            { name = "reconnecting", reconnect = true, network = "tls" },
+            { name = "persistent", reconnect = false },
+            { name = "prepared", protocol = "prepared" },
+        ]
+        factors = { script = ["tpcb-like", "select-only"] }
+        exclude = [{ case = "prepared", script = "tpcb-like" }]
+    "#;
+    let (_, plan) = Folder::new().read(text, Profile::Full).unwrap();
+    let shown: Vec<String> = plan
+        .cells
+        .iter()
+        .map(|cell| {
+            let load = &cell.configuration.load;
+            format!("{:?} {} {:?}", cell.configuration.network.kind, load.reconnect, load.protocol)
+        })
+        .collect();
+    let expected =
+        ["Tls true Simple", "Tls true Simple", "Tls false Simple", "Tls false Simple", "Tls false Prepared"];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn settings_versions_and_data_ask_for_servers_and_data_of_their_own() {
+    let text = r#"
+        name = "versions"
+        factors = { version = ["16", "18"], "settings.shared_buffers" = ["128MB", "1GB"], scale = [1, 10] }
+        design = { repeats = 2 }
+    "#;
+    let (_, plan) = Folder::new().read(text, Profile::Full).unwrap();
+    assert_eq!((plan.servers.len(), plan.data.len(), plan.trials.len()), (4, 8, 16));
+    let data_of = |cell: usize| {
+        let wanted = &plan.cells[cell].configuration;
+        plan.data
+            .iter()
+            .position(|(server, data)| plan.servers[*server] == wanted.server && *data == wanted.data)
+    };
+    let changes =
+        plan.trials.windows(2).filter(|pair| data_of(pair[0].cell) != data_of(pair[1].cell)).count();
+    assert!(changes <= 15, "a data set is gone through as a whole: {changes} changes");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_repeat_goes_through_all_combinations_once_in_an_order_of_its_own(seed in 0_u32..1000, repeats in 2_u32..6) {
+        let text = format!(
+            "name = \"x\"\nfactors = {{ clients = [1, 2, 3, 4, 5, 6, 7], scale = [1, 2] }}\n\
+             design = {{ repeats = {repeats}, seed = {seed} }}"
+        );
+        let (_, plan) = Folder::new().read(&text, Profile::Full).unwrap();
+        let rounds: Vec<Vec<usize>> =
+            plan.trials.chunks(14).map(|round| round.iter().map(|trial| trial.cell).collect()).collect();
+        prop_assert_eq!(rounds.len(), repeats as usize);
+        for round in &rounds {
+            let mut sorted = round.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(sorted, (0..14).collect::<Vec<_>>());
+        }
+        prop_assert!(rounds.windows(2).any(|pair| pair[0] != pair[1]), "the order changes");
+        let seeds: Vec<u64> = plan.trials.iter().map(|trial| trial.seed).collect();
+        prop_assert!(seeds.chunks(14).all(|round| round.iter().all(|seed| *seed == round[0])));
+        prop_assert_ne!(seeds[0], seeds[14]);
+        let (_, again) = Folder::new().read(&text, Profile::Full).unwrap();
+        prop_assert_eq!(plan.trials, again.trials);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "(name|title|\\[load\\]|\\[factors\\]|clients|=|\"x\"|\\[1, 2\\]|\\{|\\}|cases|\n| |-1|1e999|nan){0,30}") {
+        let _ = Folder::new().read(&text, Profile::Full);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
+    let folder = Folder::new();
+    let wrong = |text: &str| folder.read(text, Profile::Full).map(|_| ()).unwrap_err();
+    let named = |text: &str| wrong(&format!("name = \"x\"\n{text}"));
+    insta::assert_snapshot!(wrong("title = \"x\""), @r#"x.toml:1:1: an experiment needs a name, such as name = "fillfactor""#);
+    insta::assert_snapshot!(wrong("name = \"a b\""), @r#"x.toml:1:8: expected a short name of letters, digits, - and _, found "a b""#);
+    insta::assert_snapshot!(named("= 3"), @r#"x.toml:2:1: this is not TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#);
+    insta::assert_snapshot!(named("[load]\ndurration = \"3s\""), @r#"x.toml:3:1: unknown key "durration" in [load]; did you mean "duration"?"#);
+    insta::assert_snapshot!(named("[load]\nscale = 3"), @r#"x.toml:3:1: "scale" belongs into [data]"#);
+    insta::assert_snapshot!(named("[load]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [load]; known are script, setup, clients, threads, duration, transactions, warmup, protocol, rate, latency_limit, max_tries, reconnect, network, variables"#);
+    insta::assert_snapshot!(named("[load]\nduration = 3"), @r#"x.toml:3:12: expected a number with a unit (us, ms, s, min, h), such as "60s", found 3"#);
+    insta::assert_snapshot!(named("[load]\nduration = \"0s\""), @r#"x.toml:3:12: expected a time above zero, found "0s""#);
+    insta::assert_snapshot!(named("[load]\nclients = 0"), @r#"x.toml:3:11: expected a whole number from 1 to 100000, found 0"#);
+    insta::assert_snapshot!(named("[load]\nscript = \"nowhere.sql\""), @r#"x.toml:3:10: there is no file nowhere.sql (looked for at FOLDER/nowhere.sql)"#);
+    insta::assert_snapshot!(named("[load]\nscript = \"../batch.sql\""), @r#"x.toml:3:10: expected a file in the experiment's folder, found "../batch.sql""#);
+    insta::assert_snapshot!(named("[load]\nscript = \"select\""), @r#"x.toml:3:10: expected tpcb-like, simple-update, select-only, or the name of a file that ends in .sql, found "select""#);
+    insta::assert_snapshot!(named("[server]\nversion = 9.6"), @r#"x.toml:3:11: expected a version in quotation marks, such as "18", found 9.6"#);
+    insta::assert_snapshot!(named("[server]\ndsn = \"postgresql://me:secret@host/db\""), @r#"x.toml:3:7: a password does not belong into an experiment: set PGPASSWORD or use a password file"#);
+    insta::assert_snapshot!(named("[factors]\nclient = [1]"), @r#"x.toml:3:1: "client" is no key, and there is no [levels.client.LEVEL] that says what it means; did you mean "clients"?"#);
+    insta::assert_snapshot!(named("[factors]\nclients = 1"), @r#"x.toml:3:11: expected a list in brackets, found 1"#);
+    insta::assert_snapshot!(named("[factors]\nclients = [1, 1]"), @r#"x.toml:3:15: the level 1 is there twice"#);
+    insta::assert_snapshot!(named("[factors]\nstyle = [\"a\"]\n[levels.style.b]\nclients = 1"), @r#"x.toml:4:15: unknown key "b" in [levels.style]; known are a"#);
+    insta::assert_snapshot!(named("[factors]\nnetwork = [{ delay = \"10\" }]"), @r#"x.toml:3:22: expected a number with a unit (us, ms, s, min, h), such as "60s", found "10""#);
+    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[quick]\nfactors = { clients = [2] }"), @r#"x.toml:5:24: clients has no level 2 of which this could be a part"#);
+    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[[chart]]\nx = \"clients\"\ny = \"speed\""), @r#"x.toml:6:5: expected one of tps, mean, stddev, p50, p90, p95, p99, p999, max, failed, wal_bytes, server_cpu, found "speed""#);
+    insta::assert_snapshot!(named("factors = { clients = [1] }\nexclude = [{ clients = 1 }]"), @r#"x.toml:1:1: all combinations are left out by exclude"#);
+    insta::assert_snapshot!(named("[design]\norder = \"random\""), @r#"x.toml:3:9: expected "interleaved" or "sequential", found "random""#);
+}
