@@ -8,6 +8,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use crate::event_loop::EventLoopArguments;
 use crate::lab::LabArguments;
 use crate::observing::ObserveArguments;
+use crate::relay::RelayArguments;
 use crate::runs::RunsArguments;
 use crate::storing::StoreArguments;
 use crate::terminal::Colour;
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Lab(LabArguments),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(ServerArguments),
+    /// Put a network between clients and a server: delay, jitter, limited bandwidth, in user space
+    Relay(RelayArguments),
     /// Answer every query at once and do nothing: what is measured against it is the load generator
     #[command(hide = true)]
     NullServer(NullServerArguments),

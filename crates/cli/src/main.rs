@@ -21,10 +21,12 @@ mod observing;
 mod password;
 mod pgbench;
 mod quickstart;
+mod relay;
 mod repeating;
 mod reporting;
 mod runs;
 mod server_command;
+mod serving;
 mod showing;
 mod signals;
 mod storing;
@@ -68,6 +70,7 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(),
         Command::Runs(arguments) => runs::run(arguments, terminal),
         Command::Lab(arguments) => lab::run(arguments, terminal, signals),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
+        Command::Relay(arguments) => relay::run(arguments, terminal, signals),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
     }
 }

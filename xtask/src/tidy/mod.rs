@@ -47,6 +47,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),
             ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
             ("crates/null/src/stall.rs", "when a null server falls silent"),
+            ("crates/relay/src/clock.rs", "when bytes are due at the other end"),
             ("crates/results/src/disk.rs", "how long a flush takes, before a run"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),
         ],

@@ -13,6 +13,7 @@ mod lab;
 mod null_server;
 mod observing;
 mod quickstart;
+mod relay;
 mod runs;
 mod servers;
 mod statistics;

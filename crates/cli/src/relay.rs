@@ -1,0 +1,184 @@
+//! `pgmeter relay`: a network of given delay, jitter and bandwidth between clients and a server, as a process of its
+//! own. Prints how to connect, ends with its standard input or at a signal, and then says what passed and how late.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use relay::{Address, Config, JitterShape, Network, Relay, RelayError, Statistics};
+
+use crate::descriptors;
+use crate::failure::Failure;
+use crate::serving::{self, TypedPlace};
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+
+/// The port that names a Unix socket if none is given, as PostgreSQL does it.
+const USUAL_PORT: u16 = 5432;
+/// How the file name of a server's Unix socket begins.
+const SOCKET_NAME: &str = ".s.PGSQL.";
+/// Units of time, as they are typed, in nanoseconds.
+const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+/// Units of bandwidth, as they are typed, in bits per second.
+const BANDWIDTH_UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
+/// Longer than any delay that the relay takes.
+const TIME_MAX_NS: f64 = 1e14;
+/// Faster than any link.
+const BANDWIDTH_MAX: f64 = 1e15;
+
+#[derive(Debug, Args)]
+pub(crate) struct RelayArguments {
+    /// Where clients connect: directory for a Unix socket (with a slash; DIR/.s.PGSQL.6000 for another port than
+    /// 5432), or HOST:PORT; port 0 is a free one
+    #[arg(long, value_name = "DIR|HOST:PORT")]
+    listen: String,
+    /// Where the server is, in the same words
+    #[arg(long, value_name = "DIR|HOST:PORT")]
+    to: String,
+    /// What a byte takes one way, such as 10ms or 500us; a round trip takes twice that
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
+    delay: Duration,
+    /// How far single delays lie from that, such as 1ms; not more than the delay
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
+    jitter: Duration,
+    /// How they lie around it: anywhere within the jitter, or normally distributed with it as standard deviation
+    #[arg(long, value_name = "SHAPE", default_value = "uniform")]
+    jitter_shape: ShapeName,
+    /// Bits per second in each direction, of all connections together, such as 100Mbit [default: no limit]
+    #[arg(long, value_name = "BITS", value_parser = bandwidth)]
+    bandwidth: Option<u64>,
+    /// Number from which all jitter is drawn
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    random_seed: u64,
+}
+
+/// How single delays lie around the mean.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ShapeName {
+    Uniform,
+    Normal,
+}
+
+pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    let network = Network {
+        delay: arguments.delay,
+        jitter: arguments.jitter,
+        jitter_shape: match arguments.jitter_shape {
+            ShapeName::Uniform => JitterShape::Uniform,
+            ShapeName::Normal => JitterShape::Normal,
+        },
+        bandwidth_bits_per_s: arguments.bandwidth,
+        seed: arguments.random_seed,
+    };
+    let (listen, to) = (address(&arguments.listen)?, address(&arguments.to)?);
+    descriptors::raise_to_maximum();
+    let relay = Relay::start(Config::new(listen, to, network))?;
+    terminal.print(&format!("{}\n", relay.address().conninfo()));
+    serving::wait_for_end(signals, || relay.is_running())
+        .map_err(|error| Failure::System { what: "read standard input".to_owned(), error })?;
+    terminal.print(&told(&relay.stop()?));
+    Ok(())
+}
+
+fn address(typed: &str) -> Result<Address, Failure> {
+    let place = TypedPlace::find(typed)
+        .map_err(|error| Failure::System { what: format!("find out what address {typed} is"), error })?;
+    Ok(match place {
+        TypedPlace::Tcp(address) => Address::Tcp(address),
+        TypedPlace::Path(path) if is_socket(&path) => Address::Unix(path),
+        TypedPlace::Path(directory) => Address::in_directory(&directory, USUAL_PORT),
+    })
+}
+
+fn is_socket(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOCKET_NAME))
+}
+
+/// What it did, in lines.
+fn told(statistics: &Statistics) -> String {
+    let Statistics { connections, refused, bytes_to_server, bytes_to_client, .. } = statistics;
+    let mut text = format!(
+        "connections  {connections}, {refused} of them refused because the server was not to be reached\n\
+         bytes        {bytes_to_server} to the server, {bytes_to_client} to clients, in {} pieces\n",
+        statistics.late.count()
+    );
+    let late = [0.5, 0.99, 1.0].map(|share| statistics.late_us(share));
+    if let ([Some(p50), Some(p99), Some(max)], Some(cpu)) = (late, statistics.cpu_per_piece()) {
+        text.push_str(&format!(
+            "late by      p50 {p50:.0} µs, p99 {p99:.0} µs, max {max:.0} µs\n\
+             CPU          {:.1} µs per piece, {:.2} s in all, {:.2} s of it looking for what was due\n",
+            cpu.as_nanos() as f64 / 1e3,
+            statistics.cpu_time.as_secs_f64(),
+            statistics.polled.as_secs_f64()
+        ));
+    }
+    text
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let ns = if text == "0" { Some(0.0) } else { with_unit(text, &TIME_UNITS, TIME_MAX_NS) };
+    let ns = ns.ok_or("expected a time with its unit, such as 10ms, 500us or 1.5s")?;
+    Ok(Duration::from_secs_f64(ns / 1e9))
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between 1 and a limit far below 2⁶³
+fn bandwidth(text: &str) -> Result<u64, String> {
+    match with_unit(&text.to_ascii_lowercase(), &BANDWIDTH_UNITS, BANDWIDTH_MAX) {
+        Some(bits) if bits >= 1.0 => Ok(bits as u64),
+        _ => Err("expected bits per second with their unit, such as 100Mbit, 1Gbit or 64kbit".to_owned()),
+    }
+}
+
+/// A number from 0 up to a limit, and a unit.
+fn with_unit(text: &str, units: &[(&str, f64)], most: f64) -> Option<f64> {
+    let (number, factor) =
+        units.iter().find_map(|(unit, factor)| text.strip_suffix(unit).map(|number| (number, factor)))?;
+    let number: f64 = number.trim_end().parse().ok()?;
+    Some(number * factor).filter(|number| (0.0..=most).contains(number))
+}
+
+impl From<RelayError> for Failure {
+    fn from(error: RelayError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit() {
+        for (text, us) in [("10ms", 10_000), ("500us", 500), ("1.5s", 1_500_000), ("0", 0), ("2000 ns", 2)] {
+            assert_eq!(time(text), Ok(Duration::from_micros(us)), "{text}");
+        }
+        for bad in ["10", "-1ms", "ms", "1e300s", "NaNms", "infs", "1 m"] {
+            assert!(time(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_bandwidth_has_a_unit_and_is_not_nothing() {
+        for (text, bits) in
+            [("100Mbit", 100_000_000), ("1gbit", 1_000_000_000), ("64 kbit", 64_000), ("9bit", 9)]
+        {
+            assert_eq!(bandwidth(text), Ok(bits), "{text}");
+        }
+        for bad in ["100", "0Mbit", "0.5bit", "-1Mbit", "Mbit", "100MB", "1e99Gbit"] {
+            assert!(bandwidth(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_socket_may_be_named_by_its_directory_or_itself() {
+        let unix = |text: &str| address(text).expect("a path");
+        assert_eq!(unix("/tmp/"), unix("/tmp/.s.PGSQL.5432"));
+        assert_eq!(unix("/tmp/.s.PGSQL.6000").conninfo(), "host='/tmp' port=6000");
+    }
+
+    #[test]
+    fn what_it_tells_of_a_relay_that_nobody_used_has_no_figures_that_do_not_exist() {
+        let text = told(&Statistics::default());
+        assert!(text.contains("connections  0") && !text.contains("late"), "{text}");
+    }
+}

@@ -1,0 +1,285 @@
+//! One connection through the relay: a socket on either side and a lane in either direction. It is opened as TCP's would
+//! be: the client's wish travels to the server, the answer back, and only then the client's first byte begins its
+//! way. What it does it is told by the service, which has the clock, the links and the schedule.
+
+use std::io;
+
+use stats::Timestamp;
+
+use crate::config::Network;
+use crate::lane::{End, Lane};
+use crate::link::Link;
+use crate::noise::Noise;
+use crate::socket::Socket;
+use crate::statistics::Statistics;
+
+/// The side of the client, and the direction that begins there.
+pub(crate) const CLIENT: usize = 0;
+/// The side of the server, and the direction that begins there.
+pub(crate) const SERVER: usize = 1;
+
+/// How far the opening has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The wish to connect is on its way, or the server's side has no room for it yet.
+    Asking,
+    /// The server's side is being connected.
+    Reaching,
+    /// It is; the news is on its way back.
+    Answering,
+    /// Both sides know.
+    Open,
+    /// The server is not to be reached; that news is on its way back.
+    Refused,
+}
+
+/// One direction: what is under way, who sends it, who takes it.
+struct Way {
+    lane: Lane,
+    /// Its sender has more to say, or may have.
+    sends: bool,
+    /// Its receiver takes what comes, or will.
+    takes: bool,
+    /// The receiver's socket is full.
+    blocked: bool,
+    /// When it was found to take bytes again. What was due before that is not late by our fault.
+    unblocked_at: Timestamp,
+    /// So much is under way that its sender is not read.
+    full: bool,
+    /// The forwarding of the next piece stands in the schedule.
+    scheduled: bool,
+    /// Its sender is in the queue of those that are read.
+    has_turn: bool,
+}
+
+/// How a turn of reading ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// There may be more to read.
+    Again,
+    /// Nothing to read until there is news.
+    Waits,
+}
+
+/// How forwarding ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forwarded {
+    /// So far so good; the sender should be read again if so.
+    Goes {
+        /// There is room for more.
+        resume: bool,
+    },
+    /// The connection is over.
+    Over,
+}
+
+/// See the module.
+pub(crate) struct Connection {
+    /// In the order in which they were let in.
+    pub(crate) number: u64,
+    pub(crate) phase: Phase,
+    /// When the client's wish reached the server's side.
+    pub(crate) asked_at: Option<Timestamp>,
+    sockets: [Option<Socket>; 2],
+    /// The peer has closed that side: reading goes on up to the end, which is no news any more.
+    ends: [bool; 2],
+    ways: [Way; 2],
+}
+
+impl Way {
+    fn new(noise: Noise) -> Self {
+        Self {
+            lane: Lane::new(noise),
+            sends: true,
+            takes: true,
+            blocked: false,
+            unblocked_at: Timestamp::ZERO,
+            full: false,
+            scheduled: false,
+            has_turn: false,
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(number: u64, client: Socket, network: &Network) -> Self {
+        Self {
+            number,
+            phase: Phase::Asking,
+            asked_at: None,
+            sockets: [Some(client), None],
+            ends: [false; 2],
+            ways: [CLIENT, SERVER].map(|direction| Way::new(Noise::new(network, number, direction))),
+        }
+    }
+
+    /// How long a sign without bytes takes in this direction.
+    pub(crate) fn sign(&mut self, direction: usize) -> std::time::Duration {
+        self.ways[direction].lane.sign()
+    }
+
+    /// The server's side has a socket that is being connected.
+    pub(crate) fn reach(&mut self, server: Socket) {
+        self.phase = Phase::Reaching;
+        self.sockets[SERVER] = Some(server);
+    }
+
+    /// Whether the server's side is connected by now.
+    pub(crate) fn is_reached(&self) -> io::Result<bool> {
+        self.sockets[SERVER].as_ref().map_or(Ok(false), Socket::is_connected)
+    }
+
+    /// The server cannot be reached, as is seen now.
+    pub(crate) fn refuse(&mut self, now: Timestamp) {
+        self.phase = Phase::Refused;
+        self.sockets[SERVER] = None;
+        self.ways[SERVER].sends = false;
+        self.ways[SERVER].lane.end(End::Reset, now);
+    }
+
+    /// The peer of this side has closed.
+    pub(crate) fn will_end(&mut self, side: usize) {
+        self.ends[side] = true;
+    }
+
+    /// Whether this side is to be read, and is not in the queue for that yet; it is then.
+    pub(crate) fn wants_turn(&mut self, side: usize) -> bool {
+        !self.ways[side].full
+            && self.may_read(side)
+            && !std::mem::replace(&mut self.ways[side].has_turn, true)
+    }
+
+    /// Its turn has come; says whether it is still to be read.
+    pub(crate) fn begin_turn(&mut self, side: usize) -> bool {
+        self.ways[side].has_turn = false;
+        self.may_read(side)
+    }
+
+    /// What was sent before a connection is open stays in its sender's socket.
+    fn may_read(&self, side: usize) -> bool {
+        let way = &self.ways[side];
+        let open = match side {
+            CLIENT => self.phase == Phase::Open,
+            _ => matches!(self.phase, Phase::Answering | Phase::Open),
+        };
+        open && way.sends && way.takes
+    }
+
+    /// Reads once, no more than may be under way.
+    pub(crate) fn read(
+        &mut self,
+        side: usize,
+        buffer: &mut [u8],
+        buffer_bytes: usize,
+        now: impl FnOnce() -> Timestamp,
+        link: Option<&mut Link>,
+    ) -> Turn {
+        let (Some(socket), way) = (&self.sockets[side], &mut self.ways[side]) else { return Turn::Waits };
+        let room = buffer_bytes.saturating_sub(way.lane.len());
+        if room == 0 {
+            way.full = true;
+            return Turn::Waits;
+        }
+        let most = buffer.len().min(room);
+        let end = match socket.read(&mut buffer[..most]) {
+            Ok(None) => return Turn::Waits,
+            Ok(Some(0)) => End::Closed,
+            Ok(Some(count)) => {
+                way.lane.put(&buffer[..count], now(), link);
+                // A read that was not filled has emptied the socket (epoll(7), questions and answers).
+                return if count == most || self.ends[side] { Turn::Again } else { Turn::Waits };
+            }
+            Err(_) => End::Reset,
+        };
+        way.sends = false;
+        way.lane.end(end, now());
+        Turn::Waits
+    }
+
+    /// When this direction is to be forwarded next, if that does not stand in the schedule yet; it does then.
+    pub(crate) fn schedule_next(&mut self, direction: usize) -> Option<Timestamp> {
+        let way = &mut self.ways[direction];
+        if way.scheduled || way.blocked {
+            return None;
+        }
+        let due = way.lane.next_due()?;
+        way.scheduled = true;
+        Some(due)
+    }
+
+    /// What stood in the schedule has come.
+    pub(crate) fn no_longer_scheduled(&mut self, direction: usize) {
+        self.ways[direction].scheduled = false;
+    }
+
+    /// The socket of this side takes bytes again; says whether some wait for that.
+    pub(crate) fn unblock(&mut self, side: usize, now: Timestamp) -> bool {
+        let way = &mut self.ways[1 - side];
+        let was_blocked = std::mem::replace(&mut way.blocked, false);
+        if was_blocked {
+            way.unblocked_at = now;
+        }
+        was_blocked
+    }
+
+    /// Hands on what is due in one direction, the end of the stream included.
+    pub(crate) fn forward(
+        &mut self,
+        direction: usize,
+        buffer_bytes: usize,
+        now: Timestamp,
+        statistics: &mut Statistics,
+    ) -> Forwarded {
+        let receiver = 1 - direction;
+        let way = &mut self.ways[direction];
+        let Some(socket) = &self.sockets[receiver] else { return Forwarded::Goes { resume: false } };
+        loop {
+            let bytes = way.lane.due(now);
+            if bytes[0].is_empty() {
+                break;
+            }
+            match socket.write(&bytes) {
+                Ok(Some(count)) => {
+                    let counts_from = way.unblocked_at;
+                    way.lane.take(count, |due| {
+                        if due >= counts_from {
+                            statistics.late.record(now.since(due));
+                        }
+                    });
+                    *statistics.bytes_in(direction) += count as u64;
+                }
+                Ok(None) => {
+                    way.blocked = true;
+                    break;
+                }
+                // Its other direction will tell how it ended, and its sender will hear of that.
+                Err(_) => {
+                    way.lane.abandon();
+                    way.takes = false;
+                    break;
+                }
+            }
+        }
+        match way.lane.due_end(now) {
+            Some(End::Reset) => {
+                if let Some(socket) = self.sockets[receiver].take() {
+                    socket.reset();
+                }
+                return Forwarded::Over;
+            }
+            Some(End::Closed) => {
+                socket.close_writing();
+                way.lane.abandon();
+                way.takes = false;
+            }
+            None => {}
+        }
+        if self.ways.iter().all(|way| !way.takes) {
+            return Forwarded::Over;
+        }
+        let way = &mut self.ways[direction];
+        let resume = way.full && way.lane.len() <= buffer_bytes / 2;
+        way.full &= !resume;
+        Forwarded::Goes { resume }
+    }
+}

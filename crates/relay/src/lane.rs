@@ -1,0 +1,252 @@
+//! One direction of one connection: bytes that have come and are not yet due, in order, and how the stream ends.
+//! Memory is bounded by whoever reads the socket, who asks how much is here. Pure: handed `now` and a link.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::time::Duration;
+
+use stats::Timestamp;
+
+use crate::link::Link;
+use crate::noise::Noise;
+
+/// A lane that has been emptied keeps no more memory than this for the next bytes.
+const KEPT_BYTES: usize = 4096;
+
+/// How a stream ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its sender has closed this direction; the other may go on.
+    Closed,
+    /// The connection broke off.
+    Reset,
+}
+
+/// Bytes that arrive together.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    bytes: usize,
+    due: Timestamp,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    noise: Noise,
+    bytes: VecDeque<u8>,
+    pieces: VecDeque<Piece>,
+    /// Nothing overtakes what came before it.
+    last_due: Timestamp,
+    end: Option<(End, Timestamp)>,
+}
+
+impl Lane {
+    pub(crate) fn new(noise: Noise) -> Self {
+        Self { noise, bytes: VecDeque::new(), pieces: VecDeque::new(), last_due: Timestamp::ZERO, end: None }
+    }
+
+    /// How long a sign without bytes takes: the wish to connect, its answer.
+    pub(crate) fn sign(&mut self) -> Duration {
+        self.noise.delay()
+    }
+
+    /// How many bytes are under way.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes what was read at once: a delay is drawn for all of it; over a link it is cut into pieces that leave one
+    /// after another.
+    pub(crate) fn put(&mut self, bytes: &[u8], now: Timestamp, link: Option<&mut Link>) {
+        self.bytes.extend(bytes);
+        let delay = self.noise.delay();
+        let Some(link) = link else { return self.put_piece(bytes.len(), now + delay) };
+        let mut left = bytes.len();
+        while left > 0 {
+            let piece = left.min(link.segment_bytes());
+            left -= piece;
+            let sent = link.send(piece, now);
+            self.put_piece(piece, sent + delay);
+        }
+    }
+
+    fn put_piece(&mut self, bytes: usize, due: Timestamp) {
+        self.last_due = self.last_due.max(due);
+        self.pieces.push_back(Piece { bytes, due: self.last_due });
+    }
+
+    /// The stream has ended now; that is known at its other end when all bytes have come there. What follows the
+    /// first end is none.
+    pub(crate) fn end(&mut self, end: End, now: Timestamp) {
+        if self.end.is_none() {
+            self.last_due = self.last_due.max(now + self.noise.delay());
+            self.end = Some((end, self.last_due));
+        }
+    }
+
+    /// Nobody takes the bytes any more.
+    pub(crate) fn abandon(&mut self) {
+        self.bytes = VecDeque::new();
+        self.pieces = VecDeque::new();
+        self.end = None;
+    }
+
+    /// When something of it is due next.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        let piece = self.pieces.front().map(|piece| piece.due);
+        piece.or(self.end.map(|(_, due)| due))
+    }
+
+    /// The bytes that are due, as much as lies together.
+    pub(crate) fn due(&self, now: Timestamp) -> [IoSlice<'_>; 2] {
+        let due = self.pieces.iter().take_while(|piece| piece.due <= now).map(|piece| piece.bytes).sum();
+        let (first, second) = self.bytes.as_slices();
+        let of_first = first.len().min(due);
+        [IoSlice::new(&first[..of_first]), IoSlice::new(&second[..second.len().min(due - of_first)])]
+    }
+
+    /// So many bytes have been handed on; `forwarded` hears when each piece was due that is through with them.
+    pub(crate) fn take(&mut self, count: usize, mut forwarded: impl FnMut(Timestamp)) {
+        self.bytes.drain(..count);
+        let mut left = count;
+        while let Some(piece) = self.pieces.front_mut() {
+            if piece.bytes > left {
+                piece.bytes -= left;
+                break;
+            }
+            left -= piece.bytes;
+            forwarded(piece.due);
+            self.pieces.pop_front();
+        }
+        if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
+            self.bytes.shrink_to(KEPT_BYTES);
+            self.pieces.shrink_to(KEPT_BYTES / size_of::<Piece>());
+        }
+    }
+
+    /// How the stream ends, once all bytes are through and the end is due.
+    pub(crate) fn due_end(&self, now: Timestamp) -> Option<End> {
+        let (end, due) = self.end?;
+        (self.pieces.is_empty() && due <= now).then_some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::{JitterShape, Network};
+
+    fn us(us: u64) -> Timestamp {
+        Timestamp::from_nanos(us * 1000)
+    }
+
+    fn lane(network: &Network) -> Lane {
+        Lane::new(Noise::new(network, 0, 0))
+    }
+
+    fn ms(delay: u64) -> Network {
+        Network { delay: Duration::from_millis(delay), ..Network::default() }
+    }
+
+    /// Takes what is due, at most so many bytes.
+    fn drain(lane: &mut Lane, now: Timestamp, most: usize, into: &mut Vec<u8>) {
+        let before = into.len();
+        for slice in lane.due(now) {
+            into.extend_from_slice(&slice[..slice.len().min(most - (into.len() - before))]);
+        }
+        lane.take(into.len() - before, |due| assert!(due <= now));
+    }
+
+    #[test]
+    fn bytes_are_due_after_the_delay_and_not_before() {
+        let (mut lane, mut got) = (lane(&ms(10)), Vec::new());
+        lane.put(b"ab", us(1000), None);
+        lane.put(b"c", us(3000), None);
+        assert_eq!(lane.next_due(), Some(us(11_000)));
+        drain(&mut lane, us(10_999), 9, &mut got);
+        assert_eq!(got, b"");
+        drain(&mut lane, us(12_999), 9, &mut got);
+        assert_eq!((got.as_slice(), lane.next_due()), (&b"ab"[..], Some(us(13_000))));
+    }
+
+    #[test]
+    fn the_end_comes_after_all_bytes_and_once() {
+        let (mut lane, mut got) = (lane(&ms(10)), Vec::new());
+        lane.put(b"ab", us(0), None);
+        lane.end(End::Closed, us(0));
+        lane.end(End::Reset, us(0));
+        drain(&mut lane, us(10_000), 1, &mut got);
+        assert_eq!(lane.due_end(us(10_000)), None, "a byte is left");
+        drain(&mut lane, us(10_000), 1, &mut got);
+        assert_eq!(lane.due_end(us(10_000)), Some(End::Closed));
+        lane.abandon();
+        assert_eq!((lane.due_end(us(90_000)), lane.next_due()), (None, None));
+    }
+
+    #[test]
+    fn over_a_link_a_long_piece_comes_bit_by_bit() {
+        let mut link = Link::new(8_000_000, 100_000);
+        let (mut lane, mut got) = (lane(&ms(10)), Vec::new());
+        lane.put(&[7; 2000], us(0), Some(&mut link));
+        drain(&mut lane, us(11_448), 9999, &mut got);
+        assert_eq!((got.len(), lane.next_due()), (1448, Some(us(12_000))));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Put(Vec<u8>),
+        Drain(usize),
+        Pass(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            prop::collection::vec(any::<u8>(), 1..2500).prop_map(Step::Put),
+            (1_usize..3000).prop_map(Step::Drain),
+            (0_u64..15_000).prop_map(Step::Pass),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_comes_out_whole_in_order_and_never_early(
+            steps in prop::collection::vec(step(), 1..40),
+            jitter_us in 0_u64..10_000,
+            normal in any::<bool>(),
+            bits_per_s in prop::option::of(100_000_u64..1_000_000_000),
+            seed in any::<u64>(),
+        ) {
+            let shape = if normal { JitterShape::Normal } else { JitterShape::Uniform };
+            let jitter = Duration::from_micros(jitter_us);
+            let network = Network { jitter, jitter_shape: shape, seed, ..ms(10) };
+            let least = match shape {
+                JitterShape::Uniform => network.delay - jitter,
+                JitterShape::Normal => network.delay.saturating_sub(4 * jitter),
+            };
+            let mut link = bits_per_s.map(|bits| Link::new(bits, 1 << 20));
+            let (mut lane, mut now) = (lane(&network), us(0));
+            let (mut sent, mut got, mut came) = (Vec::new(), Vec::new(), Vec::new());
+            for step in steps {
+                match step {
+                    Step::Put(bytes) => {
+                        lane.put(&bytes, now, link.as_mut());
+                        sent.extend_from_slice(&bytes);
+                        came.resize(sent.len(), now);
+                    }
+                    Step::Drain(most) => {
+                        let before = got.len();
+                        drain(&mut lane, now, most, &mut got);
+                        prop_assert!(came[before..got.len()].iter().all(|came| now.since(*came) >= least));
+                    }
+                    Step::Pass(us) => now = now + Duration::from_micros(us),
+                }
+                prop_assert_eq!(lane.len(), sent.len() - got.len());
+            }
+            drain(&mut lane, us(u64::MAX / 2000), usize::MAX, &mut got);
+            prop_assert_eq!(got, sent);
+            prop_assert_eq!(lane.next_due(), None);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! A network in user space: the relay listens where a server would, passes the bytes of each connection on to
+//! the server and back, and makes them take as long as a network of a given delay, jitter and bandwidth would.
+//! It reads nothing of the protocol, so TLS passes like everything else.
+//!
+//! In reading order: [`Config`] says from where to where and through what [`Network`]; the pure part decides when a
+//! piece of bytes is due (`noise`, `link`, `lane`, `schedule`); the rim moves the bytes (`socket`, `connection`,
+//! `waiting`, `service`); [`Relay`] is the running thing, [`Statistics`] what it says of itself.
+
+mod config;
+mod error;
+mod statistics;
+
+mod lane;
+mod link;
+mod noise;
+mod schedule;
+
+mod clock;
+mod connection;
+mod relay;
+mod service;
+mod socket;
+mod waiting;
+
+pub use config::{Address, Config, JitterShape, Network};
+pub use error::RelayError;
+pub use relay::Relay;
+pub use statistics::Statistics;

@@ -1,0 +1,97 @@
+//! A link of limited bandwidth: one byte after another, of whichever connection, in the order in which they come.
+//! Before it is a queue of limited length; when it is full, nobody is read until there is room. Pure: handed `now`.
+
+use std::time::Duration;
+
+use stats::Timestamp;
+
+const NS_PER_S: u128 = 1_000_000_000;
+const BITS_PER_BYTE: u128 = 8;
+/// What a packet of Ethernet carries of a TCP stream (1500 less the headers of IP and TCP with its time stamps).
+const SEGMENT_BYTES: usize = 1448;
+/// On fast links pieces are longer than a packet, but no longer than this.
+const SEGMENT_TIME: Duration = Duration::from_micros(50);
+
+/// One direction of the link that all connections share.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    bits_per_s: u64,
+    queue_time: Duration,
+    segment_bytes: usize,
+    /// When the last byte that was accepted so far has been sent.
+    free_at: Timestamp,
+}
+
+impl Link {
+    pub(crate) fn new(bits_per_s: u64, queue_bytes: usize) -> Self {
+        let bytes = u128::from(bits_per_s) * SEGMENT_TIME.as_nanos() / (BITS_PER_BYTE * NS_PER_S);
+        let segment_bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(SEGMENT_BYTES);
+        Self {
+            bits_per_s,
+            queue_time: time_to_send(queue_bytes, bits_per_s),
+            segment_bytes,
+            free_at: Timestamp::ZERO,
+        }
+    }
+
+    /// The most bytes that are sent as one piece: its first byte arrives with its last.
+    pub(crate) fn segment_bytes(&self) -> usize {
+        self.segment_bytes
+    }
+
+    /// When the queue is no longer full; a moment that has passed if it is not.
+    pub(crate) fn room_at(&self) -> Timestamp {
+        Timestamp::ZERO + self.free_at.since(Timestamp::ZERO + self.queue_time)
+    }
+
+    /// Takes so many bytes that came now; says when the last of them has been sent.
+    pub(crate) fn send(&mut self, bytes: usize, now: Timestamp) -> Timestamp {
+        self.free_at = self.free_at.max(now) + time_to_send(bytes, self.bits_per_s);
+        self.free_at
+    }
+}
+
+/// How long so many bytes take on the line, rounded up to a nanosecond.
+fn time_to_send(bytes: usize, bits_per_s: u64) -> Duration {
+    let nanos = (bytes as u128 * BITS_PER_BYTE * NS_PER_S).div_ceil(u128::from(bits_per_s.max(1)));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(us: u64) -> Timestamp {
+        Timestamp::from_nanos(us * 1000)
+    }
+
+    #[test]
+    fn bytes_take_their_time_one_after_another() {
+        // 8 Mbit/s: a byte each microsecond.
+        let mut link = Link::new(8_000_000, 10_000);
+        assert_eq!(link.send(1000, us(5000)), us(6000));
+        assert_eq!(link.send(500, us(5100)), us(6500), "behind what was there before");
+        assert_eq!(link.send(1, us(9000)), us(9001), "an idle link saves nothing up");
+    }
+
+    #[test]
+    fn a_full_queue_says_when_there_is_room() {
+        let mut link = Link::new(8_000_000, 10_000);
+        assert_eq!(link.room_at(), Timestamp::ZERO);
+        link.send(25_000, us(50_000));
+        assert_eq!(link.room_at(), us(65_000));
+    }
+
+    #[test]
+    fn pieces_are_packets_on_slow_links_and_longer_on_fast_ones() {
+        assert_eq!(Link::new(1_000_000, 1500).segment_bytes(), 1448);
+        assert_eq!(Link::new(10_000_000_000, 1500).segment_bytes(), 62_500);
+    }
+
+    #[test]
+    fn the_slowest_and_the_fastest_link_overflow_nothing() {
+        let end = Timestamp::from_nanos(u64::MAX);
+        assert!(Link::new(1, usize::MAX).send(usize::MAX, us(1)) == end);
+        assert!(Link::new(u64::MAX, 1500).send(1 << 20, us(1)) <= us(2));
+    }
+}

@@ -1,0 +1,156 @@
+//! The delay of single pieces: the mean and what is drawn around it, from a seed. Each direction of each connection has
+//! draws of its own, so that they do not depend on how connections happen to take turns. Pure; used by a lane.
+
+use std::f64::consts::TAU;
+use std::time::Duration;
+
+use crate::config::{JitterShape, Network};
+
+/// Beyond so many standard deviations nothing is drawn: one in 16,000 would be.
+const DEVIATIONS_MAX: f64 = 4.0;
+
+/// Draws delays.
+#[derive(Clone, Debug)]
+pub(crate) struct Noise {
+    delay_ns: f64,
+    jitter_ns: f64,
+    shape: JitterShape,
+    random: SplitMix64,
+}
+
+impl Noise {
+    /// The draws of one direction (0 or 1) of the connection with this number.
+    pub(crate) fn new(network: &Network, connection: u64, direction: usize) -> Self {
+        let mut stream = SplitMix64(network.seed);
+        let stream = stream.next() ^ ((connection << 1) | direction as u64);
+        Self {
+            delay_ns: network.delay.as_nanos() as f64,
+            jitter_ns: network.jitter.as_nanos() as f64,
+            shape: network.jitter_shape,
+            // Once through, so that neighbouring streams have nothing in common.
+            random: SplitMix64(SplitMix64(stream).next()),
+        }
+    }
+
+    /// How long the next piece takes.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and twice the longest delay"
+    )]
+    pub(crate) fn delay(&mut self) -> Duration {
+        let off_ns = if self.jitter_ns == 0.0 { 0.0 } else { self.off_mean_ns() };
+        Duration::from_nanos((self.delay_ns + off_ns).round().max(0.0) as u64)
+    }
+
+    /// How far from the mean; never farther than the mean is from zero, on either side, so that it stays the mean.
+    fn off_mean_ns(&mut self) -> f64 {
+        match self.shape {
+            JitterShape::Uniform => self.jitter_ns * (2.0 * self.random.fraction() - 1.0),
+            JitterShape::Normal => {
+                let off_max_ns = (DEVIATIONS_MAX * self.jitter_ns).min(self.delay_ns);
+                loop {
+                    // As the jitter is no more than the delay, two of three draws are taken at the least.
+                    let off_ns = self.jitter_ns * self.normal();
+                    if off_ns.abs() <= off_max_ns {
+                        return off_ns;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A standard normal number (Box and Muller, A Note on the Generation of Random Normal Deviates, 1958).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.random.fraction()).ln()).sqrt();
+        radius * (TAU * self.random.fraction()).cos()
+    }
+}
+
+/// Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014.
+#[derive(Clone, Debug)]
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 up to 1, which is not reached, in steps of 2⁻⁵³.
+    fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 * (-53_f64).exp2()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWS: usize = 100_000;
+
+    fn network(jitter_us: u64, jitter_shape: JitterShape) -> Network {
+        Network {
+            delay: Duration::from_millis(10),
+            jitter: Duration::from_micros(jitter_us),
+            jitter_shape,
+            seed: 7,
+            ..Network::default()
+        }
+    }
+
+    /// Mean, standard deviation, smallest and largest, in microseconds.
+    fn drawn(network: &Network) -> (f64, f64, f64, f64) {
+        let mut noise = Noise::new(network, 3, 1);
+        let draws = (0..DRAWS).map(|_| noise.delay().as_nanos() as f64 / 1e3).collect::<Vec<_>>();
+        let mean = draws.iter().sum::<f64>() / DRAWS as f64;
+        let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / DRAWS as f64;
+        let low = draws.iter().copied().fold(f64::INFINITY, f64::min);
+        (mean, variance.sqrt(), low, draws.iter().copied().fold(0.0, f64::max))
+    }
+
+    #[test]
+    fn without_jitter_every_delay_is_the_mean() {
+        assert_eq!(drawn(&network(0, JitterShape::Normal)), (10_000.0, 0.0, 10_000.0, 10_000.0));
+    }
+
+    #[test]
+    fn uniform_jitter_fills_its_range_and_keeps_the_mean() {
+        let (mean, deviation, low, high) = drawn(&network(1000, JitterShape::Uniform));
+        // The mean's standard error is 1.8 µs, the deviation 1000/√3.
+        assert!((mean - 10_000.0).abs() < 10.0, "{mean}");
+        assert!((deviation - 577.35).abs() < 5.0, "{deviation}");
+        assert!((9000.0..9010.0).contains(&low) && (10_990.0..=11_000.0).contains(&high), "{low} {high}");
+    }
+
+    #[test]
+    fn normal_jitter_has_its_deviation_and_is_cut_at_four_of_them() {
+        let (mean, deviation, low, high) = drawn(&network(1000, JitterShape::Normal));
+        assert!((mean - 10_000.0).abs() < 15.0, "{mean}");
+        assert!((deviation - 1000.0).abs() < 12.0, "{deviation}");
+        assert!((6000.0..6500.0).contains(&low) && (13_500.0..=14_000.0).contains(&high), "{low} {high}");
+    }
+
+    #[test]
+    fn as_much_jitter_as_delay_gives_no_negative_delay_and_keeps_the_mean() {
+        for shape in [JitterShape::Uniform, JitterShape::Normal] {
+            let (mean, _, low, high) = drawn(&network(10_000, shape));
+            assert!((mean - 10_000.0).abs() < 100.0, "{mean}");
+            assert!(low >= 0.0 && high <= 20_000.0, "{low} {high}");
+        }
+    }
+
+    #[test]
+    fn one_seed_gives_each_direction_of_each_connection_the_same_draws_again_and_no_two_the_same() {
+        let network = network(1000, JitterShape::Uniform);
+        let draw = |connection, direction| Noise::new(&network, connection, direction).delay();
+        assert_eq!(draw(5, 0), draw(5, 0));
+        assert_ne!(draw(5, 0), draw(5, 1));
+        assert_ne!(draw(5, 0), draw(6, 0));
+        let other = Network { seed: 8, ..network };
+        assert_ne!(draw(5, 0), Noise::new(&other, 5, 0).delay());
+    }
+}

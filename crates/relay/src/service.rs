@@ -1,0 +1,334 @@
+//! The relay's thread: one wait over the listener and all sockets, and over what is due next. Everybody is read in
+//! turns, and between any two of them it is seen whether something is due. What is read when and for how long
+//! it is under way is the business of connections, lanes and links.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::Duration;
+
+use mio::{Poll, Token};
+
+use crate::clock::{Clock, thread_cpu_time};
+use crate::config::Config;
+use crate::connection::{CLIENT, Connection, Forwarded, Phase, SERVER, Turn};
+use crate::link::Link;
+use crate::schedule::{Schedule, Task};
+use crate::socket::{Listener, Socket};
+use crate::statistics::Statistics;
+use crate::waiting::{News, Waiting};
+
+/// Wakes the thread: a question has come, or it should end.
+pub(crate) const WAKER: Token = Token(usize::MAX);
+const LISTENER: Token = Token(usize::MAX - 1);
+/// What is read of one connection at once; others get their turn then.
+const READ_BYTES: usize = 64 << 10;
+/// When to try again what the system had no room for: a descriptor, a place in the server's queue.
+const PAUSE: Duration = Duration::from_millis(5);
+/// After so long a server that has no place for a connection counts as one that cannot be reached.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who wants to know how things are.
+pub(crate) type Question = Sender<Statistics>;
+
+/// See the module.
+pub(crate) struct Service {
+    clock: Clock,
+    waiting: Waiting,
+    listener: Listener,
+    config: Config,
+    schedule: Schedule,
+    /// By slot; those that are gone leave a hole.
+    connections: Vec<Option<Connection>>,
+    holes: Vec<usize>,
+    links: [Option<Link>; 2],
+    /// Sides that are to be read when there is room before the link of their direction.
+    before_links: [VecDeque<usize>; 2],
+    /// Sides that may have something to read: twice the slot, and the side.
+    turns: VecDeque<usize>,
+    buffer: Vec<u8>,
+    statistics: Statistics,
+    questions: Receiver<Question>,
+}
+
+impl Service {
+    pub(crate) fn new(
+        poll: Poll,
+        listener: Listener,
+        config: Config,
+        questions: Receiver<Question>,
+    ) -> io::Result<Self> {
+        listener.watch(poll.registry(), LISTENER)?;
+        let clock = Clock::start();
+        let waiting = Waiting::new(clock, poll)?;
+        let link = config.network.bandwidth_bits_per_s.map(|bits| Link::new(bits, config.queue_bytes));
+        Ok(Self {
+            clock,
+            waiting,
+            listener,
+            schedule: Schedule::default(),
+            connections: Vec::new(),
+            holes: Vec::new(),
+            before_links: [VecDeque::new(), VecDeque::new()],
+            turns: VecDeque::new(),
+            buffer: vec![0; if link.is_some() { READ_BYTES.min(config.queue_bytes) } else { READ_BYTES }],
+            links: [link.clone(), link],
+            statistics: Statistics::default(),
+            questions,
+            config,
+        })
+    }
+
+    /// Relays until nobody can ask any more.
+    pub(crate) fn run(mut self) -> io::Result<Statistics> {
+        let mut news = Vec::new();
+        loop {
+            self.do_due();
+            let until = if self.turns.is_empty() { self.schedule.earliest() } else { Some(self.clock.now()) };
+            self.waiting.wait(until, &mut news)?;
+            for one in &news {
+                match one.token {
+                    WAKER => {
+                        if self.answer() {
+                            return Ok(self.statistics());
+                        }
+                    }
+                    LISTENER => self.accept_all(),
+                    Token(side) => self.hear_of(side, one),
+                }
+            }
+            for _ in 0..self.turns.len() {
+                self.read_next();
+                self.do_due();
+            }
+        }
+    }
+
+    /// Answers all questions; says whether it is time to end.
+    fn answer(&mut self) -> bool {
+        loop {
+            match self.questions.try_recv() {
+                // Who asked and has gone needs no answer.
+                Ok(question) => drop(question.send(self.statistics())),
+                Err(TryRecvError::Empty) => return false,
+                Err(TryRecvError::Disconnected) => return true,
+            }
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { cpu_time: thread_cpu_time(), polled: self.waiting.polled(), ..self.statistics.clone() }
+    }
+
+    /// Lets in everybody who is at the door.
+    fn accept_all(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Ok(client) => self.let_in(client),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) => {}
+                // No descriptor is free; there will be no other news of those at the door.
+                Err(_) => return self.schedule.add(self.clock.now() + PAUSE, Task::Door),
+            }
+        }
+    }
+
+    fn let_in(&mut self, client: Socket) {
+        let number = self.statistics.connections;
+        let slot = self.holes.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        // A client that cannot be watched is dropped, and so closed.
+        if client.watch(self.waiting.registry(), Token(2 * slot + CLIENT)).is_err() {
+            return self.holes.push(slot);
+        }
+        self.statistics.connections += 1;
+        self.statistics.open += 1;
+        let mut connection = Connection::new(number, client, &self.config.network);
+        let arrives = self.clock.now() + connection.sign(CLIENT);
+        self.schedule.add(arrives, Task::Dial { slot, number });
+        self.connections[slot] = Some(connection);
+    }
+
+    fn hear_of(&mut self, side: usize, news: &News) {
+        let (slot, own) = (side / 2, side % 2);
+        let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else { return };
+        if news.ends {
+            connection.will_end(own);
+        }
+        if own == SERVER && connection.phase == Phase::Reaching {
+            self.see_whether_reached(slot);
+        } else if news.writable && connection.unblock(own, self.clock.now()) {
+            self.forward(2 * slot + (1 - own));
+        }
+        if news.readable {
+            self.give_turn(side);
+        }
+    }
+
+    fn see_whether_reached(&mut self, slot: usize) {
+        let Some(connection) = self.connections[slot].as_mut() else { return };
+        match connection.is_reached() {
+            Ok(true) => {
+                connection.phase = Phase::Answering;
+                let known = self.clock.now() + connection.sign(SERVER);
+                self.schedule.add(known, Task::Open { slot, number: connection.number });
+                self.give_turn(2 * slot + SERVER);
+            }
+            Ok(false) => {}
+            Err(_) => self.refuse(slot),
+        }
+    }
+
+    fn give_turn(&mut self, side: usize) {
+        let connection = self.connections[side / 2].as_mut();
+        if connection.is_some_and(|connection| connection.wants_turn(side % 2)) {
+            self.turns.push_back(side);
+        }
+    }
+
+    /// Reads whoever is next, unless the link of that direction is full.
+    fn read_next(&mut self) {
+        let Some(side) = self.turns.pop_front() else { return };
+        let direction = side % 2;
+        if let Some(room_at) = self.links[direction].as_ref().map(Link::room_at)
+            && (room_at > self.clock.now() || !self.before_links[direction].is_empty())
+        {
+            if self.before_links[direction].is_empty() {
+                self.schedule.add(room_at, Task::Room(direction));
+            }
+            // Its turn has not been taken, so that it waits here once only.
+            return self.before_links[direction].push_back(side);
+        }
+        if self.read(side) {
+            self.turns.push_back(side);
+        }
+    }
+
+    /// Reads a side whose turn it is; says whether it has another turn.
+    fn read(&mut self, side: usize) -> bool {
+        let (slot, own) = (side / 2, side % 2);
+        let Some(connection) = self.connections[slot].as_mut() else { return false };
+        if !connection.begin_turn(own) {
+            return false;
+        }
+        let clock = self.clock;
+        let link = self.links[own].as_mut();
+        let turn = connection.read(own, &mut self.buffer, self.config.buffer_bytes, || clock.now(), link);
+        let again = turn == Turn::Again && connection.wants_turn(own);
+        self.schedule_lane(side);
+        again
+    }
+
+    /// Reads those that wait before a link, until it is full again.
+    fn fill_link(&mut self, direction: usize) {
+        for _ in 0..self.before_links[direction].len() {
+            let room_at = self.links[direction].as_ref().map(Link::room_at);
+            if let Some(room_at) = room_at.filter(|room_at| *room_at > self.clock.now()) {
+                return self.schedule.add(room_at, Task::Room(direction));
+            }
+            let Some(side) = self.before_links[direction].pop_front() else { return };
+            if self.read(side) {
+                self.before_links[direction].push_back(side);
+            }
+        }
+        if !self.before_links[direction].is_empty() {
+            // Each was read once; what is due comes before the next round.
+            self.schedule.add(self.clock.now(), Task::Room(direction));
+        }
+    }
+
+    fn schedule_lane(&mut self, lane: usize) {
+        let Some(connection) = self.connections[lane / 2].as_mut() else { return };
+        if let Some(due) = connection.schedule_next(lane % 2) {
+            self.schedule.add(due, Task::Forward { lane, number: connection.number });
+        }
+    }
+
+    /// Does what is due, all of it.
+    fn do_due(&mut self) {
+        while let Some(task) = self.schedule.pop_due(self.clock.now()) {
+            match task {
+                Task::Forward { lane, number } => {
+                    if let Some(connection) = self.same(lane / 2, number) {
+                        connection.no_longer_scheduled(lane % 2);
+                        self.forward(lane);
+                    }
+                }
+                Task::Dial { slot, number } => {
+                    if self.same(slot, number).is_some() {
+                        self.dial(slot);
+                    }
+                }
+                Task::Open { slot, number } => {
+                    if let Some(connection) = self.same(slot, number) {
+                        connection.phase = Phase::Open;
+                        self.give_turn(2 * slot + CLIENT);
+                    }
+                }
+                Task::Room(direction) => self.fill_link(direction),
+                Task::Door => self.accept_all(),
+            }
+        }
+    }
+
+    /// The connection in this slot, if it is still that one.
+    fn same(&mut self, slot: usize, number: u64) -> Option<&mut Connection> {
+        self.connections[slot].as_mut().filter(|connection| connection.number == number)
+    }
+
+    fn dial(&mut self, slot: usize) {
+        let Some(connection) = self.connections[slot].as_mut() else { return };
+        let now = self.clock.now();
+        let asked_at = *connection.asked_at.get_or_insert(now);
+        let dialled = Socket::dial(&self.config.to).and_then(|server| {
+            server.watch(self.waiting.registry(), Token(2 * slot + SERVER))?;
+            Ok(server)
+        });
+        match dialled {
+            Ok(server) => connection.reach(server),
+            Err(error) if may_pass(&error) && now.since(asked_at) < PATIENCE => {
+                self.schedule.add(now + PAUSE, Task::Dial { slot, number: connection.number });
+            }
+            Err(_) => self.refuse(slot),
+        }
+    }
+
+    fn refuse(&mut self, slot: usize) {
+        let Some(connection) = self.connections[slot].as_mut() else { return };
+        self.statistics.refused += 1;
+        connection.refuse(self.clock.now());
+        self.schedule_lane(2 * slot + SERVER);
+    }
+
+    /// Hands on what is due in a lane.
+    fn forward(&mut self, lane: usize) {
+        let (slot, direction) = (lane / 2, lane % 2);
+        let Some(connection) = self.connections[slot].as_mut() else { return };
+        let now = self.clock.now();
+        match connection.forward(direction, self.config.buffer_bytes, now, &mut self.statistics) {
+            Forwarded::Over => {
+                self.connections[slot] = None;
+                self.holes.push(slot);
+                self.statistics.open -= 1;
+            }
+            Forwarded::Goes { resume } => {
+                self.schedule_lane(lane);
+                if resume {
+                    self.give_turn(lane);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the system may have room a little later: a full queue of a Unix socket, no descriptor left.
+fn may_pass(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOBUFS))
+}

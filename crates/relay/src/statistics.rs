@@ -1,0 +1,49 @@
+//! What a relay says of itself: what passed, how late it was, and what that cost. Counted by the service as it goes;
+//! a caller gets a copy.
+
+use std::time::Duration;
+
+use stats::Distribution;
+
+use crate::connection::CLIENT;
+
+/// What a relay has done since it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Clients that were let in.
+    pub connections: u64,
+    /// Of these, how many were turned away because the server was not to be reached.
+    pub refused: u64,
+    /// Connections there are now.
+    pub open: u64,
+    /// Bytes handed to the server.
+    pub bytes_to_server: u64,
+    /// Bytes handed to clients.
+    pub bytes_to_client: u64,
+    /// How much later than due pieces of bytes were handed on. A piece is what was read at once, or, over a limited
+    /// link, a packet. Those that had to wait because their receiver took nothing are not counted.
+    pub late: Distribution,
+    /// CPU time of the relay's thread, user and system.
+    pub cpu_time: Duration,
+    /// How much of it went into looking whether something was due: others may have had that core.
+    pub polled: Duration,
+}
+
+impl Statistics {
+    /// The bytes of one direction, as the connections count them.
+    pub(crate) fn bytes_in(&mut self, direction: usize) -> &mut u64 {
+        if direction == CLIENT { &mut self.bytes_to_server } else { &mut self.bytes_to_client }
+    }
+
+    /// CPU time for each piece, without what others may have had.
+    pub fn cpu_per_piece(&self) -> Option<Duration> {
+        let cpu_ns = self.cpu_time.saturating_sub(self.polled).as_nanos();
+        let ns = cpu_ns.checked_div(u128::from(self.late.count()))?;
+        Some(Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX)))
+    }
+
+    /// How late the given share of the pieces was at most, in microseconds: 0.5 is the median, 1.0 the maximum.
+    pub fn late_us(&self, share: f64) -> Option<f64> {
+        self.late.quantile_ns(share).map(|ns| ns as f64 / 1e3)
+    }
+}
