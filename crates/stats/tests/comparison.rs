@@ -251,8 +251,27 @@ fn pairs_beyond_the_plan_change_nothing_and_what_was_said_stays_said() {
     assert_eq!(test.decision(), Decision::Better);
     (0..500).for_each(|_| test.add(-1.0));
     assert_eq!((test.pairs(), test.decision()), (20, Decision::Better));
+    test.close();
+    assert_eq!(test.different(), Some(true));
     let mut turned = planned(TOLERANCE, 100);
     (0..20).for_each(|_| turned.add(0.1));
     (0..60).for_each(|_| turned.add(-0.001));
     assert_eq!(turned.decision(), Decision::Better);
+}
+
+#[test]
+fn a_close_is_for_time_that_is_over_and_not_for_answers_that_are_there() {
+    let mut settled = whole();
+    let before = settled.finding(Metric::P99);
+    settled.close();
+    assert_eq!(settled.finding(Metric::P99), before);
+
+    let mut open = planned(0.0, 100);
+    (0..12).for_each(|_| open.add(0.1));
+    assert_eq!(open.decision(), Decision::Undecided);
+    open.close();
+    open.add(0.1);
+    let known = open.estimate().unwrap();
+    assert_eq!((open.decision(), open.pairs()), (Decision::Better, 12));
+    assert_eq!(known.smallest_of_all_planned, known.smallest_so_far);
 }

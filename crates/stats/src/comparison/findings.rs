@@ -67,8 +67,12 @@ impl Comparison {
         }
     }
 
-    /// The time is over, whatever was seen: a last look, with all of the error rate that is left.
+    /// The time is over, whatever was seen: a last look, with all of the error rate that is left. Nothing happens if
+    /// the decisive metric is settled: then it was what was seen that ended it.
     pub fn close(&mut self) {
+        if self.is_settled() {
+            return;
+        }
         self.tests.iter_mut().for_each(|(_, test)| test.close());
     }
 

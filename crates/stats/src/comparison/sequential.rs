@@ -117,8 +117,11 @@ impl SequentialTest {
     }
 
     /// The time is over, however many pairs were planned: a last look, with all of the error rate that is left. Only
-    /// for this reason, never because of what was seen so far.
+    /// for this reason, never because of what was seen so far: nothing happens if it is settled.
     pub fn close(&mut self) {
+        if self.is_settled() {
+            return;
+        }
         self.is_closed = true;
         let Some(critical) = self.critical() else { return };
         for crossing in [&mut self.at_zero, &mut self.at_minus_tolerance, &mut self.at_plus_tolerance] {
