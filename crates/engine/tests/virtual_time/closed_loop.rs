@@ -160,6 +160,9 @@ fn a_stall_shows_once_per_client_since_they_all_wait_in_it() {
     let ran = run(&Plan { clients: 6, latency_limit, ..plan("SELECT 1;") }, server);
     assert_eq!(ran.counts().late, 6);
     assert_close("the longest", ran.summary().total.response.max_ns().unwrap() as f64, 2e9, 0.001);
+    let total = &ran.summary().total;
+    assert_eq!(total.response, total.service, "nothing was scheduled that could have waited");
+    assert!(total.response.quantile_ns(0.999).unwrap() < 1_000_000, "those not sent are not made up");
     assert_close("transactions", ran.counts().succeeded as f64, 6.0 * 8.0 / STATEMENT_S, 0.001);
     // The server's clock and the run's begin within a millisecond of each other.
     let per_second: Vec<_> = ran.seconds[..10].iter().map(|second| succeeded(second) > 100).collect();

@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 
 use pgmeter_engine::{Limit, Plan};
 use stats::CommandStats;
-use testkit::fake::{FakeServer, Moment, Trouble};
+use testkit::fake::{FakeServer, Moment, Stall, Trouble};
 
-use super::support::{Ran, fault, mix, ms, plan, run, troubled};
+use super::support::{Ran, at_ms, fault, mix, ms, plan, run, troubled};
 
 fn of(ran: &Ran, script: usize) -> &[CommandStats] {
     ran.outcome.commands.of_script(script)
@@ -25,6 +25,17 @@ fn each_command_is_counted_with_its_own_time() {
     assert_eq!(commands[0].completed.max_ns, 0, "a meta command takes no time");
     let total: u128 = commands.iter().map(|command| command.completed.sum_ns).sum();
     assert_eq!(total, ran.summary().total.service.moments().sum_ns, "the commands sum to the transactions");
+}
+
+#[test]
+fn an_sql_command_has_its_whole_distribution_and_what_takes_no_time_has_none() {
+    let stalls = vec![Stall { from: at_ms(3000), until: at_ms(5000) }];
+    let ran = run(
+        &Plan { clients: 3, ..plan("\\set a 1\nSELECT 1;\n") },
+        FakeServer { stalls, ..FakeServer::default() },
+    );
+    let latencies: Vec<_> = of(&ran, 0).iter().map(CommandStats::latencies).collect();
+    assert_eq!(latencies, [None, Some(ran.summary().total.service.clone())]);
 }
 
 #[test]
