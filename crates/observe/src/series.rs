@@ -1,4 +1,5 @@
-//! The run second by second: what grew, and what backends did, from one reading of the server to the next. Pure.
+//! The run second by second: what grew, and what backends did, from one reading of the server to the next.
+//! Pure; `watch` reads. Used by `account`, too, for what grew over the whole run.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
 //! `--observe`: what a record says of the server, on the newest and an old major version.
+//! What single views say is tested in `observe`.
 
 use results::ObserveLevel;
 use testkit::cluster::Cluster;
