@@ -274,6 +274,10 @@ pub(crate) enum FormatName {
     Csv,
     /// A page with charts, in one file that needs no network
     Html,
+    /// The main charts as a drawing
+    Svg,
+    /// The main charts as a picture
+    Png,
 }
 
 #[derive(Debug, Args)]

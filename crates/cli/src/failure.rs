@@ -52,6 +52,8 @@ pub(crate) enum Failure {
     /// A page or table cannot be written.
     #[error("cannot write the report to \"{path}\": {error}")]
     Report { path: String, error: std::io::Error },
+    #[error(transparent)]
+    Picture(#[from] report::PngError),
     /// The run was measured, but its log is not whole; why was said when it happened.
     #[error("a log file could not be written ({0}): the log is not whole; the results above are")]
     LogCut(String),

@@ -20,10 +20,15 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
     if runs.len() > RUNS_MAX {
         return Err(Failure::Usage(format!("at most {RUNS_MAX} runs can be shown at once")));
     }
-    if output.is_none() && *format == FormatName::Html && terminal.prints_to_one() {
-        return Err(Failure::Usage(
-            "a page is not for a terminal: name a file with -o, such as -o page.html".to_owned(),
-        ));
+    let not_for_terminals = match format {
+        FormatName::Html => Some("page.html"),
+        FormatName::Png => Some("charts.png"),
+        _ => None,
+    };
+    if let (None, Some(example), true) = (output, not_for_terminals, terminal.prints_to_one()) {
+        return Err(Failure::Usage(format!(
+            "this is not for a terminal: name a file with -o, such as -o {example}"
+        )));
     }
     let named = runs.iter().map(|which| Ok((name(which), results::find(&places.store(), which)?)));
     let named: Vec<(String, Record)> = named.collect::<Result<_, Failure>>()?;
@@ -34,11 +39,18 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
         FormatName::Markdown => report::markdown(&runs),
         FormatName::Csv => report::csv(&runs),
         FormatName::Html => report::html(&runs),
+        FormatName::Svg => report::svg(&runs),
+        FormatName::Png => return put_out(&report::png(&runs)?, output.as_deref(), terminal),
     };
+    put_out(report.as_bytes(), output.as_deref(), terminal)
+}
+
+/// Into the file, or to standard output.
+fn put_out(report: &[u8], output: Option<&Path>, terminal: &Terminal) -> Result<(), Failure> {
     match output {
-        Some(path) => write(path, report.as_bytes(), terminal),
+        Some(path) => write(path, report, terminal),
         None => {
-            terminal.print(&report);
+            terminal.print_bytes(report);
             Ok(())
         }
     }

@@ -98,6 +98,12 @@ impl Terminal {
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     }
 
+    /// Data that is no text, to stdout.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) {
+        let mut stdout = io::stdout().lock();
+        let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    }
+
     /// A line of talk, to stderr.
     pub(crate) fn say(&self, text: impl Display) {
         talk(&format!("{text}\n"));

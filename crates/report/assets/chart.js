@@ -41,10 +41,13 @@ const drawEvents = (events) => (u) => {
     const from = u.valToPos(event.start, "x", true);
     const to = event.end == null ? left + width : u.valToPos(event.end, "x", true);
     context.fillStyle = colour(event.kind.replace(" ", "-"));
-    context.globalAlpha = 0.17;
-    context.fillRect(from, top, Math.max(to - from, 2 * devicePixelRatio), height);
+    // Lock queues may come and go all the time: they are a strip at the top, and hide nothing.
+    if (event.kind !== "lock queue") {
+      context.globalAlpha = 0.17;
+      context.fillRect(from, top, Math.max(to - from, 2 * devicePixelRatio), height);
+    }
     context.globalAlpha = 1;
-    context.fillRect(from, top, Math.max(to - from, 2 * devicePixelRatio), 3 * devicePixelRatio);
+    context.fillRect(from, top, Math.max(to - from, 2 * devicePixelRatio), 4 * devicePixelRatio);
   }
   context.restore();
 };
@@ -86,7 +89,7 @@ class Chart {
     const options = {
       ...this.size(),
       legend: { show: false },
-      padding: [10, time ? 14 : 26, 0, 0],
+      padding: [10, 24, 0, 0],
       cursor: {
         drag: { x: time, y: false },
         points: { show: this.kind.points ?? true, size: 6 },

@@ -6,8 +6,8 @@
 //! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`run_list`] the runs
 //! that are stored, [`live_line`] and [`live_view`] the progress, [`open_metrics`] the same for monitoring; `figures`
 //! says how numbers are written, `prose` how words are. Of one [`Run`] or several, `charts` computes what is drawn,
-//! `compare` whether they differ, `sections` what is said; [`html`], [`markdown`], [`csv`] and [`json`] give that its
-//! form. [`pgbench`] says the same things the way pgbench does.
+//! `compare` whether they differ, `sections` what is said; [`html`], [`markdown`], [`csv`], [`json`], [`svg`] and [`png`]
+//! give that its form. [`pgbench`] says the same things the way pgbench does.
 
 mod run;
 
@@ -51,11 +51,14 @@ mod json;
 
 mod html;
 
+mod figure;
+
 pub mod pgbench;
 
 pub use calibration::calibration;
 pub use command_table::command_table;
 pub use csv::{CSV_COLUMNS, csv};
+pub use figure::{PngError, png, svg};
 pub use html::html;
 pub use json::json;
 pub use live::{LiveSample, Phase, live_line};

@@ -73,6 +73,8 @@ fn every_chart_has_marks_wide_and_narrow_light_and_dark_and_the_page_is_quiet() 
     let Some(mut browser) = browser() else { return };
     let record = example::full(&Example::default());
     let path = page("one.html", &[("2026-11-21-tpcb-like", &record)]);
+    let picture = pgmeter_report::png(&[Run { name: "run", record: &record }]).expect("there is memory");
+    fs::write(artefact("charts.png"), picture).expect("it can be written");
     for (width, dark) in [(1280, false), (1280, true), (375, false), (375, true)] {
         browser.window(width, 900, dark);
         browser.open(&path);

@@ -74,3 +74,30 @@ fn json_is_the_record_or_a_list_of_them() {
     let two: serde_json::Value = serde_json::from_str(&pgmeter_report::json(&[run, run])).unwrap();
     assert_eq!(two["runs"].as_array().map(Vec::len), Some(2));
 }
+
+#[test]
+fn pictures_are_whole_and_of_one_size() {
+    let (first, second) = (short(), example::full(&Example { seconds: 5, seed: 3, ..Example::default() }));
+    let (one, two) = (Run { name: "a", record: &first }, Run { name: "b", record: &second });
+    for runs in [&[one][..], &[one, two]] {
+        let svg = pgmeter_report::svg(runs);
+        assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"));
+        assert!(svg.matches("<polyline").count() > 20);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "a mark is nowhere");
+    }
+    // Width and height of the image header (Portable Network Graphics, §11.2.2).
+    let png = pgmeter_report::png(&[one]).unwrap();
+    assert_eq!((&png[1..4], &png[12..16], &png[16..20]), (&b"PNG"[..], &b"IHDR"[..], &[0, 0, 7, 208][..]));
+}
+
+#[test]
+fn pictures_of_nothing_have_a_title_and_hostile_names_stay_text() {
+    let nothing = example::empty();
+    let run = Run { name: "nothing", record: &nothing };
+    assert!(pgmeter_report::svg(&[run]).contains("nothing was measured"));
+    assert!(pgmeter_report::png(&[run]).is_ok());
+    let mut record = short();
+    make_hostile(&mut record);
+    let svg = pgmeter_report::svg(&[Run { name: HOSTILE, record: &record }]);
+    assert!(!svg.contains("<script") && !svg.contains("<img"));
+}

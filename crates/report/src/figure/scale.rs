@@ -1,0 +1,98 @@
+//! From values to pixels, linearly or by the logarithm, and the round values that an axis shows.
+
+/// One axis.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+    /// Pixels of `low` and `high`.
+    from: f32,
+    to: f32,
+    logarithmic: bool,
+}
+
+impl Scale {
+    pub(super) fn linear(low: f64, high: f64, from: f32, to: f32) -> Scale {
+        let high = if high > low { high } else { low + 1.0 };
+        Scale { low, high, from, to, logarithmic: false }
+    }
+
+    /// Both above 0; otherwise they are made so.
+    pub(super) fn logarithmic(low: f64, high: f64, from: f32, to: f32) -> Scale {
+        let low = if low > 0.0 { low } else { 1.0 };
+        let high = if high > low { high } else { low * 10.0 };
+        Scale { low, high, from, to, logarithmic: true }
+    }
+
+    /// The pixel of a value, which may lie outside.
+    // Pixels need no more than an f32 has.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn at(&self, value: f64) -> f32 {
+        let share = if self.logarithmic {
+            (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.from + (self.to - self.from) * share as f32
+    }
+
+    /// Round values, about `most` of them: steps of 1, 2 or 5; of a logarithmic scale the decades, and 2 and 5 between
+    /// them where there is room.
+    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+        if self.logarithmic { self.logarithmic_ticks() } else { self.linear_ticks(most) }
+    }
+
+    fn linear_ticks(&self, most: usize) -> Vec<f64> {
+        let rough = (self.high - self.low) / most.max(1) as f64;
+        let power = 10f64.powf(rough.log10().floor());
+        let steps = [1.0, 2.0, 5.0].map(|factor| factor * power);
+        let step = steps.into_iter().find(|step| *step >= rough);
+        let step = step.unwrap_or(power * 10.0);
+        let first = (self.low / step).ceil();
+        let tick = |number: u32| (first + f64::from(number)) * step;
+        (0..100).map(tick).take_while(|tick| *tick <= self.high * (1.0 + 1e-9)).collect()
+    }
+
+    fn logarithmic_ticks(&self) -> Vec<f64> {
+        let decades = (self.high / self.low).log10();
+        let steps: &[f64] = match decades {
+            wide if wide > 2.5 => &[1.0],
+            medium if medium > 0.8 => &[1.0, 2.0, 5.0],
+            _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+        };
+        let first = self.low.log10().floor();
+        let decade = |number: u32| 10f64.powf(first + f64::from(number));
+        let ticks = (0..30).flat_map(|number| steps.iter().map(move |step| step * decade(number)));
+        ticks.filter(|tick| (self.low..=self.high).contains(tick)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_lie_between_the_ends_as_they_should() {
+        let linear = Scale::linear(0.0, 200.0, 10.0, 110.0);
+        assert_eq!([0.0, 50.0, 200.0].map(|value| linear.at(value)), [10.0, 35.0, 110.0]);
+        let logarithmic = Scale::logarithmic(1.0, 100.0, 100.0, 0.0);
+        assert!((logarithmic.at(10.0) - 50.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        assert_eq!(Scale::linear(0.0, 2_600.0, 0.0, 1.0).ticks(5), [0.0, 1_000.0, 2_000.0]);
+        assert_eq!(Scale::linear(0.0, 60.0, 0.0, 1.0).ticks(6), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+        assert_eq!(
+            Scale::logarithmic(90.0, 2_100.0, 0.0, 1.0).ticks(5),
+            [100.0, 200.0, 500.0, 1_000.0, 2_000.0]
+        );
+    }
+
+    #[test]
+    fn a_scale_of_nothing_is_a_scale_all_the_same() {
+        assert!(Scale::linear(5.0, 5.0, 0.0, 1.0).at(5.0).is_finite());
+        assert!(Scale::logarithmic(0.0, 0.0, 0.0, 1.0).at(0.0).is_finite());
+        assert!(Scale::linear(f64::NAN, f64::NAN, 0.0, 1.0).ticks(5).len() <= 100);
+    }
+}
