@@ -1,6 +1,5 @@
 //! Quantiles of Student's t and of Fisher's F, computed for any degrees of freedom instead of looked up.
-//! Not quantiles of latencies, which are `distribution`'s. Used by `confidence`, `steadiness` and
-//! `comparison`.
+//! Not quantiles of latencies, which are `distribution`'s. Used by `confidence`, `steadiness` and `comparison`.
 //!
 //! Both distributions are a regularized incomplete beta function (Abramowitz and Stegun, Handbook of Mathematical
 //! Functions, 1964: 26.7.1 for t, 26.6.2 for F), which is inverted by bisection: slower than an approximation, and

@@ -1,14 +1,5 @@
 //! How far out the ranks must be at each look to be believed, so that all looks together err as rarely as promised;
-//! what a crossing says about the size of the difference; and the difference that a plan would find.
-//!
-//! Two parts of one error rate, added up (Bonferroni):
-//! – nine tenths are spent as O'Brien and Fleming do, in the continuous form of Lan and DeMets (Discrete sequential
-//!   boundaries for clinical trials, Biometrika 70, 1983): next to nothing early, nearly all at the end, so that
-//!   looking costs hardly any draws. Spent so, with looks without end, the boundary of the *sum* of what was seen is one
-//!   constant b with P(max W > b) = 2·P(W₁ > b), the reflection principle of Brownian motion; with n looks it is lower
-//!   by 0.583/√n (Siegmund, Sequential Analysis, 1985, chapter X.2), since a walk steps over it;
-//! – one tenth is for differences that need no statistics: it lets 13 pairs that agree be enough however many are
-//!   planned. Look n gets a share ∝ 1/(n(n − 1)), which adds up to 1 over all looks.
+//! what a crossing says about the size of the difference; and which difference would be found. For `sequential`.
 
 use crate::comparison::normal::{cumulative, decreasing_root, ln_upper_tail, upper_quantile, upper_tail};
 use crate::comparison::signed_rank::{ExactDistribution, critical_by_approximation};
@@ -24,7 +15,16 @@ const OVERSTEP: f64 = 0.583;
 /// Drifts that are looked for, in standard errors at the end of the plan.
 const DRIFT_MAX: f64 = 60.0;
 
-/// Critical values of a sequential signed-rank test, the same towards both sides.
+/// Critical values of a sequential signed-rank test, the same towards both sides. Two parts of one error rate, added up
+/// (Bonferroni):
+///
+/// - Nine tenths are spent as O'Brien and Fleming do, in the continuous form of Lan and DeMets (Discrete sequential
+///   boundaries for clinical trials, Biometrika 70, 1983): next to nothing early, nearly all at the end, so that looking
+///   costs hardly any draws. Spent so, with looks without end, the boundary of the *sum* of what was seen is one constant
+///   b with P(max W > b) = 2·P(W₁ > b), the reflection principle of Brownian motion; with n looks it is lower by
+///   0.583/√n (Siegmund, Sequential Analysis, 1985, chapter X.2), since a walk steps over it.
+/// - One tenth is for differences that need no statistics: it lets 13 pairs that agree be enough however many are
+///   planned. Look n gets a share ∝ 1/(n(n − 1)), which adds up to 1 over all looks.
 #[derive(Clone, Debug)]
 pub(crate) struct Boundary {
     /// After n pairs, at place n − 1: the Walsh averages on one side of a value that reject it.

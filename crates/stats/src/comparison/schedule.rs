@@ -1,4 +1,5 @@
-//! How to spend the time: how many draws, how many blocks in each, in which order.
+//! How to spend the time: how many draws, how many blocks in each, in which order. Reckons only; whoever runs the
+//! comparison asks before it begins.
 
 use crate::comparison::boundary::Boundary;
 use crate::comparison::pair::{Draw, Metric, Pair, Side};
