@@ -19,9 +19,9 @@ const DRIFT_MAX: f64 = 60.0;
 /// (Bonferroni):
 ///
 /// - Nine tenths are spent as O'Brien and Fleming do, in the continuous form of Lan and DeMets (Discrete sequential
-///   boundaries for clinical trials, Biometrika 70, 1983): next to nothing early, nearly all at the end, so that looking
-///   costs hardly any draws. Spent so, with looks without end, the boundary of the *sum* of what was seen is one constant
-///   b with P(max W > b) = 2·P(W₁ > b), the reflection principle of Brownian motion; with n looks it is lower by
+///   boundaries for clinical trials, Biometrika 70, 1983): next to nothing early, nearly all at the end, so that
+///   looking costs hardly any draws. Spent so, with looks without end, the boundary of the *sum* of what was seen is
+///   one constant b with P(max W > b) = 2·P(W₁ > b), the reflection principle of Brownian motion; with n looks it is lower by
 ///   0.583/√n (Siegmund, Sequential Analysis, 1985, chapter X.2), since a walk steps over it.
 /// - One tenth is for differences that need no statistics: it lets 13 pairs that agree be enough however many are
 ///   planned. Look n gets a share ∝ 1/(n(n − 1)), which adds up to 1 over all looks.

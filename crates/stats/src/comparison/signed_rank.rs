@@ -1,5 +1,5 @@
-//! Wilcoxon's signed ranks and the estimate that belongs to them, for numbers that scatter symmetrically around a centre,
-//! some of them far out. All is said by the Walsh averages (xᵢ + xⱼ)/2, i ≤ j (Hollander, Wolfe and Chicken, Nonparametric
+//! Wilcoxon's signed ranks and the estimate that belongs to them, for numbers that scatter symmetrically around a
+//! centre. All is said by the Walsh averages (xᵢ + xⱼ)/2, i ≤ j (Hollander, Wolfe and Chicken, Nonparametric
 //! Statistical Methods, 3rd ed. 2014, chapter 3): how many of them exceed a value is the test statistic for that value
 //! (Tukey 1949), their median is the estimate (Hodges and Lehmann, Estimates of location based on rank tests, 1963), and
 //! order statistics of them bound the interval that holds every value not rejected. Knows no looks: `boundary` does.
