@@ -56,11 +56,11 @@ struct Drift {
 
 impl Drift {
     /// Compares the two slowest waves of the series, a half and a whole one, with the noise of its first and of its
-    /// second half. A ramp, a step, and a start or end unlike the rest are nearly all in these two waves (low-frequency
-    /// inference: Müller and Watson, Testing models of low-frequency variability, Econometrica 76, 2008). Noise is taken
-    /// from halves, without their own first wave, because one of them does not see the step or the decaying start, as
-    /// Heidelberger and Welch take it from the second half (Simulation run length control in the presence of an
-    /// initial transient, Operations Research 31, 1983).
+    /// second half. A ramp, a step, and a start or end unlike the rest are nearly all in these two waves
+    /// (low-frequency inference: Müller and Watson, Testing models of low-frequency variability, Econometrica 76,
+    /// 2008). Noise is taken from halves, without their own first wave, because one of them does not see the step or
+    /// the decaying start, as Heidelberger and Welch take it from the second half (Simulation run length control in
+    /// the presence of an initial transient, Operations Research 31, 1983).
     fn of(values: &[f64]) -> Option<Drift> {
         let len = values.len();
         let center = mean(values);
