@@ -5,7 +5,7 @@ use results::{RunStatus, Store, find};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
-use crate::harness::{Bench, Running};
+use crate::harness::{Bench, Running, finish};
 
 fn statuses(bench: &Bench) -> Vec<RunStatus> {
     let store = Store::open(&bench.path().join("pgmeter-results")).expect("there is a store");
@@ -57,7 +57,11 @@ fn a_run_that_came_to_nothing_is_listed_as_failed() {
     let bench = Bench::new();
     let script = bench.file("one.sql", "SELECT 1;");
     let conninfo = Cluster::shared("18").database("nothing");
-    bench.run(["bench", "-n", "-c", "5000", "-t", "1", "-f", script, &conninfo]).exits(1);
+    Cluster::session(&conninfo)
+        .execute("create role only_two login connection limit 2")
+        .expect("the role is new");
+    let conninfo = conninfo.replace("user=postgres", "user=only_two");
+    bench.run(["bench", "-n", "-c", "5", "-t", "1", "-f", script, &conninfo]).exits(1);
     assert_eq!(statuses(&bench), [RunStatus::Failed]);
 }
 
@@ -77,4 +81,35 @@ fn a_store_that_is_lost_is_imported_again_and_what_is_no_record_is_told() {
     out.says(&["kept/none.json is not a readable record", "0 runs imported, 2 were known, 1 refused"]);
     let list = bench.run(["runs", "--store", "kept/my.db"]).exits(0).stdout;
     assert_eq!(list.lines().filter(|line| line.contains("one.sql")).count(), 2, "{list}");
+}
+
+#[test]
+fn the_record_says_where_it_was_made_and_its_command_repeats_the_run() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("repeated");
+    let script =
+        bench.file("draw it.sql", "\\set drawn random(1, 1000000)\nINSERT INTO drawn VALUES (:drawn);");
+    let mut session = Cluster::session(&conninfo);
+    session.execute("create table drawn (drawn int)").expect("the table is new");
+    bench.run(["bench", "-n", "-c", "2", "-t", "5", "-f", script, &conninfo]).exits(0);
+    let record = bench.record();
+    let environment = &record.environment;
+    let connection = environment.connection.as_ref().expect("it is known");
+    assert!(connection.same_host && connection.tls.is_none(), "{connection:?}");
+    let disk = environment.disk.as_ref().expect("it was looked at");
+    assert!(disk.flush_us.is_some_and(|time| time.flushes > 0) && disk.path.ends_with("pg_wal"), "{disk:?}");
+    assert!(environment.conditions.processors.is_some() && environment.conditions.clock_source.is_some());
+    let server = environment.server.as_ref().expect("it was asked");
+    assert!(server.extensions.contains_key("plpgsql") && server.main_settings.get("fsync").is_some());
+    assert!(record.notes.iter().any(|note| note.as_str().contains("share this host")), "{:?}", record.notes);
+
+    let command = record.plan.command_line.expect("it is kept");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_pgmeter"));
+    let mut shell = bench.program(std::path::Path::new("/bin/sh"), ["-c", command.as_str()]);
+    finish(shell.env("PATH", program.parent().expect("it is in a directory"))).exits(0);
+    let records = bench.records();
+    assert_eq!(records[0].plan.seed, records[1].plan.seed);
+    let twice = "select count(*) from (select drawn from drawn group by drawn having count(*) = 2) as pairs";
+    let pairs = session.query(twice).expect("the query is right");
+    assert_eq!(pairs[0].get(0), Some("10"), "the same was drawn again");
 }
