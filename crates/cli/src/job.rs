@@ -14,6 +14,7 @@ use engine::{
 };
 use results::{
     Calibration, Environment, Measured, ObserveLevel, ProcessorTimes, Record, SafeText, Status, UtcTime,
+    WaitMean,
 };
 use script::Program;
 use server::ServerError;
@@ -123,8 +124,8 @@ pub(crate) trait Showing {
     /// The run came to nothing, for this reason.
     fn breaks_off(&mut self, _failure: &Failure) {}
 
-    /// A second has passed.
-    fn second(&mut self, progress: &Progress<'_>);
+    /// A second has passed; `waits`: what the server's backends were doing in the one before.
+    fn second(&mut self, progress: &Progress<'_>, waits: &[WaitMean]);
 
     /// The seconds that were measured, for the record.
     fn take_intervals(&mut self) -> Vec<results::Interval>;
@@ -190,8 +191,9 @@ impl Job {
         let witnesses = showing.witnesses(&plan_record)?;
         showing.begins(started_at, &plan_record, &environment)?;
         let processors = ProcessorTimes::now();
+        let lately = observing.lately();
         let mut second = |progress: &Progress<'_>| {
-            showing.second(progress);
+            showing.second(progress, &lately.waits());
             let is_enough = |until: &mut Until| !progress.warmup && until.take(progress.interval);
             progress.enough.set(until.as_mut().is_some_and(is_enough));
         };

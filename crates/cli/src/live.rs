@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::Progress;
 use report::{LiveSample, LiveView, Metrics, Phase, SoFar};
-use results::{Counts, Latency, Limit};
+use results::{Counts, Latency, Limit, WaitMean};
 use stats::{Interval, ScriptStats, Timestamp};
 
 use crate::metrics::MetricsServer;
@@ -91,7 +91,7 @@ impl<'a> Live<'a> {
     }
 
     /// Takes in a second. `waits` is what the server's backends were doing lately.
-    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+    pub(crate) fn show(&mut self, progress: &Progress<'_>, waits: &[WaitMean]) {
         let interval = progress.interval;
         let length = interval.end.since(interval.start);
         if !progress.warmup {
@@ -106,14 +106,14 @@ impl<'a> Live<'a> {
         self.gathered.stats.merge(&total);
         self.gathered.seconds += 1;
         self.gathered.time += length;
-        self.publish(progress);
+        self.publish(progress, waits);
         let due = match self.style {
             ProgressStyle::View => true,
             ProgressStyle::Lines(every_s) => self.gathered.seconds >= every_s,
             ProgressStyle::Nothing => false,
         };
         if due && whole {
-            self.tell(progress);
+            self.tell(progress, waits);
         }
     }
 
@@ -133,7 +133,7 @@ impl<'a> Live<'a> {
     }
 
     /// Shows what was gathered since the last time.
-    fn tell(&mut self, progress: &Progress<'_>) {
+    fn tell(&mut self, progress: &Progress<'_>, waits: &[WaitMean]) {
         let Gathered { time, stats, .. } = std::mem::take(&mut self.gathered);
         let lag_us = || {
             let (response, service) = (stats.response.mean_ns()?, stats.service.mean_ns()?);
@@ -149,7 +149,7 @@ impl<'a> Live<'a> {
             lag_us: self.run.open_loop.then(lag_us).flatten(),
         };
         if self.style == ProgressStyle::View {
-            let view = self.view(sample);
+            let view = self.view(sample, waits);
             self.terminal.draw(&report::live_view(&view, &self.terminal.talk_style()));
         } else {
             self.terminal.say(report::live_line(&sample));
@@ -161,7 +161,7 @@ impl<'a> Live<'a> {
         progress.elapsed.saturating_sub(self.measuring_since.unwrap_or(Duration::ZERO))
     }
 
-    fn view(&self, second: LiveSample) -> LiveView {
+    fn view(&self, second: LiveSample, waits: &[WaitMean]) -> LiveView {
         let so_far = (second.phase == Phase::Measuring).then(|| {
             let all = self.all_measured();
             SoFar {
@@ -176,7 +176,7 @@ impl<'a> Live<'a> {
             Duration::try_from_secs_f64(rest).unwrap_or(Duration::MAX)
         });
         let (title, tps_history) = (self.run.title.clone(), self.tps_history.clone());
-        LiveView { title, second, done_share, left, tps_history, so_far, waits: Vec::new() }
+        LiveView { title, second, done_share, left, tps_history, so_far, waits: shares(waits) }
     }
 
     /// How much of this phase is done: by time, or by transactions if those were asked for.
@@ -199,7 +199,7 @@ impl<'a> Live<'a> {
     }
 
     /// Hands the newest figures to those who ask for metrics.
-    fn publish(&self, progress: &Progress<'_>) {
+    fn publish(&self, progress: &Progress<'_>, waits: &[WaitMean]) {
         let Some(server) = &self.metrics else { return };
         let names = self.run.scripts.iter().map(String::as_str);
         server.publish(report::open_metrics(&Metrics {
@@ -210,7 +210,10 @@ impl<'a> Live<'a> {
             warmup: progress.warmup,
             tps: self.tps_history.last().copied().unwrap_or(0.0),
             scripts: names.zip(&self.measured).collect(),
-            waits: Vec::new(),
+            waits: waits
+                .iter()
+                .map(|wait| (wait.event_type.as_str(), wait.event.as_str(), wait.backends))
+                .collect(),
         }));
     }
 
@@ -224,6 +227,21 @@ impl<'a> Live<'a> {
     pub(crate) fn take_intervals(&mut self) -> Vec<results::Interval> {
         std::mem::take(&mut self.intervals)
     }
+}
+
+/// What backends were doing, as shares of those that were not idle, the most frequent first.
+fn shares(waits: &[WaitMean]) -> Vec<(String, f64)> {
+    let all: f64 = waits.iter().map(|wait| wait.backends).sum();
+    let name = |wait: &WaitMean| {
+        if wait.event_type == "CPU" {
+            wait.event.clone()
+        } else {
+            format!("{} {}", wait.event_type, wait.event)
+        }
+    };
+    let mut shares: Vec<_> = waits.iter().map(|wait| (name(wait), wait.backends / all)).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shares
 }
 
 /// Parts of a second below this are not shown as a line of their own.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use connect::{Address, Target};
 use engine::{EngineError, Outcome, Plan, Progress, WorkerIntro};
-use observe::{Observer, Ran, Script, Whose, Wish};
+use observe::{Lately, Observer, Ran, Script, Whose, Wish};
 use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
 
@@ -78,6 +78,11 @@ impl Observing {
             })
         });
         Observing { observer, level, given_way: false }
+    }
+
+    /// What the server was doing lately, at any time of the run.
+    pub(crate) fn lately(&self) -> Lately {
+        self.observer.as_ref().map(Observer::lately).unwrap_or_default()
     }
 
     /// Runs the plan, observed.

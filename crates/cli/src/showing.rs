@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use connect::{Session, Target};
 use engine::{End, Outcome, Progress};
-use results::{Environment, Plan, Record, UtcTime};
+use results::{Environment, Plan, Record, UtcTime, WaitMean};
 
 use crate::failure::Failure;
 use crate::job::{Showing, Vacuuming, Witnesses};
@@ -129,8 +129,8 @@ impl Showing for OwnShowing<'_> {
         self.keeper.break_off(failure);
     }
 
-    fn second(&mut self, progress: &Progress<'_>) {
-        self.live.show(progress);
+    fn second(&mut self, progress: &Progress<'_>, waits: &[WaitMean]) {
+        self.live.show(progress, waits);
     }
 
     fn take_intervals(&mut self) -> Vec<results::Interval> {

@@ -46,6 +46,6 @@ mod ceilings;
 
 pub use account::nothing;
 pub use ceilings::ceilings;
-pub use observer::{Observer, Ran, Wish};
+pub use observer::{Lately, Observer, Ran, Wish};
 pub use scripts::Script;
 pub use whose::Whose;

@@ -2,11 +2,12 @@
 //! begins, and has its observation when the run is over.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use connect::Target;
-use results::{Missing, Observation, ObserveLevel};
+use results::{Missing, Observation, ObserveLevel, WaitMean};
 
 use crate::account;
 use crate::clock;
@@ -54,12 +55,29 @@ enum Word {
     Finish(Ran),
 }
 
+/// What the backends were doing lately, for whoever watches the run.
+#[derive(Clone, Debug, Default)]
+pub struct Lately(Arc<Mutex<Vec<WaitMean>>>);
+
+impl Lately {
+    /// Of the newest second: backends that were not idle, by what they did, on average.
+    pub fn waits(&self) -> Vec<WaitMean> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A second is over.
+    pub(crate) fn is(&self, waits: &[WaitMean]) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = waits.to_vec();
+    }
+}
+
 /// Looks on while a run goes on.
 #[derive(Debug)]
 pub struct Observer {
     words: Sender<Word>,
     thread: Option<JoinHandle<Option<Observation>>>,
     level: ObserveLevel,
+    lately: Lately,
 }
 
 impl Observer {
@@ -68,13 +86,20 @@ impl Observer {
         let (words, told) = channel();
         let (ready, is_ready) = channel();
         let level = wish.level;
+        let lately = Lately::default();
+        let told_of = lately.clone();
         let thread = Builder::new()
             .name("observer".to_owned())
-            .spawn(move || attend(wish, &told, &ready))
+            .spawn(move || attend(wish, told_of, &told, &ready))
             // Without a thread there is no observation, which is said when it is asked for.
             .ok();
         let _ = is_ready.recv_timeout(READINESS_MAX);
-        Observer { words, thread, level }
+        Observer { words, thread, level, lately }
+    }
+
+    /// What it saw lately, at any time until it is over.
+    pub fn lately(&self) -> Lately {
+        self.lately.clone()
     }
 
     /// The first transactions start now, and those from `origin` on are measured.
@@ -107,7 +132,7 @@ impl Observer {
 }
 
 /// The thread's life. Nothing is returned if nobody wants to know any more.
-fn attend(wish: Wish, words: &Receiver<Word>, ready: &Sender<()>) -> Option<Observation> {
+fn attend(wish: Wish, lately: Lately, words: &Receiver<Word>, ready: &Sender<()>) -> Option<Observation> {
     let matcher = Matcher::new(&wish.scripts);
     let probed = probe(&wish.target, &wish.whose, &matcher);
     let _ = ready.send(());
@@ -123,7 +148,7 @@ fn attend(wish: Wish, words: &Receiver<Word>, ready: &Sender<()>) -> Option<Obse
         }
     };
     server.missing.extend(wish.elsewhere);
-    let watch = Watch::new(server, matcher, wish.level, origin, wish.reconnects);
+    let watch = Watch::new(server, matcher, wish.level, origin, wish.reconnects, lately);
     look_on(watch, words)
 }
 

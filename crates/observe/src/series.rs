@@ -121,6 +121,11 @@ impl Series {
         }
     }
 
+    /// The stretch that was closed last.
+    pub(crate) fn newest(&self) -> Option<&ServerSample> {
+        self.samples.last()
+    }
+
     pub(crate) fn into_samples(self) -> Vec<ServerSample> {
         self.samples
     }

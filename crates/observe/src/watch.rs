@@ -14,7 +14,7 @@ use crate::catalogue::{Pace, QUEUES, V15};
 use crate::clock;
 use crate::difference;
 use crate::events::{Events, Vacuuming};
-use crate::observer::Ran;
+use crate::observer::{Lately, Ran};
 use crate::probe::{Server, missing};
 use crate::processes::{self, HostTimes};
 use crate::scripts::Matcher;
@@ -69,6 +69,8 @@ pub(crate) struct Watch {
     own_cpu_at_origin_s: Option<f64>,
     pub(crate) own_cpu_s: Option<f64>,
     pub(crate) looks_missed: u64,
+    /// For whoever watches the run.
+    lately: Lately,
 }
 
 impl Watch {
@@ -78,6 +80,7 @@ impl Watch {
         level: ObserveLevel,
         origin: Instant,
         reconnects: bool,
+        lately: Lately,
     ) -> Watch {
         let now_s = clock::seconds_between(origin, clock::now());
         Watch {
@@ -104,6 +107,7 @@ impl Watch {
             own_cpu_at_origin_s: None,
             own_cpu_s: None,
             looks_missed: 0,
+            lately,
         }
     }
 
@@ -182,6 +186,9 @@ impl Watch {
         self.events.read(&self.last, &snapshot, &self.server.questions, at_s);
         // The origin itself parts warm-up from measuring, whenever it was read.
         self.series.close(if is_origin { 0.0 } else { at_s }, values);
+        if let Some(newest) = self.series.newest() {
+            self.lately.is(&newest.waits);
+        }
         if is_origin {
             self.at_origin = Some(snapshot.clone());
             self.note_origin();

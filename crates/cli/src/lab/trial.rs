@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptName};
 use connect::{Session, Target};
 use engine::{EventLoopChoice, Limit, Manner, Outcome, Progress, Protocol};
-use results::{Environment, ObserveLevel, Plan, Record, Status, Store, UtcTime};
+use results::{Environment, ObserveLevel, Plan, Record, Status, Store, UtcTime, WaitMean};
 
 use super::campaign::text_of;
 use crate::failure::Failure;
@@ -120,8 +120,8 @@ impl Showing for TrialShowing<'_> {
         self.own.breaks_off(failure);
     }
 
-    fn second(&mut self, progress: &Progress<'_>) {
-        self.own.second(progress);
+    fn second(&mut self, progress: &Progress<'_>, waits: &[WaitMean]) {
+        self.own.second(progress, waits);
     }
 
     fn take_intervals(&mut self) -> Vec<results::Interval> {

@@ -7,7 +7,7 @@ use std::io::Write;
 use connect::{Session, Target};
 use engine::{End, Outcome, Progress};
 use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
-use results::{Plan, Record, unix_now};
+use results::{Plan, Record, WaitMean, unix_now};
 use workload::WorkloadError;
 
 use super::diagnostics::{Diagnostics, Level};
@@ -117,7 +117,7 @@ impl Showing for Appearance<'_> {
         }))
     }
 
-    fn second(&mut self, progress: &Progress<'_>) {
+    fn second(&mut self, progress: &Progress<'_>, _waits: &[WaitMean]) {
         let (Some(every_s), Some(columns)) = (self.wishes.progress_s, self.columns) else { return };
         let meter = self.meter.get_or_insert_with(|| {
             let clock = match self.wishes.progress_timestamp {
