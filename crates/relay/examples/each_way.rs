@@ -1,6 +1,6 @@
 //! How punctual the relay is: many clients each send a time stamp through it, a server notes how long that took and
-//! answers with its own, the client notes that; and again. Both are in this process, so that there is one clock, and each
-//! way is measured alone. Prints what lies above the delay that was asked for. Arguments: clients, delay in µs,
+//! answers with its own, the client notes that; and again. Both are in this process, so that there is one clock, and
+//! each way is measured alone. Prints what lies above the delay that was asked for. Arguments: clients, delay in µs,
 //! seconds, bandwidth in bits per second (0: no limit), seed of a jitter of a tenth of the delay (0: none).
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! One connection through the relay: a socket on either side and a lane in either direction. It is opened as TCP's would
+//! One connection through the relay: a socket on either side, a lane in either direction. It is opened as TCP's would
 //! be: the client's wish travels to the server, the answer back, and only then the client's first byte begins its
 //! way. What it does it is told by the service, which has the clock, the links and the schedule.
 
