@@ -1,4 +1,5 @@
 //! What can go wrong with an experiment before anything is started: sentences with the place in the file.
+//! How trials fail is the runner's affair.
 
 use std::io;
 

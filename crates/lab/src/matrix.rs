@@ -1,4 +1,5 @@
 //! All combinations of the levels, without those that are left out, and what each of them means. Called by `plan`.
+//! Nothing is put in order here.
 
 use std::path::Path;
 

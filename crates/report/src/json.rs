@@ -1,4 +1,5 @@
 //! Records as JSON: one as it is stored, several in a list.
+//! Called by `cli`; the other formats show less.
 
 use serde::Serialize;
 

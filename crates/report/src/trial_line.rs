@@ -1,4 +1,5 @@
 //! One trial of an experiment in a line, told when it has ended. The whole of it is in its record.
+//! Called by `cli` after each trial.
 
 use results::Record;
 

@@ -2,16 +2,18 @@
 //! marked in the store before it begins and when it has ended.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::lab::{Length, Plan, Profile, ScriptName};
 use results::{ExperimentRow, PlannedTrial, Store, TrialRow, TrialStatus};
 
 use super::stage::Stage;
+use super::stopwatch::Stopwatch;
 use super::trial::{self, Finished};
 use super::{Limits, Subject};
 use crate::failure::Failure;
@@ -85,8 +87,8 @@ impl Campaign {
         terminal: &Terminal,
         signals: &Signals,
     ) -> Result<(), Failure> {
-        let ends_at =
-            limits.budget.map(|minutes| Instant::now() + Duration::from_secs(u64::from(minutes) * 60));
+        let stopwatch = Stopwatch::start();
+        let budget = limits.budget.map(|minutes| Duration::from_secs(u64::from(minutes) * 60));
         let mut stage = Stage::new(Rc::clone(&self.subject), limits.server_user.clone(), terminal, signals)?;
         let total = self.row.trials.len();
         let mut clock = Clock::default();
@@ -96,11 +98,11 @@ impl Campaign {
             }
             signals.check()?;
             let asked = length(&self.subject.plan, self.subject.plan.trials[position].cell);
-            if ends_at.is_some_and(|end| Instant::now() + clock.expected(asked) > end) {
+            if budget.is_some_and(|budget| stopwatch.passed() + clock.expected(asked) > budget) {
                 terminal.say("the time budget is used up; pgmeter lab resume goes on from here");
                 break;
             }
-            let begun = Instant::now();
+            let begun = stopwatch.passed();
             let finished = self.run_trial(position, &mut stage, terminal, signals);
             signals.check().map_err(|_| {
                 Failure::Interrupted(
@@ -108,7 +110,7 @@ impl Campaign {
                 )
             })?;
             self.note(position, finished, terminal)?;
-            clock.add(asked, begun.elapsed());
+            clock.add(asked, stopwatch.passed().saturating_sub(begun));
             let left: Duration = self.left(position + 1).map(|asked| clock.expected(asked)).sum();
             if !left.is_zero() {
                 terminal.say(format_args!("  about {} min left", left.as_secs().div_ceil(60)));
@@ -259,8 +261,8 @@ fn files(subject: &Subject) -> Result<BTreeMap<String, String>, Failure> {
     let mut files = BTreeMap::new();
     let mut add = |path: &Path| -> Result<(), Failure> {
         let name = path.strip_prefix(&subject.folder).unwrap_or(path).display().to_string();
-        if !files.contains_key(&name) {
-            files.insert(name, text_of(path)?);
+        if let Entry::Vacant(entry) = files.entry(name) {
+            entry.insert(text_of(path)?);
         }
         Ok(())
     };

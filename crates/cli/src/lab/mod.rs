@@ -3,6 +3,7 @@
 
 mod campaign;
 mod stage;
+mod stopwatch;
 mod trial;
 
 use std::path::{Path, PathBuf};

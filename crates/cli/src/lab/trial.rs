@@ -1,4 +1,5 @@
 //! One trial: the run that it is, kept like every other, and the line that says how it went.
+//! Which trial, and when, is `campaign`'s affair; on what, `stage`'s.
 
 use std::num::NonZeroU32;
 

@@ -1,4 +1,5 @@
 //! From values to pixels, linearly or by the logarithm, and the round values that an axis shows.
+//! Used by the panels of a figure; the page's charts have their library's own.
 
 /// One axis.
 #[derive(Copy, Clone, Debug, PartialEq)]

@@ -1,4 +1,5 @@
 //! A picture before it has a format: rectangles, lines and words on a sheet. Positions are pixels from the upper left.
+//! Made by the panels, written by `svg` and `png`.
 
 /// A colour as 0xRRGGBB.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

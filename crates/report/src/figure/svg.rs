@@ -1,4 +1,5 @@
 //! A picture as SVG, with the reader's own fonts. Text is escaped; there is neither script nor link in it.
+//! For the same sheet as pixels, see `png`.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
 //! The top of the page of several runs: what differs and whether it can be told from chance, and their settings.
+//! The figures are `compare`'s.
 
 use super::details::table;
 use super::markup::Markup;

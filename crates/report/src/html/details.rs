@@ -1,4 +1,5 @@
 //! The details of one run as tables and lists: latencies, waits, costs, ceilings, commands, environment.
+//! What they say comes from `sections`; here it becomes markup.
 
 use results::Record;
 

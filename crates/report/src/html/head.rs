@@ -1,4 +1,5 @@
 //! The page's head, its style and its scripts, and the policy that lets the browser run those and load nothing at all.
+//! What stands on the page is made elsewhere.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

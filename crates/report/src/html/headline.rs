@@ -1,4 +1,5 @@
 //! The top of the page of one run: what ran, the throughput, the latencies, who was the limit; and the warnings.
+//! What it says comes from `sections`; several runs have `comparison`.
 
 use super::data::PageData;
 use super::markup::Markup;

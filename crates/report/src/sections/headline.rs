@@ -1,4 +1,5 @@
 //! What one run comes to: throughput and how sure it is, the latencies that people quote, and who was the limit.
+//! Used by the page and by Markdown.
 
 use results::{Estimate, LimitedBy, Record};
 

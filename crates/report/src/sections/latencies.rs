@@ -1,4 +1,5 @@
 //! Latencies of a run, its scripts and their commands, as tables.
+//! Used by the page and by Markdown.
 
 use results::{CommandSummary, Latency, Record};
 

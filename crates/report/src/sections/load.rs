@@ -1,4 +1,5 @@
 //! What was asked, what became of it, how pgmeter itself fared, and the command that asks for it again.
+//! Used by the page and by Markdown.
 
 use results::{Counts, Generator, Limit, Plan, Record};
 

@@ -1,4 +1,5 @@
 //! What the server was doing: waits, statements, events, ceilings, and what could not be seen of it.
+//! Used by the page and by Markdown.
 
 use results::{CeilingKind, Event, EventKind, Record};
 

@@ -1,4 +1,5 @@
 //! The server's settings, of one run or of several side by side.
+//! Used by the page and by Markdown.
 
 use crate::prose::harmless;
 use crate::run::Run;

@@ -46,6 +46,21 @@ impl Draws {
 /// A checkpoint begins twice, and makes everything slower while it writes.
 const CHECKPOINTS: [(f64, f64); 2] = [(31.0, 52.0), (91.0, 113.0)];
 
+fn environment() -> Environment {
+    Environment {
+        host: host(),
+        conditions: conditions(),
+        disk: Some(disk()),
+        connection: Some(ConnectionInUse {
+            transport: TransportInUse::UnixSocket,
+            same_host: true,
+            tls: None,
+            protocol_version: "3.0".to_owned(),
+        }),
+        server: Some(server()),
+    }
+}
+
 /// The example with everything in it.
 pub fn full(example: &Example) -> Record {
     let mut draws = Draws(example.seed);
@@ -97,18 +112,7 @@ pub fn full(example: &Example) -> Record {
         status: Status::Complete,
         started_at: UtcTime::from_unix_millis(1_795_262_581_250),
         plan: plan(duration_s),
-        environment: Environment {
-            host: host(),
-            conditions: conditions(),
-            disk: Some(disk()),
-            connection: Some(ConnectionInUse {
-                transport: TransportInUse::UnixSocket,
-                same_host: true,
-                tls: None,
-                protocol_version: "3.0".to_owned(),
-            }),
-            server: Some(server()),
-        },
+        environment: environment(),
         tables: Tables { scale: Some(100), partition_method: None, partitions: Some(0) },
         connection_time_s: Some(0.016),
         summary: Summary {

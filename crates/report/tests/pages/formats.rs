@@ -1,4 +1,5 @@
 //! Markdown, CSV and JSON of the same records.
+//! What a browser makes of the page is tested in `browser`.
 
 use pgmeter_report::Run;
 use results::Record;

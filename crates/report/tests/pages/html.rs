@@ -1,4 +1,5 @@
 //! What the page says, without a browser: nothing from outside is markup, and what a record holds is there.
+//! What a browser makes of it is tested in `browser`.
 
 use pgmeter_report::Run;
 use results::Record;

@@ -1,4 +1,5 @@
 //! Pages, tables and figures of runs, from records made here: with everything in them, and with nothing.
+//! Terminal text is tested in `texts`.
 
 mod browser;
 mod devtools;

@@ -1,4 +1,5 @@
 //! The list of stored runs, as `pgmeter runs` shows it.
+//! What is stored is tested in `results`.
 
 use pgmeter_report::{TextStyle, run_list};
 use results::{RunLine, RunStatus};

@@ -1,0 +1,17 @@
+//! How long an experiment has been running, for its time budget and for what is left. Nothing that is measured is
+//! measured with it.
+
+use std::time::{Duration, Instant};
+
+/// Runs from when it was started.
+pub(super) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(super) fn passed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
