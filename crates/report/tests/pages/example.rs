@@ -46,6 +46,29 @@ impl Draws {
 /// A checkpoint begins twice, and makes everything slower while it writes.
 const CHECKPOINTS: [(f64, f64); 2] = [(31.0, 52.0), (91.0, 113.0)];
 
+/// Some failed, and some were caught by the end of the run.
+fn counts(succeeded: u64) -> Counts {
+    Counts {
+        scheduled: succeeded + 23,
+        succeeded,
+        failed: 7,
+        unfinished: 16,
+        business: succeeded,
+        retried: 12,
+        retries: 15,
+        failures: results::Failures { serialization: 2, deadlock: 5, other: 0 },
+        ..Counts::default()
+    }
+}
+
+fn steady() -> SteadyState {
+    SteadyState {
+        settled: Some(true),
+        steady_from_s: Some(0.0),
+        evidence: "steady from the start: the first tenth differs from the rest by 0.8 %".to_owned(),
+    }
+}
+
 fn environment() -> Environment {
     Environment {
         host: host(),
@@ -69,17 +92,7 @@ pub fn full(example: &Example) -> Record {
         (0..example.seconds).map(|second| interval(second, example, &mut draws, &mut total)).collect();
     let response_us = Latency::of(&total);
     let succeeded = total.count();
-    let counts = Counts {
-        scheduled: succeeded + 23,
-        succeeded,
-        failed: 7,
-        unfinished: 16,
-        business: succeeded,
-        retried: 12,
-        retries: 15,
-        failures: results::Failures { serialization: 2, deadlock: 5, other: 0 },
-        ..Counts::default()
-    };
+    let counts = counts(succeeded);
     let duration_s = f64::from(example.seconds);
     let tps = succeeded as f64 / duration_s;
     let estimate = |value: f64| {
@@ -127,11 +140,7 @@ pub fn full(example: &Example) -> Record {
             client_cpu_us_per_transaction: Some(38.2),
             generator: Some(generator()),
             confidence,
-            steady_state: Some(SteadyState {
-                settled: Some(true),
-                steady_from_s: Some(0.0),
-                evidence: "steady from the start: the first tenth differs from the rest by 0.8 %".to_owned(),
-            }),
+            steady_state: Some(steady()),
             until_reached: None,
             scripts: vec![script],
         },
