@@ -151,6 +151,7 @@ fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
         throughput += &format!(" of {} scheduled", as_asked(rate_tps));
     }
     let mut lines = vec![("throughput", throughput), ("transactions", transactions(summary, style))];
+    lines.extend(precision(plan, summary).map(|precision| ("precision", precision)));
     lines.extend(business(summary).map(|business| ("business", business)));
     lines.extend(late(plan, summary).map(|late| ("late", late)));
     lines.extend(lag(plan, summary).map(|lag| ("lag", lag)));
@@ -199,6 +200,15 @@ fn late(plan: &Plan, summary: &Summary) -> Option<String> {
     let counts = &summary.counts;
     let share = percent(counts.late as f64, counts.succeeded as f64);
     Some(format!("{} took longer than {limit} ({share})", count(counts.late)))
+}
+
+/// `known to 1 % as asked, so the run ended there`, if a precision was asked for.
+fn precision(plan: &Plan, summary: &Summary) -> Option<String> {
+    let asked = percent(plan.until?, 1.0);
+    Some(match summary.until_reached {
+        Some(true) => format!("{asked} was asked for and reached, which ended the run"),
+        _ => format!("{asked} was asked for and not reached in time: run longer, or ask for less"),
+    })
 }
 
 /// `123,423 tps: a transaction stands for 100 on average`, if any stand for more than themselves.

@@ -174,14 +174,13 @@ impl Series {
             )
         };
         if steady_from == Some(0) {
-            let figure =
-                |(name, steady): &(&str, Steadiness)| format!("{:.1} % for {name}", steady.drift * PERCENT);
+            let figure = |(name, steady): &(&str, Steadiness)| {
+                let Steadiness { drift, statistic, limit, .. } = steady;
+                let why = if statistic <= limit { "which its noise explains" } else { "too little to matter" };
+                format!("{name} moved by {:.1} %, {why}", drift * PERCENT)
+            };
             let figures: Vec<_> = found.iter().map(figure).collect();
-            return format!(
-                "over {} intervals the drift is {}, no more than noise explains or than matters",
-                self.length_s.len(),
-                figures.join(" and ")
-            );
+            return format!("over {} intervals {}", self.length_s.len(), figures.join(", and "));
         }
         let unsettled = found.iter().filter(|(_, steady)| steady.steady_from != Some(0));
         let sentence = unsettled.map(drifts).collect::<Vec<_>>().join(", and ");

@@ -87,3 +87,20 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
     ");
 }
+
+#[test]
+fn a_run_that_was_to_be_known_that_well_says_whether_it_is() {
+    let line = |until, reached| {
+        let mut record = tpcb_like();
+        record.plan.until = until;
+        record.summary.until_reached = reached;
+        let all = text(&record, &PLAIN);
+        let line = all.lines().find(|line| line.starts_with("  precision"));
+        line.map(|line| line.trim_start().to_owned())
+    };
+    assert_eq!(line(None, None), None);
+    let reached = "precision       1 % was asked for and reached, which ended the run";
+    assert_eq!(line(Some(0.01), Some(true)).as_deref(), Some(reached));
+    let missed = "precision       0.5 % was asked for and not reached in time: run longer, or";
+    assert_eq!(line(Some(0.005), Some(false)).as_deref(), Some(missed));
+}
