@@ -34,11 +34,11 @@ pub(crate) struct Mean {
 }
 
 impl Mean {
-    /// Variance of the mean, and degrees of freedom, from the width of its interval.
+    /// Variance of the mean, and degrees of freedom, from the width of its interval, whose lower bound is never below 0.
     fn variance(&self) -> Option<(f64, f64)> {
         let Estimate { low, high, degrees_of_freedom, .. } = self.estimate?;
         let freedom = f64::from(degrees_of_freedom);
-        let standard_error = (high - low) / 2.0 / student_t(freedom)?;
+        let standard_error = crate::figures::half_width(self.value, low, high) / student_t(freedom)?;
         (standard_error.is_finite() && standard_error >= 0.0)
             .then_some((standard_error * standard_error, freedom))
     }
@@ -103,6 +103,15 @@ mod tests {
     fn what_overlaps_cannot_be_told_apart() {
         let comparison = compare(&mean(100.0, 5.0, 20), &mean(103.0, 5.0, 10));
         assert!(matches!(comparison, Comparison::Alike(Difference { mean: 3.0, .. })), "{comparison:?}");
+    }
+
+    #[test]
+    fn a_bound_cut_off_at_zero_makes_no_interval_narrower() {
+        let cut = |low: f64| Mean {
+            value: 100.0,
+            estimate: Some(Estimate { low, high: 300.0, degrees_of_freedom: 5, autocorrelation: 0.0 }),
+        };
+        assert_eq!(compare(&mean(100.0, 1.0, 5), &cut(0.0)), compare(&mean(100.0, 1.0, 5), &cut(-100.0)));
     }
 
     #[test]

@@ -139,6 +139,21 @@ pub(crate) fn as_asked(number: f64) -> String {
     fixed(number, DECIMALS_MAX).trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Half the width of an interval around a figure: its longer side, because what is never negative has its lower bound
+/// cut off at zero.
+pub(crate) fn half_width(figure: f64, low: f64, high: f64) -> f64 {
+    (high - figure).max(figure - low)
+}
+
+/// `± 1.2 %` of a figure; `None` where it is known so badly that this would be its whole size or more.
+pub(crate) fn plus_minus(figure: f64, low: f64, high: f64) -> Option<String> {
+    let half = half_width(figure, low, high);
+    (half < figure).then(|| format!("±{TIE}{}", percent(half, figure)))
+}
+
+/// What is said instead.
+pub(crate) const UNKNOWN_SIZE: &str = "known to no better than ±\u{a0}100\u{a0}%";
+
 /// A share of a whole: `12 %`, `0.24 %`; what rounds to nothing but is something is `< 0.01 %`.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     let percent = if whole > 0.0 { part / whole * 100.0 } else { 0.0 };
@@ -201,6 +216,14 @@ mod tests {
         assert_eq!(untied(&asked_latency(10_000.0)), "10 ms");
         assert_eq!(untied(&measured_seconds(10.0031)), "10.0 s");
         assert_eq!(untied(&measured_seconds(600.4)), "600 s");
+    }
+
+    #[test]
+    fn an_interval_as_wide_as_its_figure_is_no_plus_minus() {
+        assert_eq!(plus_minus(100.0, 98.0, 102.0).map(|it| untied(&it)).as_deref(), Some("± 2.0 %"));
+        // The lower bound is cut off at zero: the longer side counts.
+        assert_eq!(plus_minus(100.0, 0.0, 230.0), None);
+        assert_eq!(plus_minus(0.0, 0.0, 0.0), None);
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn side_by_side(runs: &[Run<'_>]) -> String {
         out += &format!("> **Warning:** {}\n\n", escaped(warning.text.as_str()));
     }
     for told in compared.iter().flat_map(|run| run.tps_difference.iter().chain(&run.mean_difference)) {
-        out += &format!("- {}\n", escaped(&told.sentence));
+        out += &told.sentence.as_ref().map(|it| format!("- {}\n", escaped(it))).unwrap_or_default();
     }
     let columns = ["run", "what", "tps", "95 %", "difference", "median", "p95", "p99", "p99.9", "failed"];
     let row = |run: &sections::ComparedRun| {

@@ -4,7 +4,7 @@
 use results::{RunLine, RunStatus};
 
 use crate::TextStyle;
-use crate::figures::{count, fixed, latency, rate, untied};
+use crate::figures::{count, fixed, half_width, latency, rate, untied};
 use crate::prose::{Emphasis, cut, emphasise, harmless};
 use crate::table::{Cells, Side, fitted, padded, titled};
 
@@ -61,14 +61,16 @@ fn moment(started_at: &str) -> String {
 
 fn throughput(run: &RunLine) -> String {
     match (run.tps, run.tps_low, run.tps_high) {
-        (Some(tps), Some(low), Some(high)) => format!("{} ± {}", rate(tps), half_width((high - low) / 2.0)),
+        (Some(tps), Some(low), Some(high)) if half_width(tps, low, high) < tps => {
+            format!("{} ± {}", rate(tps), beside_a_rate(half_width(tps, low, high)))
+        }
         (Some(tps), ..) => rate(tps),
         (None, ..) => NOTHING.to_owned(),
     }
 }
 
 /// As many digits as it needs beside a rate.
-fn half_width(tps: f64) -> String {
+fn beside_a_rate(tps: f64) -> String {
     fixed(tps, usize::from(tps < 9.95))
 }
 

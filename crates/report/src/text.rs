@@ -7,11 +7,12 @@ use results::{
 };
 
 use crate::figures::{
-    TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, measured_seconds, percent, rate,
-    untied,
+    TIE, UNKNOWN_SIZE, as_asked, asked_latency, asked_seconds, count, counted, latency, measured_seconds,
+    percent, plus_minus, rate, untied,
 };
 use crate::latency_table::{Row, ScriptFigures, latency_table};
 use crate::prose::{Emphasis, emphasise, enumerate, harmless, wrap};
+use crate::sections::precision;
 use crate::server_lines::server_lines;
 
 /// How text may look.
@@ -144,14 +145,14 @@ fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
     let Record { plan, summary, .. } = record;
     let mut throughput = emphasise(&format!("{}{TIE}tps", rate(summary.tps)), Emphasis::Strong, style);
     if let Some(sure) = summary.confidence.tps {
-        let half = (sure.high - sure.low) / 2.0;
-        throughput += &format!(" ±{TIE}{}", percent(half, summary.tps));
+        let how_sure = plus_minus(summary.tps, sure.low, sure.high);
+        throughput += &format!(" {}", how_sure.unwrap_or_else(|| format!("({UNKNOWN_SIZE})")));
     }
     if let Some(rate_tps) = plan.rate_tps {
         throughput += &format!(" of {} scheduled", as_asked(rate_tps));
     }
     let mut lines = vec![("throughput", throughput), ("transactions", transactions(summary, style))];
-    lines.extend(precision(plan, summary).map(|precision| ("precision", precision)));
+    lines.extend(precision(record).map(|precision| ("precision", precision)));
     lines.extend(business(summary).map(|business| ("business", business)));
     lines.extend(late(plan, summary).map(|late| ("late", late)));
     lines.extend(lag(plan, summary).map(|lag| ("lag", lag)));
@@ -200,15 +201,6 @@ fn late(plan: &Plan, summary: &Summary) -> Option<String> {
     let counts = &summary.counts;
     let share = percent(counts.late as f64, counts.succeeded as f64);
     Some(format!("{} took longer than {limit} ({share})", count(counts.late)))
-}
-
-/// `known to 1 % as asked, so the run ended there`, if a precision was asked for.
-fn precision(plan: &Plan, summary: &Summary) -> Option<String> {
-    let asked = percent(plan.until?, 1.0);
-    Some(match summary.until_reached {
-        Some(true) => format!("{asked} was asked for and reached, which ended the run"),
-        _ => format!("{asked} was asked for and not reached in time: run longer, or ask for less"),
-    })
 }
 
 /// `123,423 tps: a transaction stands for 100 on average`, if any stand for more than themselves.

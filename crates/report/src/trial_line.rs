@@ -3,14 +3,15 @@
 
 use results::Record;
 
-use crate::figures::{TIE, count, latency, percent, rate, untied};
+use crate::figures::{TIE, UNKNOWN_SIZE, count, latency, plus_minus, rate, untied};
 
 /// `1,234 tps ± 1.2 %, p50 6.12 ms, p99 13.4 ms, 3 failed`.
 pub fn trial_line(record: &Record) -> String {
     let summary = &record.summary;
     let mut line = format!("{}{TIE}tps", rate(summary.tps));
     if let Some(sure) = summary.confidence.tps {
-        line += &format!(" ±{TIE}{}", percent((sure.high - sure.low) / 2.0, summary.tps));
+        let how_sure = plus_minus(summary.tps, sure.low, sure.high);
+        line += &how_sure.map_or_else(|| format!(" ({UNKNOWN_SIZE})"), |how_sure| format!(" {how_sure}"));
     }
     if let Some(us) = summary.response_us {
         line += &format!(", p50 {}, p99 {}", latency(us.p50), latency(us.p99));

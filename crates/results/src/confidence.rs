@@ -176,7 +176,8 @@ impl Series {
         if steady_from == Some(0) {
             let figure = |(name, steady): &(&str, Steadiness)| {
                 let Steadiness { drift, statistic, limit, .. } = steady;
-                let why = if statistic <= limit { "which its noise explains" } else { "too little to matter" };
+                let why =
+                    if statistic <= limit { "which its noise explains" } else { "too little to matter" };
                 format!("{name} moved by {:.1} %, {why}", drift * PERCENT)
             };
             let figures: Vec<_> = found.iter().map(figure).collect();

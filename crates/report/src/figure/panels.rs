@@ -82,8 +82,9 @@ fn title(shapes: &mut Vec<Shape>, runs: &[Run<'_>]) -> String {
         }
         several => {
             let compared = sections::comparison(several);
-            let sentence =
-                |run: &sections::ComparedRun| run.tps_difference.as_ref().map(|told| told.sentence.clone());
+            let sentence = |run: &sections::ComparedRun| {
+                run.tps_difference.as_ref().and_then(|told| told.sentence.clone())
+            };
             let told: Vec<_> = compared.iter().filter_map(sentence).take(2).collect();
             let mut told = told.into_iter();
             let (first, second) = (told.next().unwrap_or_default(), told.next().unwrap_or_default());

@@ -18,7 +18,10 @@ pub(super) fn headline(page: &mut Markup, runs: &[Run<'_>]) {
         page.leaf("h1", &[("id", "title")], &format!("{} runs side by side", runs.len()));
         for run in compared.iter().skip(1).take(SENTENCES_MAX) {
             for told in run.tps_difference.iter().chain(&run.mean_difference) {
-                page.leaf("p", &[("class", verdict_class(told.verdict))], &told.sentence);
+                let sentence = told.sentence.as_deref();
+                sentence.into_iter().for_each(|it| {
+                    page.leaf("p", &[("class", verdict_class(told.verdict))], it);
+                });
             }
         }
         page.raw(

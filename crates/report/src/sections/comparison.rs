@@ -4,7 +4,7 @@
 use results::{Estimate, Latency, Record};
 
 use crate::compare::{Comparison, Difference, Mean, compare};
-use crate::figures::{TIE, decimals_for, fixed, latency, percent, rate};
+use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, decimals_for, fixed, latency, percent, plus_minus, rate};
 use crate::run::{Run, letter};
 
 /// One run beside the others.
@@ -32,8 +32,8 @@ pub(crate) struct Told {
     pub(crate) change: String,
     /// `between +2.1 % and +4.3 %`, or why that cannot be said.
     pub(crate) interval: String,
-    /// As a sentence.
-    pub(crate) sentence: String,
+    /// As a sentence; `None` where there is nothing to say.
+    pub(crate) sentence: Option<String>,
 }
 
 /// Whether the second is better.
@@ -58,13 +58,9 @@ pub(crate) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
             what: format!("{} on {}, {}", run.scripts(), run.server(), run.load_in_short()),
             tps: rate(run.record.summary.tps),
             tps_interval: half_width(run.record),
-            tps_difference: base.map(|base| {
-                tell(&tps(base), &tps(run.record), Direction::HigherIsBetter, [&letter(0), &letter(at)])
-            }),
-            mean_difference: base.and_then(|base| {
-                let (base, this) = (mean(base)?, mean(run.record)?);
-                Some(tell(&base, &this, Direction::LowerIsBetter, [&letter(0), &letter(at)]))
-            }),
+            tps_difference: base.map(|base| throughput_against(base, run.record, [&letter(0), &letter(at)])),
+            mean_difference: base
+                .and_then(|base| latency_against(base, run.record, [&letter(0), &letter(at)])),
             quantiles: quantiles(run.record, base),
             failed: percent(
                 run.record.summary.counts.failed as f64,
@@ -81,6 +77,64 @@ enum Direction {
     LowerIsBetter,
 }
 
+/// Under a rate throughput is what was asked for: then it says nothing of who is faster.
+fn throughput_against(first: &Record, second: &Record, names: [&str; 2]) -> Told {
+    let [a, b] = names;
+    if !same_scripts(first, second) {
+        let why = format!("{a} and {b} ran different scripts, so neither can be called faster.");
+        return Told { sentence: Some(why), ..unjudged(&tps(first), &tps(second), "different scripts") };
+    }
+    let asked = |(name, record): (&str, &Record)| {
+        Some(format!("{name} was asked for {} tps", as_asked(record.plan.rate_tps?)))
+    };
+    let asked: Vec<String> = [(a, first), (b, second)].into_iter().filter_map(asked).collect();
+    if asked.is_empty() {
+        return tell(&tps(first), &tps(second), Direction::HigherIsBetter, names);
+    }
+    let sentence = format!(
+        "The throughput of {b} is not held against that of {a}: {}.",
+        crate::prose::enumerate(&asked)
+    );
+    let told = unjudged(&tps(first), &tps(second), "a rate was asked for");
+    Told { change: "—".to_owned(), sentence: Some(sentence), ..told }
+}
+
+fn latency_against(first: &Record, second: &Record, names: [&str; 2]) -> Option<Told> {
+    let (first_mean, second_mean) = (mean(first)?, mean(second)?);
+    Some(if same_scripts(first, second) {
+        tell(&first_mean, &second_mean, Direction::LowerIsBetter, names)
+    } else {
+        unjudged(&first_mean, &second_mean, "different scripts")
+    })
+}
+
+/// A change without a verdict.
+fn unjudged(first: &Mean, second: &Mean, why: &str) -> Told {
+    let share = if first.value > 0.0 { (second.value - first.value) / first.value } else { f64::NAN };
+    Told {
+        verdict: Verdict::Unknown,
+        change: signed_percent(share),
+        interval: why.to_owned(),
+        sentence: None,
+    }
+}
+
+/// Whether two runs did the same: the same texts in the same shares, in any order.
+fn same_scripts(first: &Record, second: &Record) -> bool {
+    let mix = |record: &Record| {
+        let scripts = &record.plan.scripts;
+        let weight = |weight: u32| if scripts.len() == 1 { 1 } else { weight };
+        let name =
+            |script: &results::Script| if script.builtin { script.name.clone() } else { String::new() };
+        let text =
+            |script: &results::Script| if script.builtin { String::new() } else { script.text.clone() };
+        let mut mix: Vec<_> = scripts.iter().map(|it| (name(it), text(it), weight(it.weight))).collect();
+        mix.sort_unstable();
+        mix
+    };
+    mix(first) == mix(second)
+}
+
 fn tps(record: &Record) -> Mean {
     Mean { value: record.summary.tps, estimate: record.summary.confidence.tps }
 }
@@ -93,7 +147,7 @@ fn mean(record: &Record) -> Option<Mean> {
 fn half_width(record: &Record) -> String {
     match record.summary.confidence.tps {
         Some(Estimate { low, high, .. }) if record.summary.tps > 0.0 => {
-            format!("±{TIE}{}", percent((high - low) / 2.0, record.summary.tps))
+            plus_minus(record.summary.tps, low, high).unwrap_or_else(|| UNKNOWN_SIZE.to_owned())
         }
         _ => String::new(),
     }
@@ -112,41 +166,51 @@ fn quantiles(record: &Record, base: Option<&Record>) -> Vec<(String, Option<Stri
     QUANTILES.into_iter().map(cell).collect()
 }
 
-/// Percentages are of the first run's mean.
+/// Percentages are of the first run's mean. No figure can fall by more than all of it: bounds end at −100 %.
 fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) -> Told {
     let relative = |difference: f64| if first.value > 0.0 { difference / first.value } else { f64::NAN };
-    let shown = |difference: f64| signed_percent(relative(difference));
+    let shown = |difference: f64| signed_percent(relative(difference).max(-1.0));
+    let bounds = |low: f64, high: f64| format!("between {} and {}", shown(low), shown(high));
     let higher_is_better = direction == Direction::HigherIsBetter;
-    let (more, less) = if higher_is_better { ("faster", "slower") } else { ("longer", "shorter") };
+    let (metric, more, less) = match direction {
+        Direction::HigherIsBetter => ("throughput", "faster", "slower"),
+        Direction::LowerIsBetter => ("mean latency", "longer", "shorter"),
+    };
     let what =
         if higher_is_better { format!("{b} is") } else { format!("On average a transaction of {b} takes") };
     let (verdict, interval, sentence) = match compare(first, second) {
         _ if first.value <= 0.0 => {
-            (Verdict::Unknown, String::new(), format!("{a} has nothing to compare {b} with."))
+            let sentence = format!("{a} has no {metric} to compare that of {b} with.");
+            (Verdict::Unknown, String::new(), sentence)
         }
         Comparison::Apart(Difference { mean, low, high }) => {
             let verdict = if (mean > 0.0) == higher_is_better { Verdict::Better } else { Verdict::Worse };
             let word = if mean > 0.0 { more } else { less };
             let size = shown(mean).replace(['+', '−'], "");
-            let bounds = format!("between {} and {}", shown(low), shown(high));
-            (verdict, bounds.clone(), format!("{what} {size} {word} than {a} ({bounds}, 95{TIE}%)."))
+            let bounds = bounds(low, high);
+            let by = if higher_is_better { " in throughput" } else { "" };
+            (verdict, bounds.clone(), format!("{what} {size} {word} than {a}{by} ({bounds}, 95{TIE}%)."))
         }
         Comparison::Alike(Difference { low, high, .. }) => {
-            let bounds = format!("between {} and {}", shown(low), shown(high));
-            let what = if higher_is_better { "faster or slower" } else { "quicker or slower on average" };
-            let sentence =
-                format!("Whether {b} is {what} than {a} cannot be told: the difference lies {bounds}.");
-            (Verdict::CannotTell, bounds, sentence)
+            let sure =
+                if relative(high - low) / 2.0 < 1.0 { bounds(low, high) } else { UNKNOWN_SIZE.to_owned() };
+            let lies = if sure == UNKNOWN_SIZE { "is" } else { "lies" };
+            let sentence = format!(
+                "Whether {b} differs from {a} in {metric} cannot be told: the difference {lies} {sure}."
+            );
+            (Verdict::CannotTell, sure, sentence)
         }
         Comparison::Unknown { .. } => {
             let why = "too short for a confidence interval".to_owned();
             let change = shown(second.value - first.value);
-            let sentence =
-                format!("{b} differs from {a} by {change}, and whether by chance cannot be told: {why}.");
+            let sentence = format!(
+                "The {metric} of {b} differs from that of {a} by {change}, and whether by chance cannot be told: \
+                 {why}."
+            );
             (Verdict::Unknown, why, sentence)
         }
     };
-    Told { verdict, change: shown(second.value - first.value), interval, sentence }
+    Told { verdict, change: shown(second.value - first.value), interval, sentence: Some(sentence) }
 }
 
 /// `+3.2 %`, with a true minus.
@@ -173,7 +237,7 @@ mod tests {
 
     fn told(first: &Mean, second: &Mean, direction: Direction) -> (Verdict, String) {
         let Told { verdict, sentence, .. } = tell(first, second, direction, ["A", "B"]);
-        (verdict, untied(&sentence))
+        (verdict, untied(&sentence.unwrap_or_default()))
     }
 
     #[test]
@@ -181,7 +245,7 @@ mod tests {
         let (low, high) = (mean_of(100.0, 1.0), mean_of(150.0, 1.0));
         let (verdict, sentence) = told(&low, &high, Direction::HigherIsBetter);
         assert_eq!(verdict, Verdict::Better);
-        assert_eq!(sentence, "B is 50 % faster than A (between +49 % and +51 %, 95 %).");
+        assert_eq!(sentence, "B is 50 % faster than A in throughput (between +49 % and +51 %, 95 %).");
         let (verdict, sentence) = told(&low, &high, Direction::LowerIsBetter);
         assert_eq!(verdict, Verdict::Worse);
         assert_eq!(
@@ -195,13 +259,32 @@ mod tests {
     fn what_cannot_be_told_is_not_told() {
         let (verdict, sentence) = told(&mean_of(100.0, 9.0), &mean_of(101.0, 9.0), Direction::HigherIsBetter);
         assert_eq!(verdict, Verdict::CannotTell);
-        assert!(sentence.starts_with("Whether B is faster or slower than A cannot be told"), "{sentence}");
+        assert!(sentence.starts_with("Whether B differs from A in throughput cannot be told"), "{sentence}");
         let nothing = Mean { value: 100.0, estimate: None };
         let (verdict, sentence) = told(&nothing, &mean_of(101.0, 1.0), Direction::HigherIsBetter);
         assert_eq!(verdict, Verdict::Unknown);
         assert!(sentence.contains("too short"), "{sentence}");
         let zero = Mean { value: 0.0, estimate: None };
         assert_eq!(told(&zero, &nothing, Direction::HigherIsBetter).0, Verdict::Unknown);
+    }
+
+    #[test]
+    fn each_sentence_names_its_metric_and_no_bound_is_impossible() {
+        let nothing = Mean { value: 100.0, estimate: None };
+        for (direction, metric) in
+            [(Direction::HigherIsBetter, "throughput"), (Direction::LowerIsBetter, "mean latency")]
+        {
+            let (_, sentence) = told(&nothing, &mean_of(101.0, 1.0), direction);
+            assert!(sentence.starts_with(&format!("The {metric} of B differs from that of A by +1.0 %")));
+            let (_, sentence) = told(&mean_of(100.0, 90.0), &mean_of(50.0, 40.0), direction);
+            assert!(sentence.contains(metric) && sentence.contains("between −100 % and"), "{sentence}");
+            let (verdict, sentence) = told(&mean_of(100.0, 900.0), &mean_of(101.0, 9.0), direction);
+            assert_eq!(verdict, Verdict::CannotTell);
+            assert!(sentence.contains("the difference is known to no better than ± 100 %"), "{sentence}");
+        }
+        assert!(
+            told(&mean_of(100.0, 1.0), &mean_of(5.0, 9.0), Direction::LowerIsBetter).1.contains("−100 % and")
+        );
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) fn costs(record: &Record) -> Vec<Fact> {
             ("server CPU, user", backend_user_cpu_us.map(latency)),
             ("server CPU, system", backend_system_cpu_us.map(latency)),
             ("read from disk", backend_read_bytes.map(bytes)),
-            ("written to disk", backend_written_bytes.map(bytes)),
+            ("made dirty by its backends (the kernel's count)", backend_written_bytes.map(bytes)),
         ];
         facts.extend(rows.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
     }

@@ -3,7 +3,7 @@
 
 use results::{Estimate, LimitedBy, Record};
 
-use crate::figures::{TIE, as_asked, latency, measured_seconds, percent, rate};
+use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, latency, measured_seconds, plus_minus, rate};
 use crate::prose::harmless;
 
 /// The first thing that is read.
@@ -72,9 +72,9 @@ fn interval(record: &Record) -> String {
     let over = format!("over {}", measured_seconds(summary.duration_s));
     match summary.confidence.tps {
         Some(Estimate { low, high, .. }) if summary.tps > 0.0 => {
-            let half = percent((high - low) / 2.0, summary.tps);
+            let half = plus_minus(summary.tps, low, high).unwrap_or_else(|| UNKNOWN_SIZE.to_owned());
             let (low, high) = (rate(low), rate(high));
-            format!("±{TIE}{half}{of_rate}: with 95{TIE}% confidence between {low} and {high}, {over}")
+            format!("{half}{of_rate}: with 95{TIE}% confidence between {low} and {high}, {over}")
         }
         _ if summary.duration_s > 0.0 => format!("{over}{of_rate}; too short for a confidence interval"),
         _ => "nothing was measured".to_owned(),

@@ -28,10 +28,11 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
         Fact::new("clients", count(plan.clients.into())),
         Fact::new("workers", count(plan.workers.into())),
         Fact::new("protocol", plan.protocol.name()),
-        Fact::new("until", limit),
+        Fact::new("length", limit),
         Fact::new("warm-up", asked_seconds(plan.warmup_s)),
     ];
     let optional = [
+        ("precision", precision(record)),
         ("rate", plan.rate_tps.map(|rate| format!("{}{TIE}tps scheduled", as_asked(rate)))),
         ("latency limit", plan.latency_limit_us.map(asked_latency)),
         ("tries", (plan.max_tries != Some(1)).then(|| tries(plan))),
@@ -48,6 +49,15 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
 
 fn tries(plan: &Plan) -> String {
     plan.max_tries.map_or_else(|| "as many as it takes".to_owned(), |tries| count(tries.into()))
+}
+
+/// `1 % was asked for and reached, which ended the run`, if a precision was asked for.
+pub(crate) fn precision(record: &Record) -> Option<String> {
+    let asked = format!("{}{TIE}%", as_asked(record.plan.until? * 100.0));
+    Some(match record.summary.until_reached {
+        Some(true) => format!("{asked} was asked for and reached, which ended the run"),
+        _ => format!("{asked} was asked for and not reached in time: run longer, or ask for less"),
+    })
 }
 
 /// Transactions by ending; what there were none of is left out.

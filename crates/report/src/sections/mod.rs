@@ -15,7 +15,7 @@ pub(crate) use cost::costs;
 pub(crate) use environment::{builds, environment};
 pub(crate) use headline::{Headline, capitalised, headline};
 pub(crate) use latencies::{commands, latencies};
-pub(crate) use load::{generator, plan, repeat_command, transactions};
+pub(crate) use load::{generator, plan, precision, repeat_command, transactions};
 pub(crate) use server::{WaitRow, ceilings, event_name, events, missing, observed, statements, waits};
 pub(crate) use settings::{Setting, settings};
 

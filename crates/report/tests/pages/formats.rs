@@ -33,7 +33,10 @@ fn markdown_of_two_runs_says_whether_they_differ() {
         (short(), example::full(&Example { seconds: 5, tps: 4_800.0, ..Example::default() }));
     let markdown =
         pgmeter_report::markdown(&[Run { name: "a", record: &first }, Run { name: "b", record: &second }]);
-    assert!(markdown.contains("- B is 1") && markdown.contains(" faster than A (between +"), "{markdown}");
+    assert!(
+        markdown.contains("- B is 1") && markdown.contains(" faster than A in throughput (between +"),
+        "{markdown}"
+    );
 }
 
 #[test]
@@ -101,4 +104,27 @@ fn pictures_of_nothing_have_a_title_and_hostile_names_stay_text() {
     make_hostile(&mut record);
     let svg = pgmeter_report::svg(&[Run { name: HOSTILE, record: &record }]);
     assert!(!svg.contains("<script") && !svg.contains("<img"));
+}
+
+#[test]
+fn a_rate_is_no_outcome_and_other_scripts_are_not_compared() {
+    let first = short();
+    let mut second = example::full(&Example { seconds: 5, tps: 480.0, ..Example::default() });
+    let shown = |second: &Record| {
+        let runs = [Run { name: "a", record: &first }, Run { name: "b", record: second }];
+        [pgmeter_report::markdown(&runs), pgmeter_report::html(&runs), pgmeter_report::svg(&runs)]
+    };
+    second.plan.rate_tps = Some(480.0);
+    for report in shown(&second) {
+        let report = report.replace('\u{a0}', " ");
+        assert!(
+            report.contains("The throughput of B is not held against that of A: B was asked for 480 tps.")
+        );
+        assert!(!report.contains("slower than") && !report.contains("faster than"));
+    }
+    second.plan.scripts[0].name = "select-only".to_owned();
+    for report in shown(&second) {
+        assert!(report.contains("A and B ran different scripts, so neither can be called faster."));
+        assert!(!report.contains("slower than") && !report.contains("longer than"));
+    }
 }
