@@ -68,6 +68,8 @@ pub(crate) struct Job {
     pub(crate) asks_settings: bool,
     /// How closely the server is looked at meanwhile.
     pub(crate) observe: ObserveLevel,
+    /// Whether this process's command makes this run alone, and would make it again.
+    pub(crate) is_whole_command: bool,
 }
 
 /// What is vacuumed before a run.
@@ -177,10 +179,12 @@ impl Job {
         let mut plan_record = describing::plan(&self, &way, &ways);
         let mut observing = Observing::start(&mut self, &way.addresses().collect::<Vec<_>>());
         let (manner, calibrations) = (self.manner, self.calibrations.take());
+        let is_whole_command = self.is_whole_command;
         let (address, seed_is_drawn) = (way.addresses().next().cloned(), self.seed.is_none());
         let plan = self.into_plan(way, ways, scale);
         plan_record.seed = plan.seed;
-        plan_record.command_line = Some(repeating::command_line(seed_is_drawn.then_some(plan.seed)));
+        plan_record.command_line =
+            is_whole_command.then(|| repeating::command_line(seed_is_drawn.then_some(plan.seed)));
         plan_record.variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
         let known = facts.as_ref().and_then(|facts| facts.as_ref().ok());
         let mut environment = match showing.records() {

@@ -119,6 +119,7 @@ fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<J
         vacuum: Vacuum::SmallTables,
         asks_settings: true,
         observe: arguments.observe.observe.meaning(),
+        is_whole_command: true,
     })
 }
 

@@ -45,6 +45,11 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     let statements = statements_of(&watch);
     let per_transaction =
         PerTransaction { blocks_dirtied: blocks_dirtied(&statements, ran), ..per_transaction };
+    if per_transaction.blocks_dirtied.is_none() && ran.transactions > 0 {
+        let why = "only pg_stat_statements counts them, and it counted none of the scripts' commands: it has to be in \
+                   shared_preload_libraries, and its extension in this database";
+        watch.server.missing.push(missing("blocks_dirtied", why));
+    }
     let waits = (watch.server.waits.is_some())
         .then(|| watch.series.measured.to_waits("pg_stat_activity", watch.rate_hz()));
     let cost = ObserverCost {

@@ -394,7 +394,7 @@ pub(crate) fn vacuums(version: u32, tables: &[u32]) -> Option<String> {
 
 /// Asks for which rows backends queue, the longest queues first: whoever waits for a row's lock holds or wants the lock
 /// on its tuple.
-pub(crate) const QUEUES: &str = "select relation::regclass || ' (' || page || ',' || tuple || ')', count(*) from \
+pub(crate) const QUEUES: &str = "select 'row (' || page || ',' || tuple || ') of ' || relation::regclass, count(*) from \
      pg_locks where locktype = 'tuple' and database = (select oid from pg_database where datname = \
      current_database()) group by relation, page, tuple order by 2 desc limit 5";
 

@@ -196,14 +196,20 @@ impl Events {
         let Some(Queue { start_s, last_s, waiting_max, working_max, rows }) = self.queue.take() else {
             return;
         };
+        // Seen once, it may have been one moment.
+        if !goes_on && last_s <= start_s {
+            return;
+        }
         let hottest = rows.iter().max_by_key(|(_, waiting)| **waiting);
         let row = hottest.map_or_else(String::new, |(row, _)| format!("; most often for {row}"));
         let detail = format!("up to {waiting_max} of {working_max} backends at work waited for locks{row}");
         self.add(EventKind::LockQueue, start_s, (!goes_on).then_some(last_s), detail);
     }
 
+    /// What was over before measuring began is nobody's affair any more.
     fn add(&mut self, kind: EventKind, start_s: f64, end_s: Option<f64>, detail: String) {
-        if self.over.len() < EVENTS_MAX {
+        let is_measured = end_s.is_none_or(|end_s| end_s > 0.0);
+        if is_measured && self.over.len() < EVENTS_MAX {
             let round = |at_s: f64| (at_s * 1e3).round() / 1e3;
             self.over.push(Event {
                 kind,
@@ -311,16 +317,34 @@ mod tests {
     }
 
     #[test]
+    fn what_was_over_before_measuring_began_and_what_was_seen_at_one_look_only_are_no_events() {
+        let mut events = Events::default();
+        for at_s in [-3.0, -2.8, 2.0, 6.0, 6.2] {
+            events.look(&look(5, 3), at_s);
+            events.look(&look(0, 8), at_s + 1.5);
+        }
+        events.look(&look(5, 3), 10.0);
+        events.look(&look(5, 3), 10.2);
+        events.look(&look(0, 8), 12.0);
+        let times: Vec<_> =
+            shown(events).into_iter().map(|(_, start_s, end_s, _)| (start_s, end_s)).collect();
+        assert_eq!(times, [(10.0, Some(10.2))]);
+    }
+
+    #[test]
     fn a_queue_ends_when_it_was_not_seen_for_a_while() {
         let mut events = Events::default();
         assert!(!events.look(&look(2, 0), 0.0));
         assert!(events.look(&look(5, 3), 0.2));
-        events.queued_for(vec![("branches (0,1)".to_owned(), 4), ("tellers (0,2)".to_owned(), 1)]);
+        events.queued_for(vec![
+            ("row (0,1) of branches".to_owned(), 4),
+            ("row (0,2) of tellers".to_owned(), 1),
+        ]);
         events.look(&look(1, 7), 0.4);
         assert!(events.look(&look(6, 2), 0.6));
         events.look(&look(0, 8), 2.0);
         let detail =
-            "up to 6 of 8 backends at work waited for locks; most often for branches (0,1)".to_owned();
+            "up to 6 of 8 backends at work waited for locks; most often for row (0,1) of branches".to_owned();
         assert_eq!(shown(events), [(EventKind::LockQueue, 0.2, Some(0.6), detail)]);
     }
 }

@@ -89,6 +89,8 @@ pub(crate) struct Series {
 
 /// Nothing is read at a more exact time.
 const MICROS_PER_SECOND: f64 = 1e6;
+/// A tenth of the usual length: a shorter last sample would be drawn as a second in which nothing happened.
+const REST_MAX_S: f64 = 0.1;
 /// So long a list is still quick to draw and small to store; a longer run has longer samples.
 const SAMPLES_MAX: usize = 1800;
 
@@ -112,12 +114,24 @@ impl Series {
         if at_s <= self.since_s {
             return;
         }
-        let (idle, waits) = tally.means();
-        let looks = u32::try_from(tally.looks).unwrap_or(u32::MAX);
-        self.samples.push(ServerSample { start_s: self.since_s, end_s: at_s, looks, idle, waits, values });
+        let sample = sample(self.since_s, at_s, &tally, values);
+        self.samples.push(sample);
         self.since_s = at_s;
         if self.samples.len() > SAMPLES_MAX {
             self.samples = halve(std::mem::take(&mut self.samples));
+        }
+    }
+
+    /// Ends the last stretch. What is left of a second is hardly looked at, so it belongs to the sample before.
+    pub(crate) fn close_last(&mut self, at_s: f64, values: BTreeMap<String, f64>) {
+        self.close(at_s, values);
+        let Some((last, [.., before])) = self.samples.split_last() else { return };
+        if last.end_s - last.start_s < REST_MAX_S && before.start_s >= 0.0 {
+            let rest = last.clone();
+            self.samples.pop();
+            if let Some(before) = self.samples.last_mut() {
+                join(before, &rest);
+            }
         }
     }
 
@@ -129,6 +143,12 @@ impl Series {
     pub(crate) fn into_samples(self) -> Vec<ServerSample> {
         self.samples
     }
+}
+
+fn sample(start_s: f64, end_s: f64, tally: &Tally, values: BTreeMap<String, f64>) -> ServerSample {
+    let (idle, waits) = tally.means();
+    let looks = u32::try_from(tally.looks).unwrap_or(u32::MAX);
+    ServerSample { start_s, end_s, looks, idle, waits, values }
 }
 
 /// Joins each two samples into one, but never across the beginning of the measured time.
@@ -228,6 +248,29 @@ mod tests {
             assert_eq!(commits, 10.0 * f64::from(seconds));
             assert!(samples.iter().all(|sample| (sample.values["host_busy_share"] - 0.5).abs() < 1e-9));
         }
+    }
+
+    #[test]
+    fn what_is_left_of_a_second_at_the_end_belongs_to_the_sample_before() {
+        let commits = |count: f64| BTreeMap::from([("commits".to_owned(), count)]);
+        let ending = |end_s: f64| {
+            let mut series = Series::new(0.0);
+            series.close(1.0, commits(10.0));
+            series.close(2.005, commits(20.0));
+            series.close_last(end_s, commits(3.0));
+            let shown = |sample: ServerSample| (sample.start_s, sample.end_s, sample.values["commits"]);
+            series.into_samples().into_iter().map(shown).collect::<Vec<_>>()
+        };
+        assert_eq!(ending(2.011), [(0.0, 1.0, 10.0), (1.0, 2.011, 23.0)]);
+        assert_eq!(ending(2.2), [(0.0, 1.0, 10.0), (1.0, 2.005, 20.0), (2.005, 2.2, 3.0)]);
+    }
+
+    #[test]
+    fn a_rest_never_belongs_to_the_warm_up() {
+        let mut series = Series::new(-1.0);
+        series.close(0.0, BTreeMap::new());
+        series.close_last(0.05, BTreeMap::new());
+        assert_eq!(series.into_samples().len(), 2);
     }
 
     #[test]

@@ -295,7 +295,7 @@ impl Watch {
                 let read_s = self.now_s();
                 self.events.read(&self.last, &snapshot, &self.server.questions, end_s);
                 self.events.short_vacuums(&snapshot, &self.server.questions, self.since_s, read_s);
-                self.series.close(end_s, values);
+                self.series.close_last(end_s, values);
                 self.at_end = snapshot;
             }
             let postmaster = self.server.postmaster.and_then(processes::look_at);

@@ -10,7 +10,7 @@ use testkit::cluster::Cluster;
 
 const VERSIONS: [&str; 3] = ["9.6", "13", "18"];
 /// What these servers cannot show: they come without the extension, and with the default settings.
-const EXPECTED_MISSING: [&str; 2] = ["pg_stat_statements", "track_io_timing"];
+const EXPECTED_MISSING: [&str; 3] = ["pg_stat_statements", "blocks_dirtied", "track_io_timing"];
 
 fn target(conninfo: &str) -> Target {
     resolve(Some(conninfo), &Overrides::default(), &Environment::default()).unwrap()

@@ -35,7 +35,7 @@ pub struct Estimate {
 /// Whether the run had settled when measuring began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteadyState {
-    /// `null` if the run was too short to tell.
+    /// `null` if it cannot be told: the run was too short, or its seconds scatter too much.
     pub settled: Option<bool>,
     /// From when on it was steady, in seconds since measuring began; 0 if from the start, `null` if never.
     pub steady_from_s: Option<f64>,
@@ -145,6 +145,11 @@ impl Series {
             let evidence = self.too_little();
             return SteadyState { settled: None, steady_from_s: None, evidence };
         };
+        let unclear: Vec<_> = found.iter().filter(|(_, steady)| is_unclear(steady)).collect();
+        if !unclear.is_empty() && found.iter().all(|(_, steady)| steady.steady_from == Some(0)) {
+            let evidence = self.too_uneven(&unclear);
+            return SteadyState { settled: None, steady_from_s: None, evidence };
+        }
         let steady_from: Option<Vec<usize>> = found.iter().map(|(_, steady)| steady.steady_from).collect();
         let steady_from = steady_from.and_then(|all| all.into_iter().max());
         SteadyState {
@@ -165,13 +170,17 @@ impl Series {
         }
     }
 
+    fn too_uneven(&self, unclear: &[&(&str, Steadiness)]) -> String {
+        let moved =
+            |(name, steady): &&(&str, Steadiness)| format!("{name} moved by {:.1} %", steady.drift * PERCENT);
+        let moves = unclear.iter().map(moved).collect::<Vec<_>>().join(", and ");
+        let intervals = self.length_s.len();
+        format!("over {intervals} intervals {moves}; the seconds scatter too much to tell a drift from noise")
+    }
+
     fn evidence(&self, found: &[(&str, Steadiness)], steady_from: Option<usize>) -> String {
         let drifts = |(name, steady): &(&str, Steadiness)| {
-            let Steadiness { drift, statistic, limit, .. } = steady;
-            let percent = drift * PERCENT;
-            format!(
-                "{name} drifted by {percent:.1} % (F = {statistic:.1}, its own noise explains {limit:.1})"
-            )
+            format!("{name} drifted by {:.1} %, more than its noise explains", steady.drift * PERCENT)
         };
         if steady_from == Some(0) {
             let figure = |(name, steady): &(&str, Steadiness)| {
@@ -193,6 +202,14 @@ impl Series {
 }
 
 const PERCENT: f64 = 100.0;
+
+/// A movement of this share of the mean would matter to anybody; noise that explains it hides it.
+const UNCLEAR_DRIFT_MIN: f64 = 0.1;
+
+/// Noise explains what was found, and would explain a drift that matters as well.
+fn is_unclear(steady: &Steadiness) -> bool {
+    steady.drift >= UNCLEAR_DRIFT_MIN && steady.statistic <= steady.limit
+}
 
 fn add(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
     std::array::from_fn(|at| a[at] + b[at])
@@ -276,6 +293,15 @@ mod tests {
         );
         let state = series((0..60).map(|second| 100 + uneven(second))).steady_state();
         assert_eq!((state.settled, state.steady_from_s), (Some(true), Some(0.0)), "{}", state.evidence);
+    }
+
+    #[test]
+    fn seconds_that_scatter_too_much_leave_the_question_open() {
+        // Blocks of seconds that are alike, in no order.
+        let scattered = |second: u64| 20 + 80 * ((second / 5 * 7 + 3) % 5) / 2;
+        let state = series((0..60).map(scattered)).steady_state();
+        assert_eq!((state.settled, state.steady_from_s), (None, None), "{}", state.evidence);
+        assert!(state.evidence.ends_with("too much to tell a drift from noise"), "{}", state.evidence);
     }
 
     #[test]

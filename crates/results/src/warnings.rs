@@ -30,7 +30,7 @@ pub enum Severity {
 type Rule = (Severity, fn(&Record) -> Option<String>);
 
 /// In the order in which they are said.
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 17] = [
     (Severity::Caution, debug_build),
     (Severity::Caution, assertions),
     (Severity::Caution, fsync_off),
@@ -43,6 +43,7 @@ const RULES: [Rule; 16] = [
     (Severity::Caution, saving_governor),
     (Severity::Caution, slow_clock),
     (Severity::Caution, client_takes_much),
+    (Severity::Caution, biased_samples),
     (Severity::Note, client_on_the_same_host),
     (Severity::Note, synchronous_commit_off),
     (Severity::Note, too_short_for_a_checkpoint),
@@ -212,7 +213,7 @@ fn other_load(record: &Record) -> Option<String> {
     if let Some(others) = others_share(record) {
         return (others > OTHERS_SHARE_MAX).then(|| {
             format!(
-                "others kept this host's processors busy for {} of the run, and {advice}",
+                "others took {} of all processor time of this host during the run, and {advice}",
                 percent(others)
             )
         });
@@ -233,12 +234,46 @@ fn others_share(record: &Record) -> Option<f64> {
     if !record.environment.connection.as_ref()?.same_host {
         return Some((busy - own).max(0.0));
     }
+    let processors = f64::from(record.environment.host.cpu_count.filter(|&count| count > 0)?);
+    Some((busy - own - backends_running(record)? / processors).max(0.0))
+}
+
+/// How many of the benchmark's backends were running on average, by their CPU time.
+fn backends_running(record: &Record) -> Option<f64> {
     let cost = record.observation.as_ref()?.per_transaction;
     let per_transaction_us = cost.backend_user_cpu_us? + cost.backend_system_cpu_us?;
     let ran = record.summary.counts.succeeded + record.summary.counts.failed;
-    let processors = f64::from(record.environment.host.cpu_count?);
-    let all_us = record.summary.duration_s * 1e6 * processors;
-    (all_us > 0.0).then(|| (busy - own - per_transaction_us * ran as f64 / all_us).max(0.0))
+    let duration_us = record.summary.duration_s * 1e6;
+    (duration_us > 0.0).then(|| per_transaction_us * ran as f64 / duration_us)
+}
+
+/// How many of them were seen doing what takes processor time: running, or at I/O other than waiting for a flush, since
+/// what the page cache has is copied by the processor.
+fn backends_seen_running(record: &Record) -> Option<f64> {
+    let waits = record.observation.as_ref()?.waits.as_ref()?;
+    let runs = |event_type: &str, event: &str| {
+        event_type == "CPU" || (event_type == "IO" && !event.to_ascii_lowercase().ends_with("sync"))
+    };
+    let running = waits.top.iter().filter(|wait| runs(&wait.event_type, &wait.event)).map(|wait| wait.seen);
+    (waits.looks > 0).then(|| running.sum::<u64>() as f64 / waits.looks as f64)
+}
+
+/// By so much CPU time has to be above what was seen before the samples are said to be wrong: looks are few, and CPU
+/// time of a backend has ticks of 10 ms.
+const RUNNING_RATIO_MAX: f64 = 1.5;
+const RUNNING_DIFFERENCE_MAX: f64 = 0.2;
+
+fn biased_samples(record: &Record) -> Option<String> {
+    // Backends that live for a transaction take CPU time before they can be seen.
+    let (cpu, seen) = (backends_running(record)?, backends_seen_running(record)?);
+    let is_biased = cpu > RUNNING_RATIO_MAX * seen && cpu - seen > RUNNING_DIFFERENCE_MAX;
+    (is_biased && !record.plan.reconnect).then(|| {
+        format!(
+            "by their CPU time {cpu:.2} backends were running on average, and the looks at them saw {seen:.2}: the \
+             samples of what they waited for are biased, because on one host the observer got a core when the backends \
+             did not; believe the CPU time per transaction, or observe a server on another host"
+        )
+    })
 }
 
 fn saving_governor(record: &Record) -> Option<String> {
@@ -303,12 +338,17 @@ fn client_on_the_same_host(record: &Record) -> Option<String> {
     })
 }
 
+/// A shorter run is not meant to show what checkpoints do.
+const WORTH_A_CHECKPOINT_S: f64 = 60.0;
+
 fn too_short_for_a_checkpoint(record: &Record) -> Option<String> {
     let timeout = setting(record, "checkpoint_timeout")?;
     let every_s = seconds(timeout)?;
     let took_s = record.plan.warmup_s + record.summary.duration_s;
     let had_one = events(record, EventKind::Checkpoint).next().is_some();
-    let applies = writes(record) && record.status == Status::Complete && took_s < every_s && !had_one;
+    let is_long = took_s >= WORTH_A_CHECKPOINT_S;
+    let applies =
+        writes(record) && record.status == Status::Complete && is_long && took_s < every_s && !had_one;
     applies.then(|| {
         format!(
             "the run took {}, and checkpoint_timeout is {timeout}: it may have had no checkpoint, and none of the \

@@ -132,9 +132,8 @@ fn a_run_whose_process_is_gone_is_marked_as_killed_and_can_be_imported() {
     store.begin(record.started_at, &record.plan, &record.environment).expect("it begins");
     assert_eq!(statuses(&store), [RunStatus::Running]);
     place.sql().execute("UPDATE runs SET pid_started_ticks = pid_started_ticks - 1", []).expect("it can be");
-    let reader = Store::open(&place.path()).expect("it is there");
-    assert_eq!(statuses(&reader), [RunStatus::Killed], "seen without being stored");
-    drop(place.store());
+    assert_eq!(statuses(&store), [RunStatus::Killed], "seen without being stored");
+    assert!(find(&place.path(), "1").expect_err("it has no record").to_string().contains("killed"));
     let stored: String =
         place.sql().query_row("SELECT status FROM runs", [], |row| row.get(0)).expect("it is there");
     assert_eq!(stored, "killed");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pgmeter_results::{
     ConnectionInUse, Disk, DiskHolds, Observation, PgmeterBuild, ProcessorShares, Record, Settings, Severity,
-    SteadyState, TransportInUse, warnings, warnings_of_comparison,
+    SteadyState, TransportInUse, WaitShare, Waits, warnings, warnings_of_comparison,
 };
 
 /// A long run of the TPC-B-like script against another host, of which there is nothing to say.
@@ -71,6 +71,49 @@ fn observed(events: &str) -> Option<Observation> {
             "cost": {{"statements": 0, "busy_share": 0.0, "backend_cpu_s": null, "samples_missed": 0}}}}"#
     );
     Some(serde_json::from_str(&json).expect("it is one"))
+}
+
+/// 50 µs of CPU time for each transaction of the record, seen 200 times with 8 backends each.
+fn costly(record: &mut Record, running_seen: u64, wait: (&str, &str, u64)) {
+    let mut observation = observed("").expect("it is one");
+    let share = |event_type: &str, event: &str, seen| WaitShare {
+        event_type: event_type.to_owned(),
+        event: event.to_owned(),
+        seen,
+        share: 0.5,
+    };
+    observation.per_transaction.backend_user_cpu_us = Some(30.0);
+    observation.per_transaction.backend_system_cpu_us = Some(20.0);
+    observation.waits = Some(Waits {
+        source: "pg_stat_activity".to_owned(),
+        rate_hz: 20.0,
+        looks: 200,
+        backends_seen: 1_600,
+        idle_share: 0.5,
+        top: vec![share("CPU", "running", running_seen), share(wait.0, wait.1, wait.2)],
+        scripts: Vec::new(),
+    });
+    let counts = &record.summary.counts;
+    record.summary.duration_s = 60.0 * (counts.succeeded + counts.failed) as f64 * 1e-6;
+    set(record, "checkpoint_timeout", "");
+    record.observation = Some(observation);
+}
+
+#[test]
+fn samples_that_saw_fewer_running_than_took_cpu_time_are_called_biased() {
+    let flush = ("IO", "WALSync", 300);
+    insta::assert_snapshot!(caution(|record| costly(record, 20, flush)), @"by their CPU time 0.83 backends were running on average, and the looks at them saw 0.10: the samples of what they waited for are biased, because on one host the observer got a core when the backends did not; believe the CPU time per transaction, or observe a server on another host");
+    assert_eq!(said(|record| costly(record, 150, flush)), [], "0.75 of 0.83");
+    assert_eq!(
+        said(|record| costly(record, 20, ("IO", "DataFileRead", 140))),
+        [],
+        "reads from the page cache"
+    );
+    let reconnecting = |record: &mut Record| {
+        costly(record, 20, flush);
+        record.plan.reconnect = true;
+    };
+    assert_eq!(said(reconnecting), []);
 }
 
 const CHECKPOINT: &str = r#"{"kind": "checkpoint", "start_s": 100.0, "end_s": null, "detail": "timed"}"#;
@@ -169,7 +212,7 @@ fn processor_time_that_others_took_is_told() {
         }
     };
     insta::assert_snapshot!(caution(shares(0.3, 0.2, 0.05)), @"the hypervisor took away 5.0 % of this host's processor time during the run: latencies have gaps in them that are neither the server's nor pgmeter's; repeat on a host that is not shared, or several times");
-    insta::assert_snapshot!(caution(shares(0.9, 0.2, 0.0)), @"others kept this host's processors busy for 70 % of the run, and they competed with the run: end what else runs there, or repeat when it is quiet");
+    insta::assert_snapshot!(caution(shares(0.9, 0.2, 0.0)), @"others took 70 % of all processor time of this host during the run, and they competed with the run: end what else runs there, or repeat when it is quiet");
     let loaded = |record: &mut Record| {
         record.environment.conditions.processors = None;
         record.environment.conditions.load_average_1m = Some(2.5);
@@ -229,6 +272,7 @@ fn a_run_between_two_checkpoints_says_so_if_none_was_seen() {
         record.observation = observed(CHECKPOINT);
     };
     assert!(note(seen).contains("a checkpoint fell into"));
+    assert_eq!(said(|record| record.summary.duration_s = 59.0), [], "nobody expects one");
     for unreadable in ["", "15", "min", "15 parsecs"] {
         assert_eq!(
             said(|record| {

@@ -86,6 +86,7 @@ fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Result<Job, F
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
         asks_settings: true,
         observe: ObserveLevel::Light,
+        is_whole_command: false,
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use results::{ExperimentRow, Store, TrialStatus};
+use results::{ExperimentRow, Record, Store, TrialStatus};
 use rustix::process::Signal;
 
 use crate::harness::{Bench, Running};
@@ -69,6 +69,8 @@ fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "json"))
         .collect();
     assert_eq!(records.len(), 8, "one record for each trial");
+    let record = Record::read(&records[0].as_ref().expect("it is listed").path()).expect("it is a record");
+    assert_eq!(record.plan.command_line, None, "no command makes this one trial again");
     let out = bench.run(words("resume")).exits(0);
     assert!(!out.stderr.contains("trial "), "{}", out.stderr);
     assert_eq!(bench.servers_left(), Vec::<String>::new());

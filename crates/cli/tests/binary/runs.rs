@@ -29,6 +29,7 @@ fn runs_are_listed_with_their_numbers_and_found_by_them() {
     let newest = bench.run(["runs", "-n", "1", "--format", "json"]).exits(0).stdout;
     assert!(newest.contains("\"run\": 2,") && !newest.contains("\"run\": 1,"), "{newest}");
     assert!(newest.contains("\"status\": \"complete\""), "{newest}");
+    assert!(newest.contains("\"limited_by\"") && !newest.contains("\"limit\""), "{newest}");
     let store = bench.path().join("pgmeter-results");
     assert_eq!(find(&store, "last-1").expect("it is stored").plan.clients, 2);
     assert_eq!(find(&store, "2").expect("it is stored").plan.clients, 3);
@@ -45,6 +46,8 @@ fn a_run_that_was_killed_is_listed_as_killed() {
     assert_eq!(statuses(&bench), [RunStatus::Running]);
     run.signal(Signal::KILL);
     run.finish();
+    let report = bench.run(["report", "1"]).exits(1).stderr;
+    assert!(report.contains("killed") && !report.contains("running"), "{report}");
     assert_eq!(statuses(&bench), [RunStatus::Killed]);
     let list = bench.run(["runs"]).exits(0).stdout;
     assert!(list.contains("killed"), "{list}");

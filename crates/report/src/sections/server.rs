@@ -51,12 +51,19 @@ pub(crate) fn events(record: &Record) -> Vec<EventRow> {
     let row = |event: &Event| EventRow {
         kind: event.kind,
         when: match event.end_s {
-            Some(end_s) => format!("{} to {}", measured_seconds(event.start_s), measured_seconds(end_s)),
-            None => format!("from {} on", measured_seconds(event.start_s)),
+            Some(end_s) if end_s <= event.start_s => format!("at {}", moment(end_s)),
+            Some(end_s) => format!("{} to {}", moment(event.start_s), moment(end_s)),
+            None => format!("from {} on", moment(event.start_s)),
         },
         detail: harmless(event.detail.as_str()),
     };
     record.observation.iter().flat_map(|observation| &observation.events).map(row).collect()
+}
+
+/// With a minus sign before measuring began.
+fn moment(at_s: f64) -> String {
+    let sign = if at_s < 0.0 { "−" } else { "" };
+    format!("{sign}{}", measured_seconds(at_s.abs()))
 }
 
 /// As it is shown.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Store, directory_of, failed};
+use super::{RunStatus, Store, directory_of, failed};
 use crate::{Record, ResultsError};
 
 /// How the newest run is called; `last-1` is the one before.
@@ -55,23 +55,32 @@ impl Store {
     /// Where the record of a stored run is.
     fn record_path(&self, called: &Called<'_>, which: &str) -> Result<PathBuf, ResultsError> {
         let (sql, number) = match called {
-            Called::Number(number) => ("SELECT status, record_path FROM runs WHERE run = ?1", *number),
+            Called::Number(number) => ("SELECT run, status, record_path FROM runs WHERE run = ?1", *number),
             Called::Ago(ago) => (
-                "SELECT status, record_path FROM runs WHERE record_path IS NOT NULL \
+                "SELECT run, status, record_path FROM runs WHERE record_path IS NOT NULL \
                  ORDER BY run DESC LIMIT 1 OFFSET ?1",
                 *ago,
             ),
             Called::File(path) => return Ok(path.to_path_buf()),
         };
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?));
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<String>>(2)?))
+        };
         let found = match self.connection.query_row(sql, [number], row) {
             Err(rusqlite::Error::QueryReturnedNoRows) => None,
             found => Some(found.map_err(failed(&self.path))?),
         };
         let (store, which) = (self.path.clone(), which.to_owned());
         match found {
-            Some((_, Some(place))) => Ok(directory_of(&self.path).join(place)),
-            Some((status, None)) => Err(ResultsError::RunWithoutRecord { store, which, status }),
+            Some((_, _, Some(place))) => Ok(directory_of(&self.path).join(place)),
+            Some((run, _, None)) if self.gone().map_err(failed(&self.path))?.contains(&run) => {
+                Err(ResultsError::RunWithoutRecord {
+                    store,
+                    which,
+                    status: RunStatus::Killed.name().to_owned(),
+                })
+            }
+            Some((_, status, None)) => Err(ResultsError::RunWithoutRecord { store, which, status }),
             None => Err(ResultsError::NoSuchRun { store, which }),
         }
     }

@@ -33,7 +33,8 @@ pub struct RunLine {
     pub p99_us: Option<f64>,
     /// Transactions that failed.
     pub failed: Option<i64>,
-    /// Who limited it.
+    /// Who limited it, called as in the views.
+    #[serde(rename = "limited_by")]
     pub limit: Option<String>,
     /// How many warnings its record has.
     pub warnings: Option<i64>,

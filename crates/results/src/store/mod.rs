@@ -66,8 +66,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store that exists, to read it; an older one is brought to today's form. A directory that cannot be
-    /// written does not matter.
+    /// Opens a store that exists, to read it; an older one is brought to today's form, and runs whose process is gone
+    /// are marked as killed. A directory that cannot be written does not matter.
     ///
     /// # Errors
     /// If there is none, or it is not a store of ours.
@@ -80,6 +80,11 @@ impl Store {
         let opened = Store::connect(path.clone(), readable)
             .and_then(|mut store| tables::bring_up(&store.path, &mut store.connection).map(|()| store));
         match opened {
+            Ok(mut store) => {
+                // Where it cannot be written, whoever asks for a run is told all the same.
+                let _ = store.mark_killed();
+                Ok(store)
+            }
             // Readers of a write-ahead log write beside it; where they cannot, nobody else writes either.
             Err(ResultsError::Store { ref cause, .. }) if is_for_reading_only(cause) => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
@@ -87,7 +92,7 @@ impl Store {
                 tables::check(&path, &store.connection)?;
                 Ok(Store { path, ..store })
             }
-            opened => opened,
+            Err(error) => Err(error),
         }
     }
 
