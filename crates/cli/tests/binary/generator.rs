@@ -85,14 +85,21 @@ fn a_server_that_takes_its_time_is_the_limit() {
 
 #[test]
 fn at_a_rate_that_is_kept_nothing_is_the_limit() {
-    let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("kept_rate");
-    let script = bench.file("slow.sql", "SELECT pg_sleep(0.2);");
-    let flags = ["bench", "-n", "-c", "16", "-R", "20", "-T", "3", "-f", script];
-    let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(0);
+    let attempt = || {
+        let bench = Bench::new();
+        let script = bench.file("slow.sql", "SELECT pg_sleep(0.2);");
+        let flags = ["bench", "-n", "-c", "16", "-R", "20", "-T", "3", "-f", script];
+        let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(0);
+        (out.stdout, generator(bench.record()).wakeup_lateness_us.expect("a rate needs wake-ups"))
+    };
+    // A crowded machine wakes a worker so late that this is the truth of it, and a rate that is kept is another time.
+    let (text, lateness) = (0..5)
+        .map(|_| attempt())
+        .find(|(_, lateness)| lateness.max < 50_000.0)
+        .expect("one run of five in which the worker was woken within 50 ms");
     let expected = "\n  limit           undecided: the rate of 20 tps was kept, so nothing was at its limit";
-    assert!(out.stdout.contains(expected), "{}", out.stdout);
-    assert!(generator(bench.record()).wakeup_lateness_us.is_some());
+    assert!(text.contains(expected), "{lateness:?}\n{text}");
 }
 
 #[test]
