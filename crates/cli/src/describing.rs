@@ -60,9 +60,20 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
                 connection: connection(target, way),
             })
             .collect(),
-        variables: job.variables.iter().cloned().collect::<BTreeMap<_, _>>(),
+        variables: job.variables.iter().map(variable).collect::<BTreeMap<_, _>>(),
         command_line: None,
     }
+}
+
+/// Parts of the names of variables whose values nobody may read.
+const SECRETS: [&str; 4] = ["password", "passwd", "secret", "token"];
+
+/// A variable as it is recorded: without what is secret by its name, and without passwords in what it holds.
+fn variable((name, value): &(String, String)) -> (String, String) {
+    let lower = name.to_ascii_lowercase();
+    let is_secret = SECRETS.iter().any(|part| lower.contains(part));
+    let value = if is_secret { SafeText::masked() } else { SafeText::from(value.as_str()) };
+    (name.clone(), value.as_str().to_owned())
 }
 
 /// The single commands of each script with what they took.
@@ -137,4 +148,17 @@ fn settings(settings: &[server::Setting]) -> results::Settings {
 /// A seed that nobody chose. The hasher's keys come from the system's random numbers.
 pub(crate) fn fresh_seed() -> u64 {
     RandomState::new().hash_one("pgmeter")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_secret_in_variables_is_not_recorded() {
+        let recorded = |name: &str, value: &str| variable(&(name.to_owned(), value.to_owned())).1;
+        assert_eq!(recorded("scale", "10"), "10");
+        assert_eq!(recorded("api_Token", "abc"), "***");
+        assert_eq!(recorded("dsn", "postgresql://u:abc@h/d"), "postgresql://u:***@h/d");
+    }
 }

@@ -238,10 +238,10 @@ impl Job {
     fn prepare(&mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<Found, Failure> {
         let mut ways = Vec::new();
         for (_, target) in &mut self.targets {
-            let session = connect_asking(target)?;
+            let session = signals.leave_at_once(|| connect_asking(target))?;
             ways.push(Way::of(&session, target)?);
         }
-        let mut session = showing.connect(&mut self.target)?;
+        let mut session = signals.leave_at_once(|| showing.connect(&mut self.target))?;
         signals.guard(&mut session, |session| -> Result<_, Failure> {
             let way = Way::of(session, &self.target)?;
             let tables = self.find_tables(session, showing)?;

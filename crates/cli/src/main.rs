@@ -51,6 +51,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let terminal = Terminal::of_process(arguments.colour);
     let result = Signals::catch().and_then(|signals| obey(&arguments.command, &terminal, &signals));
+    let result = match (result, terminal.lost()) {
+        (Ok(()), Some(error)) => Err(Failure::System { what: "write to standard output".to_owned(), error }),
+        (result, _) => result,
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

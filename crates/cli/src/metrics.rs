@@ -1,17 +1,19 @@
 //! `--metrics ADDRESS`: serves the figures of the run that goes on, over HTTP, to whoever asks.
-//! A thread of its own that answers one request after the other; the text is made once a second by `live`.
+//! A thread of its own listens, and each request has one; the text is made once a second by `live`.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Nobody who asks takes longer than this, and the next one waits for no more.
+/// Nobody who asks takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// More than these at once are hung up on: nobody has so many scrapers.
+const ASKING_MAX: usize = 32;
 /// Requests of scrapers are a few hundred bytes.
 const REQUEST_LENGTH_MAX: usize = 16 * 1024;
 
@@ -20,6 +22,8 @@ const REQUEST_LENGTH_MAX: usize = 16 * 1024;
 struct Shared {
     text: Mutex<String>,
     over: AtomicBool,
+    /// Requests under way.
+    asking: AtomicUsize,
 }
 
 /// A server of metrics; dropping it ends it.
@@ -73,12 +77,21 @@ impl Drop for MetricsServer {
     }
 }
 
-fn serve(listener: &TcpListener, shared: &Shared) {
+fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
     while !shared.over.load(Ordering::SeqCst) {
         let Ok((stream, _)) = listener.accept() else { continue };
-        if !shared.over.load(Ordering::SeqCst) {
-            // Whoever hangs up before the answer has no need of it.
-            let _ = answer(stream, shared);
+        let under_way = shared.asking.fetch_add(1, Ordering::SeqCst);
+        let asked = Arc::clone(shared);
+        let answering = move || {
+            if under_way < ASKING_MAX && !asked.over.load(Ordering::SeqCst) {
+                // Whoever hangs up before the answer has no need of it.
+                let _ = answer(stream, &asked);
+            }
+            asked.asking.fetch_sub(1, Ordering::SeqCst);
+        };
+        // Without a thread this one is not answered; the next may be.
+        if thread::Builder::new().name("metrics".to_owned()).spawn(answering).is_err() {
+            shared.asking.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }

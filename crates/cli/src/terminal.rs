@@ -1,6 +1,7 @@
 //! The only place that writes to the terminal: data to stdout, talk to stderr, bars where stderr is one.
 //! What a report looks like is `report`'s affair; here it is only put out.
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ pub(crate) struct Terminal {
     talk_colour: bool,
     interactive: bool,
     prints_to_one: bool,
+    /// The last error in writing data.
+    lost: Cell<Option<io::Error>>,
 }
 
 /// Lines of a view that stand at the end of the screen, to be drawn over. There is one screen for all of the process, and
@@ -50,7 +53,7 @@ impl Terminal {
         let prints_to_one = stdout.is_terminal();
         let interactive = io::stderr().is_terminal();
         let style = TextStyle { colour: wanted(prints_to_one), width };
-        Self { style, talk_colour: wanted(interactive), interactive, prints_to_one }
+        Self { style, talk_colour: wanted(interactive), interactive, prints_to_one, lost: Cell::new(None) }
     }
 
     /// How reports are to look.
@@ -95,13 +98,26 @@ impl Terminal {
     /// Data, to stdout. A reader that has gone away (`| head`) is no error of ours.
     pub(crate) fn print(&self, text: &str) {
         let mut stdout = io::stdout().lock();
-        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        self.note_loss(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    }
+
+    /// Why data could not be written, if some could not; a reader that has gone away is no reason.
+    pub(crate) fn lost(&self) -> Option<io::Error> {
+        self.lost.take()
+    }
+
+    fn note_loss(&self, written: io::Result<()>) {
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.set(Some(error));
+        }
     }
 
     /// Data that is no text, to stdout.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) {
         let mut stdout = io::stdout().lock();
-        let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
+        self.note_loss(stdout.write_all(bytes).and_then(|()| stdout.flush()));
     }
 
     /// A line of talk, to stderr.
@@ -110,11 +126,11 @@ impl Terminal {
     }
 
     pub(crate) fn warn(&self, text: impl Display) {
-        self.say(format_args!("pgmeter: warning: {text}"));
+        self.say(harmless(&format!("pgmeter: warning: {text}")));
     }
 
     pub(crate) fn complain(&self, failure: &dyn Display) {
-        self.say(format_args!("pgmeter: error: {failure}"));
+        self.say(harmless(&format!("pgmeter: error: {failure}")));
     }
 
     /// A bar for work of known or unknown size; nothing is drawn where nobody watches.
@@ -127,6 +143,12 @@ impl Terminal {
         bar.enable_steady_tick(TICK);
         Bar { bar, counts: total.is_some() }
     }
+}
+
+/// Text in which others' words may be, without what steers a terminal.
+fn harmless(text: &str) -> String {
+    let shown = |character: char| if character.is_control() && character != '\n' { ' ' } else { character };
+    text.chars().map(shown).collect()
 }
 
 /// Says something on stderr, whole, whichever thread says it; a view that is drawn there makes room until it is drawn

@@ -100,6 +100,8 @@ pub struct Chart {
     pub y_log: bool,
 }
 
+/// The longest file that is read.
+const FILE_LENGTH_MAX: u64 = 1 << 20;
 /// Most repeats, and most levels of a factor: beyond that a file is a mistake.
 const REPEATS_MAX: u64 = 10_000;
 const LEVELS_MAX: usize = 1_000;
@@ -129,8 +131,13 @@ impl Experiment {
     /// If it cannot be read or something in it is wrong; with the place.
     pub fn read(path: &Path, profile: Profile) -> Result<Experiment, LabError> {
         let file = path.display().to_string();
-        let text =
-            fs::read_to_string(path).map_err(|source| LabError::Read { file: file.clone(), source })?;
+        let unreadable = |source| LabError::Read { file: file.clone(), source };
+        let about = fs::metadata(path).map_err(unreadable)?;
+        if !about.is_file() || about.len() > FILE_LENGTH_MAX {
+            let what = format!("an experiment is a file of at most {FILE_LENGTH_MAX} bytes");
+            return Err(unreadable(std::io::Error::other(what)));
+        }
+        let text = fs::read_to_string(path).map_err(unreadable)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         Experiment::parse(&text, &file, folder, profile)
     }

@@ -37,7 +37,10 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
         let _ = writeln!(out, "  data {:<6} on server {}: {}", number + 1, server + 1, data_in_words(data));
     }
     out.push('\n');
-    out + &trials_in_words(plan)
+    out += &trials_in_words(plan);
+    // What a file says may not steer the terminal.
+    out.retain(|character| character == '\n' || !character.is_control());
+    out
 }
 
 fn trials_in_words(plan: &Plan) -> String {

@@ -284,9 +284,9 @@ fn files(subject: &Subject) -> Result<BTreeMap<String, String>, Failure> {
 /// The text of a file beside the experiment.
 pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     let unreadable = |error| Failure::System { what: format!("read {}", path.display()), error };
-    let length = fs::metadata(path).map_err(unreadable)?.len();
-    if length > FILE_LENGTH_MAX {
-        return Err(Failure::Usage(format!("{} is longer than 16 MiB", path.display())));
+    let about = fs::metadata(path).map_err(unreadable)?;
+    if !about.is_file() || about.len() > FILE_LENGTH_MAX {
+        return Err(Failure::Usage(format!("{} is no file of at most 16 MiB", path.display())));
     }
     fs::read_to_string(path).map_err(unreadable)
 }

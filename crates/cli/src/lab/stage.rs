@@ -20,8 +20,6 @@ use crate::terminal::{Terminal, Unit};
 
 /// Connections beside the clients: control sessions, and the user's own.
 const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
-/// The database that a trial works on.
-const TRIAL_DATABASE: &str = "pgmeter_trial";
 
 /// Servers and data of an experiment.
 pub(super) struct Stage<'a> {
@@ -44,6 +42,8 @@ struct Standing {
     loaded: BTreeSet<usize>,
     /// The data set that the trial database is an untouched copy of.
     fresh: Option<usize>,
+    /// Databases that are ours.
+    databases: BTreeSet<String>,
 }
 
 impl<'a> Stage<'a> {
@@ -99,7 +99,13 @@ impl<'a> Stage<'a> {
         let start = || Server::start(&installation, &options, &self.locations);
         let server = self.signals.leave_at_once(start)?;
         let target = resolve(&server.conninfo())?;
-        Ok(Standing { server: Some(server), target, loaded: BTreeSet::new(), fresh: None })
+        Ok(Standing {
+            server: Some(server),
+            target,
+            loaded: BTreeSet::new(),
+            fresh: None,
+            databases: BTreeSet::new(),
+        })
     }
 
     /// The experiment's settings, and room for the most clients of all its trials.
@@ -117,22 +123,20 @@ impl<'a> Stage<'a> {
     /// Loads the data if they are not there, and gives the trial its copy.
     fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Target, Failure> {
         let standing = self.standing.get_mut(&server).ok_or_else(|| internal("a server that stands"))?;
-        let kept = format!("pgmeter_data_{data}");
+        let (kept, trial_database) = (database(&format!("data_{data}")), database("trial"));
         let spec = &wanted.data;
         let copies = spec.restore == Restore::Auto || spec.restore == Restore::Template;
         let mut session = Session::connect(&standing.target)?;
         let stale = standing.fresh != Some(data) && spec.restore != Restore::Never;
-        let loaded_into = if copies { &kept } else { TRIAL_DATABASE };
+        let loaded_into = if copies { &kept } else { &trial_database };
         if !standing.loaded.contains(&data) || (spec.restore == Restore::Reload && stale) {
-            session.execute(&format!("DROP DATABASE IF EXISTS {loaded_into}"))?;
-            session.execute(&format!("CREATE DATABASE {loaded_into}"))?;
+            standing.make_database(&mut session, loaded_into, "")?;
             load(&in_database(&standing.target, loaded_into), spec, self.terminal, self.signals)?;
             standing.loaded.insert(data);
         }
         if copies && standing.fresh != Some(data) {
-            session.execute(&format!("DROP DATABASE IF EXISTS {TRIAL_DATABASE}"))?;
             let fast = if session.server_version_num() >= 150_000 { " STRATEGY = file_copy" } else { "" };
-            session.execute(&format!("CREATE DATABASE {TRIAL_DATABASE} TEMPLATE {kept}{fast}"))?;
+            standing.make_database(&mut session, &trial_database, &format!(" TEMPLATE {kept}{fast}"))?;
         }
         standing.fresh = only_reads(wanted).then_some(data);
         if spec.checkpoint {
@@ -140,7 +144,7 @@ impl<'a> Stage<'a> {
         }
         drop(session);
         let target = standing.reached_over(wanted)?;
-        let target = in_database(&target, TRIAL_DATABASE);
+        let target = in_database(&target, &trial_database);
         if let Some(setup) = &wanted.load.setup {
             execute_file(&target, setup)?;
         }
@@ -148,7 +152,22 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// A name that no other lab takes, and no user.
+fn database(what: &str) -> String {
+    format!("pgmeter_lab_{}_{what}", std::process::id())
+}
+
 impl Standing {
+    /// Makes a database anew, if the one of that name is ours or there is none.
+    fn make_database(&mut self, session: &mut Session, name: &str, how: &str) -> Result<(), Failure> {
+        if self.databases.contains(name) {
+            session.execute(&format!("DROP DATABASE IF EXISTS {name}"))?;
+        }
+        session.execute(&format!("CREATE DATABASE {name}{how}"))?;
+        self.databases.insert(name.to_owned());
+        Ok(())
+    }
+
     /// The server by the network of a trial.
     fn reached_over(&self, wanted: &Configuration) -> Result<Target, Failure> {
         let network = &wanted.network;
@@ -167,6 +186,20 @@ impl Standing {
     }
 }
 
+impl Drop for Standing {
+    /// A server that was there before is left as it was; one of ours goes away as a whole.
+    fn drop(&mut self) {
+        if self.server.is_none()
+            && let Ok(mut session) = Session::connect(&self.target)
+        {
+            for name in &self.databases {
+                // Whoever is still in it may stay, and with them the database.
+                let _ = session.execute(&format!("DROP DATABASE IF EXISTS {name}"));
+            }
+        }
+    }
+}
+
 fn internal(what: &str) -> Failure {
     Failure::Usage(format!("the plan has no {what}"))
 }
@@ -174,7 +207,7 @@ fn internal(what: &str) -> Failure {
 /// A server that runs already, and is left running.
 fn running(dsn: &str) -> Result<Standing, Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
-    Ok(Standing { server: None, target, loaded: BTreeSet::new(), fresh: None })
+    Ok(Standing { server: None, target, loaded: BTreeSet::new(), fresh: None, databases: BTreeSet::new() })
 }
 
 fn resolve(conninfo: &str) -> Result<Target, Failure> {

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptName};
+use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptName, Workload};
 use connect::{Session, Target};
 use engine::{EventLoopChoice, Limit, Manner, Outcome, Progress, Protocol};
 use results::{Environment, ObserveLevel, Plan, Record, Status, Store, UtcTime, WaitMean};
@@ -53,7 +53,8 @@ fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Result<Job, F
             Ok(ScriptText::of_file(path.display().to_string(), text_of(path)?.into_bytes(), choice.weight))
         }
     });
-    let vacuum = cell.configuration.data.vacuum;
+    let data = &cell.configuration.data;
+    let vacuum = data.vacuum && data.workload == Workload::Tpcb;
     Ok(Job {
         target,
         targets: Vec::new(),

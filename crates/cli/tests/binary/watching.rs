@@ -73,3 +73,16 @@ fn an_address_at_which_no_metrics_can_be_served_is_told_before_the_run() {
         out.stderr
     );
 }
+
+#[test]
+fn a_report_that_cannot_be_written_is_a_failure() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("watching_full");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let mut command = bench.command(["bench", "-n", "-t", "1", "-f", script, &conninfo]);
+    let status =
+        command.stdout(full).stderr(std::process::Stdio::null()).status().expect("it can be started");
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(bench.records().len(), 1, "the run is kept all the same");
+}

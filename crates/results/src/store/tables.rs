@@ -19,7 +19,8 @@ const VIEWS: &str = include_str!("views.sql");
 
 /// What brings a store of form n, from 1, to form n + 1; a new store begins at 1 too. Views are made anew after any
 /// step, so that one that changes views alone is empty.
-const STEPS: [&str; 2] = ["ALTER TABLE runs ADD COLUMN notes TEXT CHECK (json_valid(notes))", ""];
+const STEPS: [&str; 2] =
+    ["ALTER TABLE runs ADD COLUMN notes TEXT CHECK (notes IS NULL OR json_valid(notes))", ""];
 
 /// How often the change to write-ahead logging is tried: of several processes that make a store at once, one comes
 /// first, and SQLite does not wait in this one statement.

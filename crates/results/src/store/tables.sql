@@ -20,10 +20,10 @@ CREATE TABLE runs (
     seed TEXT NOT NULL,
     plan TEXT NOT NULL CHECK (json_valid(plan)),
     environment TEXT NOT NULL CHECK (json_valid(environment)),
-    tables TEXT CHECK (json_valid(tables)),
-    summary TEXT CHECK (json_valid(summary)),
-    observation TEXT CHECK (json_valid(observation)),
-    warnings TEXT CHECK (json_valid(warnings))
+    tables TEXT CHECK (tables IS NULL OR json_valid(tables)),
+    summary TEXT CHECK (summary IS NULL OR json_valid(summary)),
+    observation TEXT CHECK (observation IS NULL OR json_valid(observation)),
+    warnings TEXT CHECK (warnings IS NULL OR json_valid(warnings))
 );
 
 CREATE INDEX runs_identity ON runs (started_at, hostname, seed);
