@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArguments>),
     /// Create and fill the tables of the built-in workloads
     Init(InitArguments),
-    /// Show runs that were recorded, one or several side by side: as text, as a page, as tables
+    /// Show runs that were recorded: one, or several side by side as a page, a table or a picture
     Report(ReportArguments),
     /// Find out what pgmeter itself can do at best on this machine, so that runs can be held against it
     Calibrate(CalibrateArguments),
@@ -286,10 +286,10 @@ pub(crate) struct ReportArguments {
     /// are compared with the first
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
-    /// What to make of them
+    /// What to make of them; `text` shows several one below the other, the others compare them
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: FormatName,
-    /// File to write, instead of standard output; replaced if it is there
+    /// File to write, instead of standard output (`-`); replaced if it is there
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
             "--max-tries 0 is without limit: set one with a duration (-T) or a latency limit (-L)".to_owned(),
         ));
     }
+    arguments.html.as_deref().map(reporting::check_place).transpose()?;
     let job = job(arguments)?;
     let connections = u64::from(job.clients) * job.targets_in_use() as u64;
     descriptors::provide_for(connections).map_err(|TooFewDescriptors { needed, limit }| {

@@ -32,6 +32,7 @@ pub(crate) fn run(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
+    arguments.html.as_deref().map(reporting::check_place).transpose()?;
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, terminal);
     let (version, bin_dir) = (&arguments.pg_version, arguments.bin_dir.as_deref());

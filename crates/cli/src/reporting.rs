@@ -17,6 +17,8 @@ const RUNS_MAX: usize = 1_000;
 
 pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<(), Failure> {
     let ReportArguments { runs, format, output, places } = arguments;
+    // As everywhere, `-` is standard output.
+    let output = &output.clone().filter(|path| path.as_os_str() != "-");
     if runs.len() > RUNS_MAX {
         return Err(Failure::Usage(format!("at most {RUNS_MAX} runs can be shown at once")));
     }
@@ -54,6 +56,19 @@ fn put_out(report: &[u8], output: Option<&Path>, terminal: &Terminal) -> Result<
             Ok(())
         }
     }
+}
+
+/// Fails now if the page could not be written after a run that may take hours.
+pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::Report { path: path.display().to_string(), error };
+    if path.is_dir() {
+        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    let draft = draft(path);
+    fs::File::create_new(&draft).and_then(|_| fs::remove_file(&draft)).map_err(failed)
 }
 
 /// Writes the page of runs that have just been measured; without any there is none.
@@ -107,4 +122,23 @@ fn draft(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_for_the_page_is_tried_before_the_run() {
+        let directory = std::env::temp_dir().join(format!("pgmeter-place-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let page = directory.join("page.html");
+        assert!(check_place(&page).is_ok());
+        assert!(fs::read_dir(&directory).unwrap().next().is_none(), "something was left behind");
+        assert!(check_place(&directory).is_err(), "it is a directory");
+        fs::remove_dir(&directory).unwrap();
+        let sentence = check_place(&page).unwrap_err().to_string();
+        assert!(sentence.starts_with("cannot write the report to"), "{sentence}");
+        assert!(check_place(Path::new("/dev/null")).is_ok());
+    }
 }

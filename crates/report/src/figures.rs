@@ -124,8 +124,11 @@ pub(crate) fn asked_latency(us: f64) -> String {
     format!("{}{TIE}{}", as_asked(unit.of(us)), unit.symbol())
 }
 
-/// A measured time in seconds: `10.0 s`.
+/// A measured time in seconds: `10.0 s`; what would be `0.0 s` and is something, in a smaller unit.
 pub(crate) fn measured_seconds(seconds: f64) -> String {
+    if 0.0 < seconds && seconds < 0.05 {
+        return latency(seconds * 1e6);
+    }
     format!("{}{TIE}s", fixed(seconds, usize::from(seconds < 100.0)))
 }
 
@@ -216,6 +219,8 @@ mod tests {
         assert_eq!(untied(&asked_latency(10_000.0)), "10 ms");
         assert_eq!(untied(&measured_seconds(10.0031)), "10.0 s");
         assert_eq!(untied(&measured_seconds(600.4)), "600 s");
+        assert_eq!(untied(&measured_seconds(0.014)), "14.0 ms");
+        assert_eq!(untied(&measured_seconds(0.0)), "0.0 s");
     }
 
     #[test]

@@ -30,7 +30,7 @@ fn one(run: &Run<'_>) -> String {
     out += &format!(" {} {}", headline.limit, escaped(&headline.evidence));
     out += &headline.steady.map(|steady| format!(" {}", escaped(&steady))).unwrap_or_default();
     out += "\n\n";
-    out += &part("Latency", sections::latencies(record).as_ref().map(table));
+    out += &part("Latency", sections::latencies(record).map(|grid| table(&grid, &[])));
     out += &part("Transactions", Some(facts(&sections::transactions(record))));
     out += &part("Waits", waits(run));
     out += &part("Cost per transaction", Some(facts(&sections::costs(record))));
@@ -53,25 +53,36 @@ fn side_by_side(runs: &[Run<'_>]) -> String {
     for warning in results::warnings_of_comparison(&records) {
         out += &format!("> **Warning:** {}\n\n", escaped(warning.text.as_str()));
     }
+    for (at, run) in runs.iter().enumerate() {
+        let warnings = run.record.warnings.iter().map(|it| it.as_str().to_owned());
+        for warning in run.trouble().into_iter().chain(warnings) {
+            let whose = crate::run::letter(at);
+            out += &format!("> **Warning:** {whose}: {}\n\n", escaped(&warning));
+        }
+    }
     for told in compared.iter().flat_map(|run| run.tps_difference.iter().chain(&run.mean_difference)) {
         out += &told.sentence.as_ref().map(|it| format!("- {}\n", escaped(it))).unwrap_or_default();
     }
-    let columns = ["run", "what", "tps", "95 %", "difference", "median", "p95", "p99", "p99.9", "failed"];
+    let columns =
+        ["run", "what", "tps", "95 %", "difference", "mean", "median", "p95", "p99", "p99.9", "failed"];
     let row = |run: &sections::ComparedRun| {
         let difference = run.tps_difference.as_ref().map(|told| told.change.clone()).unwrap_or_default();
-        let quantiles = run.quantiles.iter().map(|(latency, change)| match change {
+        let with_change = |latency: &str, change: Option<&str>| match change {
             Some(change) => format!("{latency} ({change})"),
-            None => latency.clone(),
-        });
+            None => latency.to_owned(),
+        };
+        let quantiles = run.quantiles.iter().map(|(latency, change)| with_change(latency, change.as_deref()));
+        let mean_change = run.mean_difference.as_ref().map(|told| told.change.as_str());
         let name = format!("{} ({})", run.letter, run.name);
         let mut cells = vec![name, run.what.clone(), run.tps.clone(), run.tps_interval.clone(), difference];
+        cells.push(with_change(&run.mean, mean_change));
         cells.extend(quantiles);
         cells.push(run.failed.clone());
         cells
     };
     let rows = compared.iter().map(row).collect();
-    out += &format!("\n{}\n", table(&Grid { columns: columns.map(str::to_owned).to_vec(), rows }));
-    out += &part("Settings", Some(settings(runs)));
+    out += &format!("\n{}\n", table(&Grid { columns: columns.map(str::to_owned).to_vec(), rows }, &["what"]));
+    out += &part("Load and settings", Some(settings(runs)));
     out
 }
 
@@ -90,7 +101,7 @@ fn waits(run: &Run<'_>) -> Option<String> {
     };
     let columns = ["type", "event", "share"].map(str::to_owned).to_vec();
     let grid = Grid { columns, rows: rows.iter().map(row).collect() };
-    Some(format!("{}\n{}\n", table(&grid), escaped(&how)))
+    Some(format!("{}\n{}\n", table(&grid, &["event"]), escaped(&how)))
 }
 
 fn ceilings(run: &Run<'_>) -> Option<String> {
@@ -99,7 +110,7 @@ fn ceilings(run: &Run<'_>) -> Option<String> {
         .map(|it| vec![it.kind.to_owned(), it.tps, percent(it.reached_share, 1.0), it.explanation])
         .collect();
     let columns = ["bound", "tps", "reached", "because"].map(str::to_owned).to_vec();
-    (!rows.is_empty()).then(|| table(&Grid { columns, rows }))
+    (!rows.is_empty()).then(|| table(&Grid { columns, rows }, &["because"]))
 }
 
 fn commands(run: &Run<'_>) -> Option<String> {
@@ -111,7 +122,8 @@ fn commands(run: &Run<'_>) -> Option<String> {
         })
         .collect();
     let columns = ["command", "script", "executions", "mean", "p99", "max", "failures", "share of time"];
-    (!rows.is_empty()).then(|| table(&Grid { columns: columns.map(str::to_owned).to_vec(), rows }))
+    (!rows.is_empty())
+        .then(|| table(&Grid { columns: columns.map(str::to_owned).to_vec(), rows }, &["script"]))
 }
 
 fn settings(runs: &[Run<'_>]) -> String {
@@ -126,19 +138,23 @@ fn settings(runs: &[Run<'_>]) -> String {
         let values = setting.values.into_iter().map(|value| value.unwrap_or_else(|| "default".to_owned()));
         [name].into_iter().chain(values).collect()
     };
-    let columns = ["setting".to_owned()].into_iter().chain(values).collect();
-    table(&Grid { columns, rows: settings.into_iter().map(row).collect() })
+    let columns: Vec<String> = ["setting".to_owned()].into_iter().chain(values).collect();
+    let grid = Grid { columns, rows: settings.into_iter().map(row).collect() };
+    table(&grid, &grid.columns.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 fn facts(facts: &[Fact]) -> String {
     facts.iter().map(|fact| format!("- {}: {}\n", escaped(&fact.label), escaped(&fact.value))).collect()
 }
 
-fn table(grid: &Grid) -> String {
+/// The first column and those named hold words, which stand at the left; all others hold figures.
+fn table(grid: &Grid, words: &[&str]) -> String {
     let line = |cells: &[String]| {
         format!("| {} |\n", cells.iter().map(|it| escaped(it)).collect::<Vec<_>>().join(" | "))
     };
-    let rule = grid.columns.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "---:" });
+    let is_words = |at: usize, column: &str| at == 0 || words.contains(&column);
+    let rule = grid.columns.iter().enumerate();
+    let rule = rule.map(|(at, column)| if is_words(at, column) { "---" } else { "---:" });
     let rule = format!("| {} |\n", rule.collect::<Vec<_>>().join(" | "));
     line(&grid.columns) + &rule + &grid.rows.iter().map(|row| line(row)).collect::<String>()
 }

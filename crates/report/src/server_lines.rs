@@ -49,16 +49,21 @@ fn per_transaction(cost: &PerTransaction) -> Option<String> {
     let full_pages = full_pages.map_or(String::new(), |images| format!(" ({} full pages)", few(images)));
     let cpu_us = cost.backend_user_cpu_us.map(|user| user + cost.backend_system_cpu_us.unwrap_or(0.0));
     let parts = [
-        cost.wal_bytes.map(|bytes| format!("{}{TIE}bytes of WAL{full_pages}", fixed(bytes, 0))),
+        cost.wal_bytes.map(|bytes| format!("{} of WAL{full_pages}", whole_bytes(bytes, ""))),
         cost.blocks_hit.map(|blocks| format!("{}{TIE}blocks hit", few(blocks))),
         cost.blocks_read.map(|blocks| format!("{}{TIE}read", few(blocks))),
-        cost.temp_bytes
-            .filter(|&bytes| bytes >= 1.0)
-            .map(|bytes| format!("{} temporary bytes", fixed(bytes, 0))),
+        cost.temp_bytes.filter(|&bytes| bytes >= 1.0).map(|bytes| whole_bytes(bytes, "temporary ")),
         cpu_us.map(|us| format!("{} of CPU", latency(us))),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("{} per transaction", parts.join(", ")))
+}
+
+/// `1 byte`, `1,234 temporary bytes`.
+fn whole_bytes(bytes: f64, kind: &str) -> String {
+    let number = fixed(bytes, 0);
+    let noun = if number == "1" { "byte" } else { "bytes" };
+    format!("{number}{TIE}{kind}{noun}")
 }
 
 /// A mean of small counts: `12.3`, `0.004`.
@@ -102,4 +107,16 @@ fn ceiling(ceiling: &Ceiling) -> String {
         percent(ceiling.reached_share, 1.0),
         harmless(ceiling.explanation.as_str())
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::untied;
+
+    #[test]
+    fn one_byte_is_not_several() {
+        assert_eq!(untied(&whole_bytes(1.2, "")), "1 byte");
+        assert_eq!(untied(&whole_bytes(1_234.0, "temporary ")), "1,234 temporary bytes");
+    }
 }

@@ -103,11 +103,10 @@ fn legend_of_events(page: &mut Markup, data: &PageData) {
     }
     page.element("p", &[("class", "bands")], |page| {
         page.raw("Marked in the charts: ");
-        for (at, kind) in kinds.iter().enumerate() {
-            page.text(if at > 0 { ", " } else { "" });
+        for kind in &kinds {
             page.leaf("span", &[("class", "band"), ("data-kind", kind)], kind);
+            page.text(" ");
         }
-        page.raw(".");
     });
 }
 

@@ -67,7 +67,6 @@ pub(super) fn server(page: &mut Markup, record: &Record) {
 }
 
 fn waits(page: &mut Markup, rows: &[sections::WaitRow]) {
-    let most = rows.iter().map(|row| row.share).fold(0.0, f64::max);
     page.element("ol", &[("class", "shares")], |page| {
         for wait in rows {
             page.element("li", &[], |page| {
@@ -76,7 +75,7 @@ fn waits(page: &mut Markup, rows: &[sections::WaitRow]) {
                     page.leaf("span", &[("class", "how")], &format!(" {}", wait.event_type));
                 });
                 page.leaf("span", &[("class", "value")], &percent(wait.share, 1.0));
-                page.share_bar(if most > 0.0 { wait.share / most } else { 0.0 }, "wait");
+                page.share_bar(wait.share, "wait");
             });
         }
     });

@@ -100,7 +100,7 @@ fn side_by_side(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
     headline::warnings(page, runs, data);
     charts::over_time(page, runs, data);
     page.section("latency", "Latency", |page| charts::percentiles(page, data));
-    page.section("settings", "Settings", |page| comparison::settings(page, runs));
+    page.section("settings", "Load and settings", |page| comparison::settings(page, runs));
     if runs.len() > DETAILED_MAX {
         return;
     }

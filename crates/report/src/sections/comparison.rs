@@ -19,6 +19,8 @@ pub(crate) struct ComparedRun {
     /// Against the first run; `None` for the first itself.
     pub(crate) tps_difference: Option<Told>,
     pub(crate) mean_difference: Option<Told>,
+    /// The mean response time.
+    pub(crate) mean: String,
     /// `median`, `p95`, `p99` and `p99.9`, each with its change against the first run.
     pub(crate) quantiles: Vec<(String, Option<String>)>,
     pub(crate) failed: String,
@@ -61,6 +63,7 @@ pub(crate) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
             tps_difference: base.map(|base| throughput_against(base, run.record, [&letter(0), &letter(at)])),
             mean_difference: base
                 .and_then(|base| latency_against(base, run.record, [&letter(0), &letter(at)])),
+            mean: mean(run.record).map_or("—".to_owned(), |mean| latency(mean.value)),
             quantiles: quantiles(run.record, base),
             failed: percent(
                 run.record.summary.counts.failed as f64,

@@ -13,7 +13,7 @@ pub(crate) struct Headline {
     pub(crate) tps: String,
     /// Its 95 % interval, or why there is none.
     pub(crate) interval: String,
-    /// `median` and so on with a latency each; empty if nothing succeeded.
+    /// `median response` and so on with a latency each; empty if nothing succeeded.
     pub(crate) quantiles: Vec<(&'static str, String)>,
     /// `The limit was the server.`
     pub(crate) limit: String,
@@ -33,7 +33,7 @@ pub(crate) fn headline(record: &Record) -> Headline {
     let limited_by = verdict.map(|verdict| verdict.limit);
     let quantiles = summary.response_us.map(|response| {
         vec![
-            ("median", latency(response.p50)),
+            ("median response", latency(response.p50)),
             ("p95", latency(response.p95)),
             ("p99", latency(response.p99)),
             ("p99.9", latency(response.p999)),

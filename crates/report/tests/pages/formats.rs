@@ -128,3 +128,28 @@ fn a_rate_is_no_outcome_and_other_scripts_are_not_compared() {
         assert!(!report.contains("slower than") && !report.contains("longer than"));
     }
 }
+
+#[test]
+fn markdown_of_several_runs_has_their_warnings_means_and_what_they_were_asked_for() {
+    let first = short();
+    let mut second = short();
+    second.plan.workers = 1;
+    second.observation = None;
+    if let Some(server) = &mut second.environment.server {
+        server.non_default_settings = [("port".to_owned(), "5433".to_owned())].into_iter().collect();
+    }
+    let runs = [Run { name: "a", record: &first }, Run { name: "b", record: &second }];
+    let markdown = pgmeter_report::markdown(&runs);
+    for words in [
+        "> **Warning:** B: client and server share a host",
+        "| workers (differs) | 2 | 1 |",
+        "| observed (differs) | full | off |",
+        "| difference | mean | median |",
+        "| --- | --- | ---: | ---: |",
+    ] {
+        assert!(markdown.contains(words), "no {words} in:\n{markdown}");
+    }
+    assert!(!markdown.contains("| port"), "{markdown}");
+    let page = pgmeter_report::html(&runs);
+    assert!(page.find(">workers</th>").unwrap() < page.find(">shared_buffers<").unwrap());
+}

@@ -106,3 +106,13 @@ fn a_damaged_histogram_is_a_warning_and_not_the_end() {
     record.intervals[2].scripts[0].response.histogram = "damaged".to_owned();
     assert!(page(&record).contains("1\u{a0}histogram in the record cannot be read"));
 }
+
+#[test]
+fn labels_say_of_what_they_are() {
+    let mut record = example::full(&Example { seconds: 5, ..Example::default() });
+    record.plan.until = Some(0.01);
+    let page = page(&record);
+    for words in ["median response", "<dt>length</dt>", "<dt>precision</dt>", "not reached in time"] {
+        assert!(page.contains(words), "{words}");
+    }
+}
