@@ -204,7 +204,7 @@ pub struct ServerSample {
     /// Backends by what they did, on average over the looks; `event_type` and `event` as in [`WaitShare`].
     pub waits: Vec<WaitMean>,
     /// How much counters grew, and gauges were: `wal_bytes`, `wal_full_page_images`, `blocks_hit`, `blocks_read`,
-    /// `blocks_dirtied`, `blocks_written`, `temp_bytes`, `commits`, `rollbacks`, `backend_user_cpu_s`,
+    /// `blocks_written`, `temp_bytes`, `commits`, `rollbacks`, `backend_user_cpu_s`,
     /// `backend_system_cpu_s`, `host_busy_share`, `host_iowait_share`, `host_steal_share`; absent if not seen.
     pub values: BTreeMap<String, f64>,
 }
