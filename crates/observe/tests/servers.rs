@@ -110,7 +110,10 @@ fn a_queue_for_one_row_is_an_event_that_names_it() {
         let observation = observer.finish(ran(6));
         let queue = observation.events.iter().find(|event| event.kind == EventKind::LockQueue);
         let detail = queue.map(|queue| queue.detail.as_str().to_owned()).unwrap_or_default();
-        assert!(detail.contains("up to 5 of 6") && detail.contains("row (0,1) of hot"), "{version}: {detail}");
+        assert!(
+            detail.contains("up to 5 of 6") && detail.contains("row (0,1) of hot"),
+            "{version}: {detail}"
+        );
     }
 }
 
