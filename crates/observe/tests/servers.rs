@@ -59,8 +59,9 @@ fn each_version_answers_all_that_it_is_asked() {
         let observer = observer(&conninfo, &[insert, "select pg_sleep(1.5)"]);
         let mut session = client(&conninfo);
         observer.measure_from(Observer::now());
-        session.execute(insert).unwrap();
+        // The observer reads what measuring begins with while this sleeps.
         session.execute("select pg_sleep(1.5)").unwrap();
+        session.execute(insert).unwrap();
         drop(session);
         let observation = observer.finish(ran(1));
         assert_eq!(missing(&observation), [""; 0], "{version}");

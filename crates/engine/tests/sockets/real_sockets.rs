@@ -377,6 +377,10 @@ fn a_connection_for_each_transaction_is_made_and_closed() {
         let outcome = complete(&plan);
         assert_eq!((outcome.summary.total.counts.succeeded, outcome.reconnects.count), (200, 200));
         assert!(outcome.reconnects.time > Duration::ZERO);
+        // The last goodbyes are sent, and may not have been heard yet.
+        while server.heard().len() < 3 * 200 {
+            std::thread::yield_now();
+        }
         let heard = server.heard();
         for connection in 0..200 {
             let mine = heard.iter().filter(|(number, _)| *number == connection).map(|(_, message)| message);
