@@ -42,6 +42,8 @@ struct Standing {
     loaded: BTreeSet<usize>,
     /// The data set that the trial database is an untouched copy of.
     fresh: Option<usize>,
+    /// The data set that was loaded into the trial database itself, where there is no copy.
+    in_trial: Option<usize>,
     /// Databases that are ours.
     databases: BTreeSet<String>,
 }
@@ -104,6 +106,7 @@ impl<'a> Stage<'a> {
             target,
             loaded: BTreeSet::new(),
             fresh: None,
+            in_trial: None,
             databases: BTreeSet::new(),
         })
     }
@@ -129,13 +132,19 @@ impl<'a> Stage<'a> {
         let mut session = Session::connect(&standing.target)?;
         let stale = standing.fresh != Some(data) && spec.restore != Restore::Never;
         let loaded_into = if copies { &kept } else { &trial_database };
-        if !standing.loaded.contains(&data) || (spec.restore == Restore::Reload && stale) {
+        let is_there = if copies { standing.loaded.contains(&data) } else { standing.in_trial == Some(data) };
+        if !is_there || (spec.restore == Restore::Reload && stale) {
             standing.make_database(&mut session, loaded_into, "")?;
             load(&in_database(&standing.target, loaded_into), spec, self.terminal, self.signals)?;
-            standing.loaded.insert(data);
+            if copies {
+                standing.loaded.insert(data);
+            } else {
+                standing.in_trial = Some(data);
+            }
         }
         if copies && standing.fresh != Some(data) {
             let fast = if session.server_version_num() >= 150_000 { " STRATEGY = file_copy" } else { "" };
+            standing.in_trial = None;
             standing.make_database(&mut session, &trial_database, &format!(" TEMPLATE {kept}{fast}"))?;
         }
         standing.fresh = only_reads(wanted).then_some(data);
@@ -207,7 +216,14 @@ fn internal(what: &str) -> Failure {
 /// A server that runs already, and is left running.
 fn running(dsn: &str) -> Result<Standing, Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
-    Ok(Standing { server: None, target, loaded: BTreeSet::new(), fresh: None, databases: BTreeSet::new() })
+    Ok(Standing {
+        server: None,
+        target,
+        loaded: BTreeSet::new(),
+        fresh: None,
+        in_trial: None,
+        databases: BTreeSet::new(),
+    })
 }
 
 fn resolve(conninfo: &str) -> Result<Target, Failure> {
