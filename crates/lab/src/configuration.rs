@@ -143,6 +143,8 @@ pub struct LoadSpec {
     pub max_tries: u32,
     /// A connection for each transaction.
     pub reconnect: bool,
+    /// How much of the users' work one transaction of the script does: 1,000 for a batch of so many.
+    pub operations: u32,
     /// Variables of the scripts.
     pub variables: BTreeMap<String, String>,
 }
@@ -224,6 +226,7 @@ impl Default for LoadSpec {
             latency_limit: None,
             max_tries: 1,
             reconnect: false,
+            operations: 1,
             variables: BTreeMap::new(),
         }
     }

@@ -4,10 +4,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::LabError;
 use crate::configuration::Configuration;
 use crate::document::{self, Complaint, Node, Place, Table, Value, nearest, unknown_key};
 use crate::keys::{self, Section};
-use crate::{LabError, METRICS};
+use crate::presentation::{self, Chart, Difference, check_combination, combination};
 
 /// Which of the file's two sizes is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct Experiment {
     pub design: Design,
     /// What is drawn.
     pub charts: Vec<Chart>,
+    /// What is told beside the table.
+    pub differences: Vec<Difference>,
 }
 
 /// Something that is varied.
@@ -81,32 +84,13 @@ pub enum Order {
     Sequential,
 }
 
-/// A chart of the results.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chart {
-    /// Above it.
-    pub title: Option<String>,
-    /// The factor along the horizontal axis.
-    pub x: String,
-    /// The figure along the vertical axis.
-    pub y: String,
-    /// The factor that gives the lines.
-    pub series: Option<String>,
-    /// The factor that gives the panels.
-    pub facet: Option<String>,
-    /// Whether the horizontal axis is logarithmic.
-    pub x_log: bool,
-    /// Whether the vertical axis is logarithmic.
-    pub y_log: bool,
-}
-
 /// The longest file that is read.
 const FILE_LENGTH_MAX: u64 = 1 << 20;
 /// Most repeats, and most levels of a factor: beyond that a file is a mistake.
 const REPEATS_MAX: u64 = 10_000;
 const LEVELS_MAX: usize = 1_000;
 
-const TOP: [&str; 15] = [
+const TOP: [&str; 16] = [
     "name",
     "title",
     "source",
@@ -121,6 +105,7 @@ const TOP: [&str; 15] = [
     "design",
     "quick",
     "chart",
+    "difference",
     "step",
 ];
 
@@ -189,10 +174,21 @@ impl Reader<'_> {
         }
         let exclude = top.take("exclude").map_or(Ok(Vec::new()), |node| exclude(node, &factors))?;
         check_combination(&design.base, &factors).map_err(|what| Complaint::at(place, what))?;
-        let charts = top.take("chart").map_or(Ok(Vec::new()), |node| charts(node, &factors))?;
+        let charts = presentation::charts(top.take("chart"), &factors)?;
+        let differences = presentation::differences(top.take("difference"), &factors)?;
         top.finish("the experiment", &TOP)?;
-        let experiment =
-            Experiment { name, title, source, description, base, factors, exclude, design, charts };
+        let experiment = Experiment {
+            name,
+            title,
+            source,
+            description,
+            base,
+            factors,
+            exclude,
+            design,
+            charts,
+            differences,
+        };
         self.try_levels(&experiment)?;
         Ok(experiment)
     }
@@ -356,7 +352,7 @@ impl Reader<'_> {
     }
 }
 
-fn text(node: Option<Node>) -> Result<Option<String>, Complaint> {
+pub(crate) fn text(node: Option<Node>) -> Result<Option<String>, Complaint> {
     node.map(|node| node.text().map(str::to_owned)).transpose()
 }
 
@@ -378,25 +374,6 @@ fn design(mut table: Table) -> Result<Design, Complaint> {
     Ok(design)
 }
 
-/// `{ network = "socket", clients = 1 }` as pairs of factor and label.
-fn combination(node: Node) -> Result<Vec<(String, String)>, Complaint> {
-    let table = node.into_table()?;
-    table.entries.into_iter().map(|entry| Ok((entry.key, label(&entry.node)?))).collect()
-}
-
-fn check_combination(pairs: &[(String, String)], factors: &[Factor]) -> Result<(), String> {
-    for (name, label) in pairs {
-        let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
-        let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
-            return Err(unknown_key(name, "the factors", &known));
-        };
-        if !factor.levels.iter().any(|level| level.label == *label) {
-            return Err(format!("the factor {name} has no level {label}"));
-        }
-    }
-    Ok(())
-}
-
 /// In the quick profile, what names a level that is left out there excludes nothing.
 fn exclude(node: Node, factors: &[Factor]) -> Result<Vec<Vec<(String, String)>>, Complaint> {
     let mut all = Vec::new();
@@ -415,52 +392,8 @@ fn exclude(node: Node, factors: &[Factor]) -> Result<Vec<Vec<(String, String)>>,
     Ok(all)
 }
 
-fn charts(node: Node, factors: &[Factor]) -> Result<Vec<Chart>, Complaint> {
-    let nodes = match node.value {
-        Value::List(nodes) => nodes,
-        _ => vec![node],
-    };
-    nodes.into_iter().map(|node| chart(node, factors)).collect()
-}
-
-fn chart(node: Node, factors: &[Factor]) -> Result<Chart, Complaint> {
-    let place = node.place;
-    let mut table = node.into_table()?;
-    let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
-    let factor = |node: Option<Node>| -> Result<Option<String>, Complaint> {
-        let Some(node) = node else { return Ok(None) };
-        let name = node.text()?;
-        if known.contains(&name) {
-            return Ok(Some(name.to_owned()));
-        }
-        Err(Complaint::at(node.place, unknown_key(name, "the factors", &known)))
-    };
-    let x = factor(table.take("x"))?
-        .ok_or_else(|| Complaint::at(place, "a chart needs x, the name of a factor"))?;
-    let y = match table.take("y") {
-        None => METRICS[0].to_owned(),
-        Some(node) => match METRICS.iter().find(|metric| node.text() == Ok(metric)) {
-            Some(metric) => (*metric).to_owned(),
-            None => return Err(node.expected(&format!("one of {}", METRICS.join(", ")))),
-        },
-    };
-    let scale =
-        |node: Option<Node>| node.map_or(Ok(false), |node| node.one_of(&[("linear", false), ("log", true)]));
-    let chart = Chart {
-        title: text(table.take("title"))?,
-        x,
-        y,
-        series: factor(table.take("series"))?,
-        facet: factor(table.take("facet"))?,
-        x_log: scale(table.take("x_scale"))?,
-        y_log: scale(table.take("y_scale"))?,
-    };
-    table.finish("[[chart]]", &["title", "x", "y", "series", "facet", "x_scale", "y_scale"])?;
-    Ok(chart)
-}
-
 /// How a level is shown: its own text, or what its table says.
-fn label(node: &Node) -> Result<String, Complaint> {
+pub(crate) fn label(node: &Node) -> Result<String, Complaint> {
     match &node.value {
         Value::Text(text) if text.is_empty() => Err(node.expected("a level that has a name")),
         Value::Table(entries) => {

@@ -128,6 +128,7 @@ pub(crate) const KEYS: &[Key] = &[
     }),
     key("max_tries", Section::Load, |it, node, _| whole(&mut it.load.max_tries, node, 0, 1_000_000)),
     key("reconnect", Section::Load, |it, node, _| truth(&mut it.load.reconnect, node)),
+    key("operations", Section::Load, |it, node, _| whole(&mut it.load.operations, node, 1, 1_000_000_000)),
     key("network", Section::Load, |it, node, _| {
         it.network = network(node)?;
         Ok(())

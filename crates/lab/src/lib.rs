@@ -17,6 +17,8 @@ mod plan;
 
 mod outline;
 
+mod presentation;
+
 mod document;
 
 mod error;
@@ -27,11 +29,8 @@ pub use configuration::{
 };
 pub use document::Place;
 pub use error::LabError;
-pub use experiment::{Chart, Design, Experiment, Factor, Level, Order, Profile};
+pub use experiment::{Design, Experiment, Factor, Level, Order, Profile};
 pub use matrix::Cell;
 pub use outline::outline;
 pub use plan::{Plan, Trial};
-
-/// Figures of a trial that charts and tables may show; times in microseconds.
-pub const METRICS: [&str; 12] =
-    ["tps", "mean", "stddev", "p50", "p90", "p95", "p99", "p999", "max", "failed", "wal_bytes", "server_cpu"];
+pub use presentation::{Chart, Difference, METRICS};

@@ -121,6 +121,27 @@ fn a_ladder_sets_each_case_on_top_of_the_one_before() {
 }
 
 #[test]
+fn what_something_costs_is_a_difference_of_two_combinations() {
+    let text = "name = \"x\"\ncases = [{ name = \"anew\", reconnect = true }, { name = \"kept\", reconnect = false }]\n\
+                [levels.style.batch]\noperations = 1000\n[factors]\nstyle = [\"batch\"]\n[[difference]]\n\
+                name = \"connecting\"\nof = { case = \"anew\" }\nminus = { case = \"kept\" }\n[[difference]]\nname = \"tail\"\n\
+                metric = \"p99\"\nof = { case = \"kept\" }\n";
+    let folder = Folder::new();
+    let (experiment, plan) = folder.read(text, Profile::Full).unwrap();
+    let [connecting, tail] = &experiment.differences[..] else { panic!("{:?}", experiment.differences) };
+    let case = |name: &str| vec![("case".to_owned(), name.to_owned())];
+    assert_eq!(
+        (&*connecting.metric, &connecting.of, &connecting.minus),
+        ("cycle", &case("anew"), &Some(case("kept")))
+    );
+    assert_eq!((&*tail.metric, &tail.of, &tail.minus), ("p99", &case("kept"), &None));
+    assert!(plan.cells.iter().all(|cell| cell.configuration.load.operations == 1000));
+    let wrong = text.replace("of = { case = \"anew\" }", "of = { case = \"new\" }");
+    let told = folder.read(&wrong, Profile::Full).unwrap_err();
+    insta::assert_snapshot!(told, @"x.toml:9:6: the factor case has no level new");
+}
+
+#[test]
 fn settings_versions_and_data_ask_for_servers_and_data_of_their_own() {
     let text = r#"
         name = "versions"
@@ -197,7 +218,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[factors]\nstyle = [\"a\"]\n[levels.style.b]\nclients = 1"), @r#"x.toml:4:15: unknown key "b" in [levels.style]; known are a"#);
     insta::assert_snapshot!(named("[factors]\nnetwork = [{ delay = \"10\" }]"), @r#"x.toml:3:22: expected a number with a unit (us, ms, s, min, h), such as "60s", found "10""#);
     insta::assert_snapshot!(named("[factors]\nclients = [1]\n[quick]\nfactors = { clients = [2] }"), @r#"x.toml:5:24: clients has no level 2 of which this could be a part"#);
-    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[[chart]]\nx = \"clients\"\ny = \"speed\""), @r#"x.toml:6:5: expected one of tps, mean, stddev, p50, p90, p95, p99, p999, max, failed, wal_bytes, server_cpu, found "speed""#);
+    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[[chart]]\nx = \"clients\"\ny = \"speed\""), @r#"x.toml:6:5: expected one of tps, operations, mean, stddev, p50, p90, p95, p99, p999, max, cycle, failed, late, wal_bytes, server_cpu, found "speed""#);
     insta::assert_snapshot!(named("factors = { clients = [1] }\nexclude = [{ clients = 1 }]"), @r#"x.toml:1:1: all combinations are left out by exclude"#);
     insta::assert_snapshot!(named("[design]\norder = \"random\""), @r#"x.toml:3:9: expected "interleaved" or "sequential", found "random""#);
 }
