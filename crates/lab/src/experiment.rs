@@ -1,11 +1,12 @@
 //! An experiment as its file says it: what all trials share, the factors with their levels, the design, the charts.
 //! Read here and checked; multiplied out by `matrix`, put in order by `plan`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use crate::LabError;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Origin};
 use crate::document::{self, Complaint, Node, Place, Table, Value, nearest, unknown_key};
 use crate::keys::{self, Section};
 use crate::presentation::{self, Chart, Difference, check_combination, combination};
@@ -208,6 +209,7 @@ impl Reader<'_> {
     /// `[server]`, `[data]`, `[load]`.
     fn section(&self, base: &mut Configuration, section: Section, table: Table) -> Result<(), Complaint> {
         let known = keys::names_in(section);
+        keys::check_rivals(keys::places(&table.entries))?;
         for entry in table.entries {
             if !known.contains(&entry.key.as_str()) {
                 let elsewhere = keys::KEYS.iter().find(|key| key.name == entry.key);
@@ -263,6 +265,7 @@ impl Reader<'_> {
     /// The keys of one level, which may be of any section.
     fn settings_of_level(&self, node: Node) -> Result<Vec<(String, Node)>, Complaint> {
         let table = node.into_table()?;
+        keys::check_rivals(keys::places(&table.entries))?;
         let mut sets = Vec::new();
         for entry in table.entries {
             if !keys::is_key(&entry.key) {
@@ -329,6 +332,7 @@ impl Reader<'_> {
             }
             factor.levels = levels;
         }
+        keys::check_rivals(keys::places(&table.entries))?;
         for entry in table.entries {
             if !keys::is_key(&entry.key) {
                 let mut known = keys::names();
@@ -340,12 +344,29 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Sets every level once, so that what is wrong is told before the first trial.
+    /// Sets every level once, so that what is wrong is told before the first trial. Two factors may not say the same
+    /// thing in different ways: which of them counted would be chance.
     fn try_levels(&self, experiment: &Experiment) -> Result<(), Complaint> {
+        let mut before: BTreeMap<&str, Place> = BTreeMap::new();
+        for factor in &experiment.factors {
+            let sets = factor.levels.iter().flat_map(|level| &level.sets);
+            let own: BTreeMap<&str, Place> = sets.map(|(name, node)| (name.as_str(), node.place)).collect();
+            for (name, place) in &own {
+                for other in &before {
+                    keys::check_rivals(
+                        [other, (name, place)].into_iter().map(|(name, place)| (*name, *place)),
+                    )?;
+                }
+            }
+            before.extend(own);
+        }
         for level in experiment.factors.iter().flat_map(|factor| &factor.levels) {
             let mut tried = experiment.base.clone();
             for (name, node) in &level.sets {
                 keys::set(&mut tried, name, node, self.folder)?;
+                if matches!(tried.server.origin, Origin::Running(_)) && !tried.server.settings.is_empty() {
+                    return Err(Complaint::at(node.place, keys::KEEPS_ITS_SETTINGS));
+                }
             }
         }
         Ok(())

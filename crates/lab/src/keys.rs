@@ -8,7 +8,8 @@ use crate::configuration::{
     Configuration, Length, Network, NetworkKind, Origin, ProtocolChoice, Restore, ScriptChoice, ScriptName,
     Workload,
 };
-use crate::document::{Complaint, Node, Table, Value};
+use crate::document::{Complaint, Entry, Node, Place, Table, Value};
+use crate::quantity;
 
 /// Where a key stands if it is not a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +162,36 @@ fn parent(name: &str) -> Option<(&'static str, &str)> {
     (!child.is_empty()).then_some((parent, child))
 }
 
+/// Keys that do not go together in one table, and why. A level may still say something else than the section does.
+const RIVALS: [(&[&str], &str); 3] = [
+    (&["version", "bin_dir", "dsn"], "both say which server it is"),
+    (&["dsn", "settings"], KEEPS_ITS_SETTINGS),
+    (&["duration", "transactions"], "both say when a trial is over"),
+];
+
+/// Why a server that runs already gets no settings.
+pub(crate) const KEEPS_ITS_SETTINGS: &str = "a server that runs already keeps its own settings";
+
+/// Complains of the second of two keys that do not go together.
+pub(crate) fn check_rivals<'a>(keys: impl Iterator<Item = (&'a str, Place)>) -> Result<(), Complaint> {
+    let keys: Vec<_> =
+        keys.map(|(name, place)| (parent(name).map_or(name, |(parent, _)| parent), place)).collect();
+    for (rivals, why) in RIVALS {
+        let mut found = keys.iter().filter(|(name, _)| rivals.contains(name));
+        let Some((first, at)) = found.next() else { continue };
+        if let Some((second, place)) = found.find(|(name, _)| name != first) {
+            let what = format!("\"{second}\" does not go with \"{first}\" of line {}: {why}", at.line);
+            return Err(Complaint::at(*place, what));
+        }
+    }
+    Ok(())
+}
+
+/// The keys of a table with the places where they stand.
+pub(crate) fn places(entries: &[Entry]) -> impl Iterator<Item = (&str, Place)> {
+    entries.iter().map(|entry| (entry.key.as_str(), entry.place))
+}
+
 /// Sets one key; `folder` is the experiment's, from where files are looked for.
 pub(crate) fn set(
     configuration: &mut Configuration,
@@ -216,10 +247,21 @@ fn beside(name: &str, node: &Node, folder: &Path) -> Result<PathBuf, Complaint> 
         return Err(node.expected("a file in the experiment's folder"));
     }
     let path = folder.join(relative);
-    if path.is_file() {
-        return Ok(path);
+    if !path.is_file() {
+        let what = format!("there is no file {} (looked for at {})", name, path.display());
+        return Err(Complaint::at(node.place, what));
     }
-    Err(Complaint::at(node.place, format!("there is no file {} (looked for at {})", name, path.display())))
+    // A link may lead anywhere; whoever gets the folder would not get what it leads to.
+    let home = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let is_inside = match (path.canonicalize(), home.canonicalize()) {
+        (Ok(real), Ok(home)) => real.starts_with(home),
+        _ => false,
+    };
+    if is_inside {
+        Ok(path)
+    } else {
+        Err(node.expected("a file in the experiment's folder, not a link out of it"))
+    }
 }
 
 fn pairs(target: &mut std::collections::BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
@@ -321,26 +363,10 @@ fn network(node: &Node) -> Result<Network, Complaint> {
     Ok(network)
 }
 
-/// A number and its unit, of those in the table.
-fn with_unit(node: &Node, units: &[(&str, f64)], example: &str) -> Result<f64, Complaint> {
-    let expected = || {
-        let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-        node.expected(&format!("a number with a unit ({}), such as \"{example}\"", names.join(", ")))
-    };
-    let text = node.text().map_err(|_| expected())?.trim();
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(expected)?;
-    let (number, unit) = text.split_at(unit_at);
-    let factor =
-        units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor).ok_or_else(expected)?;
-    let number: f64 = number.trim().parse().map_err(|_| expected())?;
-    if number.is_finite() && number >= 0.0 { Ok(number * factor) } else { Err(expected()) }
-}
-
 /// A time such as `"60s"`; zero is allowed.
 pub(crate) fn duration(node: &Node) -> Result<Duration, Complaint> {
-    const UNITS: [(&str, f64); 5] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
-    let seconds = with_unit(node, &UNITS, "60s")?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| node.expected("a shorter time"))
+    let text = node.text().map_err(|_| node.expected(&quantity::expected_duration()))?;
+    quantity::duration(text).map_err(|expected| node.expected(&expected))
 }
 
 fn duration_above_zero(node: &Node) -> Result<Duration, Complaint> {
@@ -349,6 +375,6 @@ fn duration_above_zero(node: &Node) -> Result<Duration, Complaint> {
 }
 
 fn bits_per_s(node: &Node) -> Result<f64, Complaint> {
-    let bits = with_unit(node, &[("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)], "100Mbit")?;
-    if bits >= 1.0 { Ok(bits) } else { Err(node.expected("a bandwidth above zero")) }
+    let text = node.text().map_err(|_| node.expected(&quantity::expected_bandwidth()))?;
+    quantity::bits_per_s(text).map_err(|expected| node.expected(&expected))
 }

@@ -21,6 +21,8 @@ mod presentation;
 
 mod document;
 
+mod quantity;
+
 mod error;
 
 pub use configuration::{
@@ -34,3 +36,4 @@ pub use matrix::Cell;
 pub use outline::outline;
 pub use plan::{Plan, Trial};
 pub use presentation::{Chart, Difference, METRICS};
+pub use quantity::duration;

@@ -196,6 +196,8 @@ proptest! {
 #[test]
 fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     let folder = Folder::new();
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("away.sql")).unwrap();
     let wrong = |text: &str| folder.read(text, Profile::Full).map(|_| ()).unwrap_err();
     let named = |text: &str| wrong(&format!("name = \"x\"\n{text}"));
     insta::assert_snapshot!(wrong("title = \"x\""), @r#"x.toml:1:1: an experiment needs a name, such as name = "fillfactor""#);
@@ -212,6 +214,12 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[load]\nscript = \"select\""), @r#"x.toml:3:10: expected tpcb-like, simple-update, select-only, or the name of a file that ends in .sql, found "select""#);
     insta::assert_snapshot!(named("[server]\nversion = 9.6"), @r#"x.toml:3:11: expected a version in quotation marks, such as "18", found 9.6"#);
     insta::assert_snapshot!(named("[server]\ndsn = \"postgresql://me:secret@host/db\""), @r#"x.toml:3:7: a password does not belong into an experiment: set PGPASSWORD or use a password file"#);
+    insta::assert_snapshot!(named("[server]\nversion = \"18\"\nbin_dir = \"bin\""), @r#"x.toml:4:1: "bin_dir" does not go with "version" of line 3: both say which server it is"#);
+    insta::assert_snapshot!(named("[server]\ndsn = \"\"\nsettings.fsync = false"), @r#"x.toml:4:1: "settings" does not go with "dsn" of line 3: a server that runs already keeps its own settings"#);
+    insta::assert_snapshot!(named("[quick]\nduration = \"1s\"\ntransactions = 3"), @r#"x.toml:4:1: "transactions" does not go with "duration" of line 3: both say when a trial is over"#);
+    insta::assert_snapshot!(named("[factors]\nversion = [\"17\"]\ndsn = [\"host=a\"]"), @r#"x.toml:4:8: "dsn" does not go with "version" of line 3: both say which server it is"#);
+    insta::assert_snapshot!(named("[server]\ndsn = \"\"\n[factors]\n\"settings.fsync\" = [false]"), @"x.toml:5:21: a server that runs already keeps its own settings");
+    insta::assert_snapshot!(named("[load]\nscript = \"away.sql\""), @r#"x.toml:3:10: expected a file in the experiment's folder, not a link out of it, found "away.sql""#);
     insta::assert_snapshot!(named("[factors]\nclient = [1]"), @r#"x.toml:3:1: "client" is no key, and there is no [levels.client.LEVEL] that says what it means; did you mean "clients"?"#);
     insta::assert_snapshot!(named("[factors]\nclients = 1"), @r#"x.toml:3:11: expected a list in brackets, found 1"#);
     insta::assert_snapshot!(named("[factors]\nclients = [1, 1]"), @r#"x.toml:3:15: the level 1 is there twice"#);
