@@ -5,7 +5,7 @@ use std::thread;
 
 use connect::{Environment, Overrides, Session, Target, resolve};
 use pgmeter_observe::{Observer, Ran, Script, Whose, Wish};
-use results::{EventKind, Observation, ObserveLevel};
+use results::{EventKind, Observation, ObserveLevel, WaitMean};
 use testkit::cluster::Cluster;
 
 const VERSIONS: [&str; 3] = ["9.6", "13", "18"];
@@ -38,6 +38,14 @@ fn observer(conninfo: &str, commands: &[&str]) -> Observer {
     })
 }
 
+/// Sleeps, as the benchmark's backend, until the observer has told of a second in which this could be seen.
+fn sleep_until(observer: &Observer, session: &mut Session, seen: impl Fn(&[WaitMean]) -> bool) {
+    let lately = observer.lately();
+    while !seen(&lately.waits()) {
+        session.execute("select pg_sleep(0.3)").unwrap();
+    }
+}
+
 fn ran(transactions: u64) -> Ran {
     Ran { measured_s: 1.0, transactions, warmup_transactions: 0 }
 }
@@ -59,8 +67,8 @@ fn each_version_answers_all_that_it_is_asked() {
         let observer = observer(&conninfo, &[insert, "select pg_sleep(1.5)"]);
         let mut session = client(&conninfo);
         observer.measure_from(Observer::now());
-        // The observer reads what measuring begins with while this sleeps.
-        session.execute("select pg_sleep(1.5)").unwrap();
+        // Before the first second the observer reads what measuring begins with.
+        sleep_until(&observer, &mut session, |waits| !waits.is_empty());
         session.execute(insert).unwrap();
         drop(session);
         let observation = observer.finish(ran(1));
@@ -103,7 +111,11 @@ fn a_queue_for_one_row_is_an_event_that_names_it() {
         let clients: Vec<_> = (0..5).map(|_| client(&conninfo)).collect();
         let waiting = clients.into_iter().map(|mut session| thread::spawn(move || session.execute(update)));
         let waiting: Vec<_> = waiting.collect();
-        holder.execute("select pg_sleep(2.5)").unwrap();
+        // In such a second the observer has asked who waits for what.
+        let queueing = |wait: &&WaitMean| wait.event_type == "Lock";
+        sleep_until(&observer, &mut holder, |waits| {
+            waits.iter().filter(queueing).map(|wait| wait.backends).sum::<f64>() > 4.9
+        });
         holder.execute("commit").unwrap();
         for thread in waiting {
             assert_eq!(thread.join().unwrap().unwrap(), 1);
@@ -129,7 +141,7 @@ fn a_role_that_may_see_little_is_told_so_and_sees_its_own() {
         let observer = observer(&guest, &["select pg_sleep(1.5)"]);
         let mut session = client(&guest);
         observer.measure_from(Observer::now());
-        session.execute("select pg_sleep(1.5)").unwrap();
+        sleep_until(&observer, &mut session, |waits| !waits.is_empty());
         drop(session);
         let observation = observer.finish(ran(1));
         let missing: Vec<_> = observation.missing.iter().map(|missing| missing.what.as_str()).collect();
