@@ -6,12 +6,14 @@
 //! In reading order: the [`Record`] holds the [`Plan`] (what was asked), the [`Environment`] (where it
 //! ran), the [`Summary`] and the [`Interval`]s (what was measured), and in the summary the [`Generator`] with the
 //! [`Verdict`] on itself, for which a [`Calibration`] may be at hand. [`SafeText`] keeps passwords out of
-//! all of it. [`calendar`] reads the calendar, [`Host::detect`] and [`Conditions`] read the host, [`Disk::measure`] its disk;
+//! all of it. A trial of timed steps leaves a [`StepsRecord`] instead. [`calendar`] reads the calendar, [`Host::detect`] and [`Conditions`] read the host, [`Disk::measure`] its disk;
 //! nothing else here does.
 
 mod record;
 
 mod plan;
+
+mod steps;
 
 mod tables;
 
@@ -79,6 +81,7 @@ pub use observation::{
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
 pub use safe_text::SafeText;
+pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
     DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Store, TrialRow, TrialStatus,
     find, records_in, runs_json,

@@ -7,6 +7,7 @@ mod find;
 mod import;
 mod list;
 mod process;
+mod steps;
 mod tables;
 mod trials;
 mod write;

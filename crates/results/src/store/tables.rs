@@ -9,7 +9,7 @@ use super::failed;
 use crate::ResultsError;
 
 /// The form that this version makes, and the newest it knows.
-pub(crate) const STORE_FORM: i64 = 3;
+pub(crate) const STORE_FORM: i64 = 4;
 
 /// `pgmr`, so that no other program's database is taken for a store.
 const APPLICATION_ID: i64 = 0x7067_6d72;
@@ -19,8 +19,12 @@ const VIEWS: &str = include_str!("views.sql");
 
 /// What brings a store of form n, from 1, to form n + 1; a new store begins at 1 too. Views are made anew after any
 /// step, so that one that changes views alone is empty.
-const STEPS: [&str; 2] =
-    ["ALTER TABLE runs ADD COLUMN notes TEXT CHECK (notes IS NULL OR json_valid(notes))", ""];
+const STEPS: [&str; 3] = [
+    "ALTER TABLE runs ADD COLUMN notes TEXT CHECK (notes IS NULL OR json_valid(notes))",
+    "",
+    "CREATE TABLE steps (trial INTEGER PRIMARY KEY REFERENCES trials (trial), \
+     record TEXT NOT NULL CHECK (json_valid(record)))",
+];
 
 /// How often the change to write-ahead logging is tried: of several processes that make a store at once, one comes
 /// first, and SQLite does not wait in this one statement.

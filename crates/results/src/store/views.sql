@@ -165,3 +165,24 @@ SELECT trial, experiment, experiments.name, profile, position, factors, repeat, 
        tps, tps_low, tps_high, succeeded, failed, mean_us, stddev_us, p50_us, p90_us, p95_us, p99_us, p999_us, max_us,
        limited_by
 FROM trials JOIN experiments USING (experiment) LEFT JOIN run_summary ON run_summary.run = trials.run;
+
+CREATE VIEW step_summary AS
+SELECT trial, experiment, experiments.name, profile, position, factors, repeat, trials.status, trials.reason,
+       step.key AS step,
+       json_extract(step.value, '$.name') AS step_name,
+       time.key + 1 AS time,
+       json_extract(time.value, '$.duration_us') AS duration_us,
+       json_extract(time.value, '$.measured_us') AS measured_us,
+       json_extract(time.value, '$.limited') AS limited,
+       json_extract(time.value, '$.error') AS error,
+       json_extract(time.value, '$.wal_bytes') AS wal_bytes,
+       json_extract(time.value, '$.backend_user_us') AS backend_user_us,
+       json_extract(time.value, '$.backend_system_us') AS backend_system_us,
+       json_extract(time.value, '$.buffers.hit') AS buffers_hit,
+       json_extract(time.value, '$.buffers.read') AS buffers_read,
+       json_extract(time.value, '$.buffers.dirtied') AS buffers_dirtied,
+       json_extract(time.value, '$.buffers.written') AS buffers_written,
+       json_extract(time.value, '$.table_bytes') AS table_bytes,
+       json_extract(time.value, '$.index_bytes') AS index_bytes
+FROM steps JOIN trials USING (trial) JOIN experiments USING (experiment),
+     json_each(steps.record, '$.steps') AS step, json_each(step.value, '$.times') AS time;
