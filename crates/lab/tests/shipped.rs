@@ -1,0 +1,80 @@
+//! The experiments in the repository: each is a right file in both sizes, says whom it repeats and what to look for, and
+//! asks for little enough in its quick size to end within three minutes on two cores.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pgmeter_lab::{Experiment, Length, Plan, Profile};
+
+/// What was published, and is to be repeatable.
+const PUBLISHED: [&str; 18] = [
+    "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "B1", "B3", "B4", "B5", "C1", "D1", "D2", "D3",
+    "D4",
+];
+
+fn shipped() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let in_folder = |folder: &Path| -> Vec<PathBuf> {
+        let entries =
+            std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    let folders = in_folder(&root).into_iter().filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| in_folder(&folder));
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect()
+}
+
+fn read(path: &Path, profile: Profile) -> (Experiment, Plan) {
+    let experiment = Experiment::read(path, profile).unwrap_or_else(|error| panic!("{error}"));
+    let folder = path.parent().expect("it lies in a folder");
+    let plan =
+        Plan::of(&experiment, &path.display().to_string(), folder).unwrap_or_else(|error| panic!("{error}"));
+    (experiment, plan)
+}
+
+#[test]
+fn every_shipped_experiment_says_whom_it_repeats_and_what_to_look_for() {
+    let mut names = Vec::new();
+    for path in shipped() {
+        let (full, _) = read(&path, Profile::Full);
+        assert!(full.source.is_some_and(|source| source.contains('(')), "{}", path.display());
+        let description = full.description.unwrap_or_default();
+        assert!(description.contains("ook "), "{}: what is to be looked for?", path.display());
+        assert!(!full.charts.is_empty(), "{} has no chart", path.display());
+        names.push(full.name);
+    }
+    let experiments = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), experiments, "two have the same name");
+}
+
+#[test]
+fn all_that_was_published_is_there() {
+    let sources: Vec<String> =
+        shipped().iter().filter_map(|path| read(path, Profile::Full).0.source).collect();
+    let is_there = |id: &str| {
+        let range = |source: &String| id.starts_with('D') && source.contains("D1–D4");
+        sources.iter().any(|source| range(source) || source.contains(&format!("({id})")))
+    };
+    let lacking: Vec<&str> = PUBLISHED.into_iter().filter(|id| !is_there(id)).collect();
+    assert_eq!(lacking, [""; 0]);
+}
+
+#[test]
+fn the_quick_size_asks_for_less_than_three_minutes() {
+    for path in shipped() {
+        let (_, plan) = read(&path, Profile::Quick);
+        let measured: Duration = plan
+            .trials
+            .iter()
+            .map(|trial| &plan.cells[trial.cell].configuration.load)
+            .map(|load| match load.length {
+                Length::Time(time) => time + load.warmup,
+                Length::Transactions(_) => Duration::ZERO,
+            })
+            .sum();
+        assert!(measured < Duration::from_secs(130), "{} measures for {measured:?}", path.display());
+        assert!(plan.trials.len() <= 40, "{}: {} trials", path.display(), plan.trials.len());
+    }
+}
