@@ -60,7 +60,7 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
                 connection: connection(target, way),
             })
             .collect(),
-        variables: job.variables.iter().map(variable).collect::<BTreeMap<_, _>>(),
+        variables: variables(job.variables.iter().map(|(name, value)| (name, value))),
         command_line: None,
     }
 }
@@ -68,8 +68,15 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
 /// Parts of the names of variables whose values nobody may read.
 const SECRETS: [&str; 4] = ["password", "passwd", "secret", "token"];
 
+/// Variables as they are recorded.
+pub(crate) fn variables<'a>(
+    variables: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> BTreeMap<String, String> {
+    variables.into_iter().map(variable).collect()
+}
+
 /// A variable as it is recorded: without what is secret by its name, and without passwords in what it holds.
-fn variable((name, value): &(String, String)) -> (String, String) {
+fn variable((name, value): (&String, &String)) -> (String, String) {
     let lower = name.to_ascii_lowercase();
     let is_secret = SECRETS.iter().any(|part| lower.contains(part));
     let value = if is_secret { SafeText::masked() } else { SafeText::from(value.as_str()) };
@@ -110,6 +117,16 @@ fn connection(target: &Target, way: &Way) -> results::Connection {
     results::Connection {
         host: SafeText::from(hosts.join(",")),
         port,
+        user: SafeText::from(target.user.clone()),
+        database: SafeText::from(target.database.clone()),
+    }
+}
+
+/// Where one session went.
+pub(crate) fn connection_to(target: &Target, address: &Address) -> results::Connection {
+    results::Connection {
+        host: SafeText::from(host(address)),
+        port: target.host_of(address).port,
         user: SafeText::from(target.user.clone()),
         database: SafeText::from(target.database.clone()),
     }
@@ -156,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_is_secret_in_variables_is_not_recorded() {
-        let recorded = |name: &str, value: &str| variable(&(name.to_owned(), value.to_owned())).1;
+        let recorded = |name: &str, value: &str| variable((&name.to_owned(), &value.to_owned())).1;
         assert_eq!(recorded("scale", "10"), "10");
         assert_eq!(recorded("api_Token", "abc"), "***");
         assert_eq!(recorded("dsn", "postgresql://u:abc@h/d"), "postgresql://u:***@h/d");

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::steps::Step;
+
 /// All that one combination of levels says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configuration {
@@ -16,6 +18,8 @@ pub struct Configuration {
     pub network: Network,
     /// What it has to do.
     pub load: LoadSpec,
+    /// What is timed, in this order; empty: it is a trial of load.
+    pub steps: Vec<Step>,
 }
 
 /// The server of a trial. Trials with equal ones share it.

@@ -10,6 +10,7 @@ use crate::configuration::{Configuration, Origin};
 use crate::document::{self, Complaint, Node, Place, Table, Value, nearest, unknown_key};
 use crate::keys::{self, Section};
 use crate::presentation::{self, Chart, Difference, check_combination, combination};
+use crate::steps;
 
 /// Which of the file's two sizes is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +151,9 @@ impl Reader<'_> {
         let name = self.name(top.take("name"), place)?;
         let title = text(top.take("title"))?.unwrap_or_else(|| name.clone());
         let (source, description) = (text(top.take("source"))?, text(top.take("description"))?);
-        let mut base = Configuration::default();
+        let steps = steps::steps(top.take("step"), self.folder)?;
+        let has_steps = !steps.is_empty();
+        let mut base = Configuration { steps, ..Configuration::default() };
         for section in [Section::Server, Section::Data, Section::Load] {
             self.section(&mut base, section, top.take_table(section.name())?)?;
         }
@@ -175,8 +178,8 @@ impl Reader<'_> {
         }
         let exclude = top.take("exclude").map_or(Ok(Vec::new()), |node| exclude(node, &factors))?;
         check_combination(&design.base, &factors).map_err(|what| Complaint::at(place, what))?;
-        let charts = presentation::charts(top.take("chart"), &factors)?;
-        let differences = presentation::differences(top.take("difference"), &factors)?;
+        let charts = presentation::charts(top.take("chart"), &factors, has_steps)?;
+        let differences = presentation::differences(top.take("difference"), &factors, has_steps)?;
         top.finish("the experiment", &TOP)?;
         let experiment = Experiment {
             name,
@@ -218,6 +221,9 @@ impl Reader<'_> {
                     None => unknown_key(&entry.key, &format!("[{}]", section.name()), &known),
                 };
                 return Err(Complaint::at(entry.place, what));
+            }
+            if !base.steps.is_empty() {
+                steps::check_key(&entry.key, entry.place)?;
             }
             keys::set(base, &entry.key, &entry.node, self.folder)?;
         }
@@ -333,11 +339,19 @@ impl Reader<'_> {
             factor.levels = levels;
         }
         keys::check_rivals(keys::places(&table.entries))?;
+        if !base.steps.is_empty()
+            && let Some(node) = table.take("times")
+        {
+            steps::shorten(&mut base.steps, steps::times(&node)?);
+        }
         for entry in table.entries {
             if !keys::is_key(&entry.key) {
                 let mut known = keys::names();
-                known.extend(["repeats", "factors"]);
+                known.extend(["repeats", "factors", "times"]);
                 return Err(Complaint::at(entry.place, unknown_key(&entry.key, "[quick]", &known)));
+            }
+            if !base.steps.is_empty() {
+                steps::check_key(&entry.key, entry.place)?;
             }
             keys::set(base, &entry.key, &entry.node, self.folder)?;
         }
@@ -363,6 +377,9 @@ impl Reader<'_> {
         for level in experiment.factors.iter().flat_map(|factor| &factor.levels) {
             let mut tried = experiment.base.clone();
             for (name, node) in &level.sets {
+                if !tried.steps.is_empty() {
+                    steps::check_key(name, node.place)?;
+                }
                 keys::set(&mut tried, name, node, self.folder)?;
                 if matches!(tried.server.origin, Origin::Running(_)) && !tried.server.settings.is_empty() {
                     return Err(Complaint::at(node.place, keys::KEEPS_ITS_SETTINGS));

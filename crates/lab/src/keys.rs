@@ -240,7 +240,7 @@ fn file(target: &mut Option<PathBuf>, node: &Node, folder: &Path) -> Result<(), 
 }
 
 /// A path that stays within the experiment's folder and is there.
-fn beside(name: &str, node: &Node, folder: &Path) -> Result<PathBuf, Complaint> {
+pub(crate) fn beside(name: &str, node: &Node, folder: &Path) -> Result<PathBuf, Complaint> {
     let relative = Path::new(name);
     let stays = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !stays {
@@ -369,7 +369,7 @@ pub(crate) fn duration(node: &Node) -> Result<Duration, Complaint> {
     quantity::duration(text).map_err(|expected| node.expected(&expected))
 }
 
-fn duration_above_zero(node: &Node) -> Result<Duration, Complaint> {
+pub(crate) fn duration_above_zero(node: &Node) -> Result<Duration, Complaint> {
     let time = duration(node)?;
     if time.is_zero() { Err(node.expected("a time above zero")) } else { Ok(time) }
 }

@@ -3,13 +3,15 @@
 //! Pure but for reading the file and looking whether the files that it names are there; nothing is started here.
 //!
 //! In reading order: [`Experiment`] is the file as it is written, its keys are a table in `keys`; a [`Configuration`] is
-//! what one combination of levels means; [`Plan`] has all of them in the order in which they run.
+//! what one combination of levels means, a load or [`Step`]s; [`Plan`] has all of them in the order in which they run.
 
 mod experiment;
 
 mod keys;
 
 mod configuration;
+
+mod steps;
 
 mod matrix;
 
@@ -35,5 +37,6 @@ pub use experiment::{Design, Experiment, Factor, Level, Order, Profile};
 pub use matrix::Cell;
 pub use outline::outline;
 pub use plan::{Plan, Trial};
-pub use presentation::{Chart, Difference, METRICS};
+pub use presentation::{Chart, Difference, METRICS, METRICS_OF_STEPS, STEP};
 pub use quantity::duration;
+pub use steps::{Step, StepSql, StepWork};

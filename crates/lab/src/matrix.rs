@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Workload};
 use crate::experiment::Experiment;
 use crate::keys;
 
@@ -41,5 +41,9 @@ pub(crate) fn cells(experiment: &Experiment, folder: &Path) -> Vec<Cell> {
         experiment.exclude.iter().any(|pairs| pairs.iter().all(|pair| cell.levels.contains(pair)))
     };
     cells.retain(|cell| !is_left_out(cell));
+    for cell in cells.iter_mut().filter(|cell| cell.configuration.times_loading()) {
+        // The tables are made by the trial itself.
+        cell.configuration.data.workload = Workload::Nothing;
+    }
     cells
 }

@@ -7,9 +7,12 @@ use std::time::Duration;
 use crate::configuration::{DataSpec, Network, NetworkKind, Origin, ServerSpec, Workload};
 use crate::experiment::{Experiment, Order};
 use crate::plan::Plan;
+use crate::steps::{Step, StepSql, StepWork};
 
 /// Trials that are listed; the others are like them.
 const TRIALS_SHOWN_MAX: usize = 40;
+/// As much of a step's SQL as is shown.
+const SQL_SHOWN_MAX: usize = 60;
 
 /// The plan as text, several lines.
 pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
@@ -30,6 +33,9 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
         let levels: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
         let _ = writeln!(out, "  factor      {}: {}", factor.name, levels.join(" | "));
     }
+    for step in &experiment.base.steps {
+        let _ = writeln!(out, "  step        {}", step_in_words(step));
+    }
     for (number, server) in plan.servers.iter().enumerate() {
         let _ = writeln!(out, "  server {:<4} {}", number + 1, server_in_words(server));
     }
@@ -41,6 +47,32 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     // What a file says may not steer the terminal.
     out.retain(|character| character == '\n' || !character.is_control());
     out
+}
+
+fn step_in_words(step: &Step) -> String {
+    let work = match &step.work {
+        StepWork::Init => "the loader's steps, each by itself, on an empty database".to_owned(),
+        StepWork::Sql(StepSql::Here(sql)) => one_line(sql),
+        StepWork::Sql(StepSql::File(path)) => path.display().to_string(),
+    };
+    let mut words = format!("{}: {work}", step.name);
+    if step.times > 1 {
+        let _ = write!(words, ", {} times", step.times);
+    }
+    if let Some(limit) = step.limit {
+        let _ = write!(words, ", cancelled after {limit:?}");
+        if let Some(counted) = step.at_limit {
+            let _ = write!(words, " and counted as {counted:?}");
+        }
+    }
+    words
+}
+
+/// SQL on one line, shortened.
+fn one_line(sql: &str) -> String {
+    let words = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut: String = words.chars().take(SQL_SHOWN_MAX).collect();
+    if cut.len() < words.len() { format!("{cut}…") } else { words }
 }
 
 fn trials_in_words(plan: &Plan) -> String {

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::LabError;
-use crate::configuration::{DataSpec, Length, ServerSpec, Workload};
+use crate::configuration::{Configuration, DataSpec, Length, ServerSpec, Workload};
 use crate::experiment::{Experiment, Order};
 use crate::matrix::{Cell, cells};
+use crate::steps::Step;
 
 /// An experiment, ready to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +97,10 @@ impl Plan {
     /// How long it will take, roughly.
     pub fn estimate(&self) -> Duration {
         let of_trial = |trial: &Trial| {
-            let load = &self.cells[trial.cell].configuration.load;
+            let Configuration { load, steps, .. } = &self.cells[trial.cell].configuration;
+            if !steps.is_empty() {
+                return steps.iter().map(Step::estimate).sum::<Duration>() + BETWEEN_TRIALS;
+            }
             let length = match load.length {
                 Length::Time(time) => time,
                 Length::Transactions(_) => Duration::from_secs(10),

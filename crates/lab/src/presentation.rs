@@ -25,6 +25,13 @@ pub const METRICS: [&str; 15] = [
     "server_cpu",
 ];
 
+/// Figures of a trial of steps: the sum of its steps' mean `duration`, in microseconds, of their WAL, and of the CPU
+/// time of their backends.
+pub const METRICS_OF_STEPS: [&str; 3] = ["duration", "wal_bytes", "server_cpu"];
+
+/// Stands in a chart of steps where a factor could: then each step is shown by itself.
+pub const STEP: &str = "step";
+
 /// Factors and levels.
 pub(crate) type Combination = Vec<(String, String)>;
 
@@ -61,13 +68,26 @@ pub struct Difference {
 }
 
 /// `[[chart]]`.
-pub(crate) fn charts(node: Option<Node>, factors: &[Factor]) -> Result<Vec<Chart>, Complaint> {
-    listed(node).into_iter().map(|node| chart(node, factors)).collect()
+pub(crate) fn charts(
+    node: Option<Node>,
+    factors: &[Factor],
+    has_steps: bool,
+) -> Result<Vec<Chart>, Complaint> {
+    listed(node).into_iter().map(|node| chart(node, factors, metrics(has_steps))).collect()
+}
+
+/// What charts may show of trials of this kind.
+fn metrics(has_steps: bool) -> &'static [&'static str] {
+    if has_steps { &METRICS_OF_STEPS } else { &METRICS }
 }
 
 /// `[[difference]]`.
-pub(crate) fn differences(node: Option<Node>, factors: &[Factor]) -> Result<Vec<Difference>, Complaint> {
-    listed(node).into_iter().map(|node| difference(node, factors)).collect()
+pub(crate) fn differences(
+    node: Option<Node>,
+    factors: &[Factor],
+    has_steps: bool,
+) -> Result<Vec<Difference>, Complaint> {
+    listed(node).into_iter().map(|node| difference(node, factors, metrics(has_steps))).collect()
 }
 
 fn listed(node: Option<Node>) -> Vec<Node> {
@@ -78,10 +98,13 @@ fn listed(node: Option<Node>) -> Vec<Node> {
     }
 }
 
-fn chart(node: Node, factors: &[Factor]) -> Result<Chart, Complaint> {
+fn chart(node: Node, factors: &[Factor], metrics: &'static [&'static str]) -> Result<Chart, Complaint> {
     let place = node.place;
     let mut table = node.into_table()?;
-    let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+    let mut known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+    if metrics == METRICS_OF_STEPS {
+        known.push(STEP);
+    }
     let factor = |node: Option<Node>| -> Result<Option<String>, Complaint> {
         let Some(node) = node else { return Ok(None) };
         let name = node.text()?;
@@ -92,7 +115,7 @@ fn chart(node: Node, factors: &[Factor]) -> Result<Chart, Complaint> {
     };
     let x = factor(table.take("x"))?
         .ok_or_else(|| Complaint::at(place, "a chart needs x, the name of a factor"))?;
-    let y = metric(table.take("y"), METRICS[0])?;
+    let y = metric(table.take("y"), metrics, metrics[0])?;
     let scale =
         |node: Option<Node>| node.map_or(Ok(false), |node| node.one_of(&[("linear", false), ("log", true)]));
     let chart = Chart {
@@ -108,16 +131,20 @@ fn chart(node: Node, factors: &[Factor]) -> Result<Chart, Complaint> {
     Ok(chart)
 }
 
-/// One of [`METRICS`].
-fn metric(node: Option<Node>, if_absent: &str) -> Result<String, Complaint> {
+/// One of `metrics`.
+fn metric(node: Option<Node>, metrics: &[&str], if_absent: &str) -> Result<String, Complaint> {
     let Some(node) = node else { return Ok(if_absent.to_owned()) };
-    match METRICS.iter().find(|metric| node.text() == Ok(metric)) {
+    match metrics.iter().find(|metric| node.text() == Ok(metric)) {
         Some(metric) => Ok((*metric).to_owned()),
-        None => Err(node.expected(&format!("one of {}", METRICS.join(", ")))),
+        None => Err(node.expected(&format!("one of {}", metrics.join(", ")))),
     }
 }
 
-fn difference(node: Node, factors: &[Factor]) -> Result<Difference, Complaint> {
+fn difference(
+    node: Node,
+    factors: &[Factor],
+    metrics: &'static [&'static str],
+) -> Result<Difference, Complaint> {
     let place = node.place;
     let mut table = node.into_table()?;
     let mut cell = |key: &str| -> Result<Option<Combination>, Complaint> {
@@ -132,7 +159,8 @@ fn difference(node: Node, factors: &[Factor]) -> Result<Difference, Complaint> {
     let of = of.ok_or_else(|| {
         Complaint::at(place, "a difference needs of, a combination such as { case = \"first\" }")
     })?;
-    let metric = metric(table.take("metric"), "cycle")?;
+    let metric =
+        metric(table.take("metric"), metrics, if metrics == METRICS { "cycle" } else { metrics[0] })?;
     table.finish("[[difference]]", &["name", "metric", "of", "minus"])?;
     Ok(Difference { name, metric, of, minus })
 }

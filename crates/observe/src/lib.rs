@@ -40,6 +40,8 @@ mod processes;
 
 mod backends;
 
+mod one_backend;
+
 mod account;
 
 mod ceilings;
@@ -47,5 +49,6 @@ mod ceilings;
 pub use account::nothing;
 pub use ceilings::ceilings;
 pub use observer::{Lately, Observer, Ran, Wish};
+pub use one_backend::{Backend, BackendCpu};
 pub use scripts::Script;
 pub use whose::Whose;

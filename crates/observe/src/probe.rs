@@ -20,8 +20,6 @@ const SETTINGS: &str = "set statement_timeout = '2s'; set lock_timeout = '200ms'
 const TABLES_MAX: usize = 200;
 /// As much of a statement as is needed to know it again.
 const STATEMENT_LENGTH_MAX: u32 = 1000;
-/// A process that began when our session did is our session's; the kernel's clock ticks in hundredths of a second.
-const AGE_MAX_S: f64 = 60.0;
 
 /// A server, as far as it can be seen.
 #[derive(Debug)]
@@ -159,11 +157,7 @@ impl Server {
     /// Whether the server is on this host: its process that answers us has our session's number, a server's name, and
     /// began when the session did.
     fn find_postmaster(&mut self) {
-        let pid = self.asking.pid();
-        let here = processes::look_at(pid).filter(|process| {
-            let is_young = processes::age_s(process).is_some_and(|age| (-1.0..AGE_MAX_S).contains(&age));
-            is_young && process.name.starts_with("postgres")
-        });
+        let here = processes::young_server(self.asking.pid());
         match here {
             Some(process) => {
                 self.postmaster = Some(process.parent);

@@ -115,6 +115,17 @@ pub(crate) fn look_at(pid: u32) -> Option<Process> {
     Some(process)
 }
 
+/// A process that began when our session did is our session's; the kernel's clock ticks in hundredths of a second.
+const AGE_MAX_S: f64 = 60.0;
+
+/// The process of that number, if it is a server's and has just begun: then the server is on this host.
+pub(crate) fn young_server(pid: u32) -> Option<Process> {
+    look_at(pid).filter(|process| {
+        let is_young = age_s(process).is_some_and(|age| (-1.0..AGE_MAX_S).contains(&age));
+        is_young && process.name.starts_with("postgres")
+    })
+}
+
 /// Looks at the host.
 pub(crate) fn look_at_host() -> Option<HostTimes> {
     host_times(&fs::read_to_string("/proc/stat").ok()?)

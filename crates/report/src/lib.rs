@@ -19,6 +19,8 @@ mod server_lines;
 
 mod command_table;
 
+mod steps_line;
+
 mod trial_line;
 
 mod calibration;
@@ -67,5 +69,6 @@ pub use markdown::markdown;
 pub use openmetrics::{Metrics, OPEN_METRICS_TYPE, open_metrics};
 pub use run::Run;
 pub use run_list::run_list;
+pub use steps_line::steps_line;
 pub use text::{TextStyle, text};
 pub use trial_line::trial_line;

@@ -58,6 +58,13 @@ pub enum PgmeterBuild {
     Debug,
 }
 
+impl PgmeterBuild {
+    /// How this very pgmeter was built.
+    pub fn of_this() -> PgmeterBuild {
+        if cfg!(debug_assertions) { PgmeterBuild::Debug } else { PgmeterBuild::Release }
+    }
+}
+
 /// How a run ended: `"complete"`, `"interrupted"` or `{"failed": {"reason": "…"}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -113,11 +120,7 @@ impl Record {
         Record {
             schema_version: SCHEMA_VERSION,
             pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
-            pgmeter_build: Some(if cfg!(debug_assertions) {
-                PgmeterBuild::Debug
-            } else {
-                PgmeterBuild::Release
-            }),
+            pgmeter_build: Some(PgmeterBuild::of_this()),
             status,
             started_at,
             plan,

@@ -46,7 +46,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),
             ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),
             ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
-            ("crates/cli/src/lab/stopwatch.rs", "the time budget of an experiment"),
+            ("crates/cli/src/lab/stopwatch.rs", "the time budget of an experiment, and steps that are timed"),
             ("crates/null/src/stall.rs", "when a null server falls silent"),
             ("crates/relay/src/clock.rs", "when bytes are due at the other end"),
             ("crates/results/src/disk.rs", "how long a flush takes, before a run"),

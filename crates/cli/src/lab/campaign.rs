@@ -9,10 +9,11 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::lab::{Length, Plan, Profile, ScriptName};
+use ::lab::{Configuration, Length, Plan, Profile, ScriptName, Step, StepSql, StepWork};
 use results::{ExperimentRow, PlannedTrial, Store, TrialRow, TrialStatus};
 
 use super::stage::Stage;
+use super::steps;
 use super::stopwatch::Stopwatch;
 use super::trial::{self, Finished};
 use super::{Limits, Subject};
@@ -149,6 +150,9 @@ impl Campaign {
         ));
         let target = stage.ready(planned.cell)?;
         let trial = self.row.trials[position].trial;
+        if !cell.configuration.steps.is_empty() {
+            return steps::run(cell, &target, trial, &self.places, terminal, signals);
+        }
         trial::run(cell, planned.seed, target, trial, &self.places, terminal, signals)
     }
 
@@ -172,7 +176,7 @@ impl Campaign {
         };
         Store::create(&self.places.store())?.end_trial(row.trial, reason.as_deref())?;
         row.status = if reason.is_none() { TrialStatus::Complete } else { TrialStatus::Failed };
-        row.run = finished.ok().map(|finished| finished.run);
+        row.run = finished.ok().and_then(|finished| finished.run);
         row.reason = reason;
         Ok(())
     }
@@ -238,7 +242,10 @@ impl Clock {
 
 /// What a cell's trials are asked to take.
 fn length(plan: &Plan, cell: usize) -> Duration {
-    let load = &plan.cells[cell].configuration.load;
+    let Configuration { load, steps, .. } = &plan.cells[cell].configuration;
+    if !steps.is_empty() {
+        return steps.iter().map(Step::estimate).sum();
+    }
     match load.length {
         Length::Time(time) => time + load.warmup,
         Length::Transactions(_) => load.warmup,
@@ -269,6 +276,14 @@ fn files(subject: &Subject) -> Result<BTreeMap<String, String>, Failure> {
     add(&subject.file)?;
     for cell in &subject.plan.cells {
         let configuration = &cell.configuration;
+        for step in &configuration.steps {
+            let timed = if let StepWork::Sql(sql) = &step.work { Some(sql) } else { None };
+            for sql in [timed, step.before.as_ref()].into_iter().flatten() {
+                if let StepSql::File(path) = sql {
+                    add(path)?;
+                }
+            }
+        }
         for script in &configuration.load.scripts {
             if let ScriptName::File(path) = &script.script {
                 add(path)?;

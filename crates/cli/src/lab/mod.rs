@@ -3,6 +3,7 @@
 
 mod campaign;
 mod stage;
+mod steps;
 mod stopwatch;
 mod trial;
 
@@ -96,6 +97,7 @@ impl Subject {
         let experiment = Experiment::read(file, profile)?;
         let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
         let plan = Plan::of(&experiment, &file.display().to_string(), &folder)?;
+        steps::check(&plan.cells)?;
         Ok(Self { experiment, plan, profile, folder, file: file.clone() })
     }
 }

@@ -252,7 +252,8 @@ fn load(target: &Target, spec: &DataSpec, terminal: &Terminal, signals: &Signals
     }
 }
 
-fn options(spec: &DataSpec) -> Result<InitOptions, Failure> {
+/// How the loader is to make the data.
+pub(super) fn options(spec: &DataSpec) -> Result<InitOptions, Failure> {
     let method = if spec.partition_by_hash { PartitionMethod::Hash } else { PartitionMethod::Range };
     let mut options = InitOptions {
         scale: spec.scale,

@@ -1,5 +1,5 @@
-//! How long an experiment has been running, for its time budget and for what is left. Nothing that is measured is
-//! measured with it.
+//! How long an experiment has been running, for its time budget and for what is left; and what a step took that is
+//! timed. Loads have the engine's clock.
 
 use std::time::{Duration, Instant};
 

@@ -21,8 +21,8 @@ use crate::terminal::Terminal;
 
 /// A trial that came to its end.
 pub(super) struct Finished {
-    /// Its run.
-    pub(super) run: i64,
+    /// Its run; a trial of steps has none.
+    pub(super) run: Option<i64>,
     /// How it went, in a line.
     pub(super) line: String,
 }
@@ -135,7 +135,7 @@ impl Showing for TrialShowing<'_> {
         let run = self.own.keep(record)?;
         match &record.status {
             Status::Complete => {
-                self.finished = Some(Finished { run, line: report::trial_line(record) });
+                self.finished = Some(Finished { run: Some(run), line: report::trial_line(record) });
                 Ok(())
             }
             Status::Interrupted => Err(Failure::Interrupted("interrupted; the trial was broken off")),

@@ -1,0 +1,205 @@
+//! What a server and one of its backends did while a step was timed: its log, CPU time, blocks, and what tables hold
+//! afterwards. What this server, or this version of it, does not tell is absent, and named in a note.
+//!
+//! Manual: "The Cumulative Statistics System", "System Administration Functions".
+
+use std::time::Duration;
+
+use connect::{Row, Session};
+use observe::{Backend, BackendCpu};
+use results::{SafeText, StepBuffers};
+
+/// Where `server_version_num` begins to count for a feature.
+const V10: u32 = 100_000;
+const V15: u32 = 150_000;
+const V16: u32 = 160_000;
+const V18: u32 = 180_000;
+
+/// Before version 15 a backend tells its figures half a second after the last time at the earliest, and whoever asks may
+/// be told what was known half a second ago: twice a little longer, and both are over.
+const UNTIL_TOLD: &str = "SELECT pg_sleep(0.6)";
+
+const SIZES: &str = "SELECT coalesce(sum(pg_table_size(c.oid)), 0)::bigint, coalesce(sum(pg_indexes_size(c.oid)), 0)::bigint \
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'";
+
+/// Looks at the backend of one session.
+pub(super) struct Meter {
+    backend: Option<Backend>,
+    version: u32,
+    /// Whether pg_stat_statements can be asked, which alone counts blocks that became dirty.
+    has_statements: bool,
+    notes: Vec<SafeText>,
+}
+
+/// What was counted when it was looked.
+pub(super) struct Reading {
+    cpu: Option<BackendCpu>,
+    wal: Option<u64>,
+    buffers: StepBuffers,
+}
+
+/// What was counted meanwhile.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Use {
+    pub(super) cpu: Option<BackendCpu>,
+    pub(super) wal_bytes: Option<u64>,
+    pub(super) buffers: StepBuffers,
+}
+
+impl Meter {
+    /// For a session that was just made. Everything is asked once: the second time finds the catalogues read.
+    pub(super) fn of(session: &mut Session) -> Self {
+        let backend = Backend::of(session.cancel_key().process_id);
+        let version = session.server_version_num();
+        let mut meter = Self { backend, version, has_statements: false, notes: Vec::new() };
+        if meter.backend.is_none() {
+            meter.note("CPU time: the server is not on this host, or in a container of its own");
+        }
+        let sql = "SELECT to_regclass('pg_stat_statements')";
+        meter.has_statements = session.query(sql).is_ok_and(|rows| value(&rows, 0).is_some());
+        if !meter.has_statements {
+            meter.note("blocks dirtied: pg_stat_statements alone counts them, and is not in this database");
+        }
+        meter.wal(session);
+        meter.read_buffers(session);
+        meter.sizes(session);
+        meter
+    }
+
+    /// Looks before a time begins; the CPU time last.
+    pub(super) fn before(&mut self, session: &mut Session) -> Reading {
+        let buffers = self.buffers(session);
+        let wal = self.wal(session);
+        Reading { cpu: self.cpu(), wal, buffers }
+    }
+
+    /// Looks at once after its end, without asking the server.
+    pub(super) fn after(&self, before: &Reading) -> Use {
+        let cpu = self.cpu().zip(before.cpu).map(|(now, then)| now.since(&then));
+        Use { cpu, ..Use::default() }
+    }
+
+    /// Asks the server what it counted since.
+    pub(super) fn ask(&mut self, session: &mut Session, before: &Reading, used: Use) -> Use {
+        let wal = self.wal(session);
+        let now = self.buffers(session);
+        let then = &before.buffers;
+        let buffers = StepBuffers {
+            hit: more(now.hit, then.hit),
+            read: more(now.read, then.read),
+            dirtied: more(now.dirtied, then.dirtied),
+            written: more(now.written, then.written),
+        };
+        Use { wal_bytes: more(wal, before.wal), buffers, ..used }
+    }
+
+    /// Bytes of all user tables, and of their indexes.
+    pub(super) fn sizes(&mut self, session: &mut Session) -> (Option<u64>, Option<u64>) {
+        match session.query(SIZES) {
+            Ok(rows) => (number(&rows, 0), number(&rows, 1)),
+            Err(error) => {
+                self.note(&format!("sizes: {error}"));
+                (None, None)
+            }
+        }
+    }
+
+    /// What could not be seen, and why.
+    pub(super) fn into_notes(self) -> Vec<SafeText> {
+        self.notes
+    }
+
+    fn note(&mut self, what: &str) {
+        let note = SafeText::from(format!("not seen: {what}"));
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn cpu(&self) -> Option<BackendCpu> {
+        self.backend.as_ref()?.cpu()
+    }
+
+    /// Where the server's log is.
+    fn wal(&mut self, session: &mut Session) -> Option<u64> {
+        let sql = match self.version {
+            ..V10 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
+            _ => "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
+        };
+        let rows = self.asked(session, "WAL", sql)?;
+        number(&rows, 0)
+    }
+
+    /// What was done to blocks up to now, once the backend has told.
+    fn buffers(&mut self, session: &mut Session) -> StepBuffers {
+        let telling: &[&str] = if self.version < V15 {
+            &[UNTIL_TOLD, UNTIL_TOLD]
+        } else {
+            &["SELECT pg_stat_force_next_flush()"]
+        };
+        for sql in telling {
+            // What is not told now is told later, and then counts for what comes next.
+            let _ = session.query(sql);
+        }
+        self.read_buffers(session)
+    }
+
+    fn read_buffers(&mut self, session: &mut Session) -> StepBuffers {
+        let dirtied = match self.has_statements {
+            true => self
+                .asked(
+                    session,
+                    "blocks dirtied",
+                    "SELECT sum(shared_blks_dirtied + local_blks_dirtied) FROM pg_stat_statements",
+                )
+                .and_then(|rows| number(&rows, 0)),
+            false => None,
+        };
+        let rows = self.asked(session, "blocks", buffers_sql(self.version)).unwrap_or_default();
+        StepBuffers { hit: number(&rows, 0), read: number(&rows, 1), dirtied, written: number(&rows, 2) }
+    }
+
+    fn asked(&mut self, session: &mut Session, what: &str, sql: &str) -> Option<Vec<Row>> {
+        session.query(sql).map_err(|error| self.note(&format!("{what}: {error}"))).ok()
+    }
+}
+
+/// Blocks found, read, and written or added, by sessions and their parallel workers. From 16 on the server's I/O by kind
+/// of process; 18 counts operations, of several blocks each, and their bytes. Before, the database's figures and the
+/// server's count of blocks that backends had to write themselves.
+fn buffers_sql(version: u32) -> &'static str {
+    match version {
+        ..V16 => {
+            "SELECT d.blks_hit, d.blks_read, w.buffers_backend FROM pg_stat_database d, pg_stat_bgwriter w \
+             WHERE d.datname = current_database()"
+        }
+        V16..V18 => {
+            "SELECT sum(hits)::bigint, sum(reads)::bigint, (sum(writes) + sum(extends))::bigint FROM pg_stat_io \
+             WHERE backend_type IN ('client backend', 'background worker')"
+        }
+        _ => {
+            "SELECT sum(hits)::bigint, (sum(read_bytes) / b.size)::bigint, \
+             ((sum(write_bytes) + sum(extend_bytes)) / b.size)::bigint \
+             FROM pg_stat_io, (SELECT current_setting('block_size')::bigint AS size) b \
+             WHERE backend_type IN ('client backend', 'background worker') AND object <> 'wal' GROUP BY b.size"
+        }
+    }
+}
+
+fn more(now: Option<u64>, then: Option<u64>) -> Option<u64> {
+    Some(now?.saturating_sub(then?))
+}
+
+fn value(rows: &[Row], column: usize) -> Option<&str> {
+    rows.first()?.get(column)
+}
+
+fn number(rows: &[Row], column: usize) -> Option<u64> {
+    value(rows, column)?.parse().ok()
+}
+
+/// As records have times.
+pub(super) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

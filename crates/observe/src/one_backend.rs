@@ -1,0 +1,65 @@
+//! The CPU time of one backend that is on this host, read whenever somebody asks: for statements that are timed one by
+//! one. Not the watching of a whole run, which `observer` does.
+
+use std::time::Duration;
+
+use crate::processes::{self, Process};
+
+/// A server's process that answers a session of ours.
+#[derive(Debug)]
+pub struct Backend {
+    pid: u32,
+    started_ticks: u64,
+}
+
+/// CPU time since a backend began, in the kernel's ticks of 10 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackendCpu {
+    /// In user space.
+    pub user: Duration,
+    /// In the kernel.
+    pub system: Duration,
+}
+
+impl Backend {
+    /// The process of a session that was just made, by the number that the server gave it; `None` if the server is on
+    /// another host, or in a container of its own.
+    pub fn of(pid: u32) -> Option<Backend> {
+        processes::young_server(pid).map(|process| Backend { pid, started_ticks: process.started_ticks })
+    }
+
+    /// What it has used; `None` once it is gone.
+    pub fn cpu(&self) -> Option<BackendCpu> {
+        let is_it = |process: &Process| process.started_ticks == self.started_ticks;
+        let usage = processes::look_at(self.pid).filter(is_it)?.usage;
+        let time = |seconds| Duration::try_from_secs_f64(seconds).ok();
+        Some(BackendCpu { user: time(usage.user_s)?, system: time(usage.system_s)? })
+    }
+}
+
+impl BackendCpu {
+    /// What was used since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &BackendCpu) -> BackendCpu {
+        BackendCpu {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_servers_process_is_one() {
+        assert!(Backend::of(std::process::id()).is_none(), "this is a test");
+        let here = processes::look_at(std::process::id()).unwrap();
+        let own = Backend { pid: std::process::id(), started_ticks: here.started_ticks };
+        let cpu = own.cpu().unwrap();
+        assert_eq!(cpu.since(&cpu), BackendCpu { user: Duration::ZERO, system: Duration::ZERO });
+        let other = Backend { pid: std::process::id(), started_ticks: here.started_ticks + 1 };
+        assert_eq!(other.cpu(), None, "the number was given to another process");
+    }
+}
