@@ -97,8 +97,12 @@ impl<'p> Load<'p> {
         let link_of =
             |script: &ScriptPlan| links.iter().position(|target| *target == script.target).unwrap_or(0);
         let script_links = plan.scripts.iter().map(link_of).collect();
-        let is_assignment = |command: &Command| matches!(command.kind, CommandKind::Set(_));
-        let computes = |script: &ScriptPlan| script.program.commands().iter().all(is_assignment);
+        let is_prompt = |command: &Command| match &command.kind {
+            CommandKind::Set(_) => true,
+            CommandKind::Sleep(sleep) => sleep.is_none(),
+            _ => false,
+        };
+        let computes = |script: &ScriptPlan| script.program.commands().iter().all(is_prompt);
         let only_computes = plan.scripts.iter().map(computes).collect();
         Self {
             plan,

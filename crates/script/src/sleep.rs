@@ -58,6 +58,11 @@ impl Sleep {
         Self { time: Time::Variable(slot), unit }
     }
 
+    /// Whether it is written that no time is slept.
+    pub fn is_none(&self) -> bool {
+        matches!(self.time, Time::Fixed(Duration::ZERO))
+    }
+
     /// How long, with this client's variables; negative numbers are zero. Of a variable's text the leading integer
     /// counts, as with C's `atoi`, but there must be one. (pgbench wraps above 2147 seconds; this does not.)
     pub fn duration(&self, variables: &Variables, symbols: &Symbols) -> Result<Duration, EvaluationError> {

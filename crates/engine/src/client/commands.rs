@@ -77,7 +77,8 @@ impl Client {
         result
     }
 
-    /// Runs assignments from `first` to the next command of another kind, or until one fails; tells how many were done.
+    /// Runs assignments, and sleeps of no length, from `first` to the next command of another kind, or until one fails;
+    /// tells how many were done.
     #[inline(always)]
     fn run_assignments(
         &mut self,
@@ -95,9 +96,14 @@ impl Client {
         let mut scope = Scope::new(&mut self.variables, &mut self.random, &load.symbols);
         scope.debug = Some(&mut debug);
         for Command { kind, .. } in commands.get(first..).unwrap_or_default() {
-            let CommandKind::Set(set) = kind else { break };
-            if let Err(error) = set.assign(&mut scope) {
-                return (done.get(), Err(error));
+            match kind {
+                CommandKind::Set(set) => {
+                    if let Err(error) = set.assign(&mut scope) {
+                        return (done.get(), Err(error));
+                    }
+                }
+                CommandKind::Sleep(sleep) if sleep.is_none() => {}
+                _ => break,
             }
             done.set(done.get() + 1);
         }
@@ -216,7 +222,7 @@ impl Client {
 
     fn sleep(&mut self, sleep: &Sleep, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
         let duration = sleep.duration(&self.variables, &turn.load.symbols).map_err(AbortCause::Evaluation)?;
-        // A timer that is due at once would be set and fired for ever at the same `now`.
+        // Of a variable. A timer that is due at once would be set and fired for ever at the same `now`.
         if duration == Duration::ZERO {
             return Ok(Flow::Next);
         }

@@ -16,13 +16,15 @@ fn of(ran: &Ran, script: usize) -> &[CommandStats] {
 #[test]
 fn each_command_is_counted_with_its_own_time() {
     let limit = Limit::TransactionsPerClient(10);
-    let plan = Plan { clients: 3, limit, ..plan("\\set a 1\nSELECT 1;\n\\sleep 7 ms\nSELECT 2;\n") };
+    let plan =
+        Plan { clients: 3, limit, ..plan("\\set a 1\nSELECT 1;\n\\sleep 7 ms\nSELECT 2;\n\\sleep 0\n") };
     let ran = run(&plan, FakeServer::default());
     let commands = of(&ran, 0);
-    assert_eq!(commands.iter().map(|command| command.completed.count).collect::<Vec<_>>(), [30; 4]);
+    assert_eq!(commands.iter().map(|command| command.completed.count).collect::<Vec<_>>(), [30; 5]);
     assert_eq!((commands[1].completed.min_ns, commands[1].completed.max_ns), (500_000, 500_000));
     assert_eq!((commands[2].completed.min_ns, commands[2].completed.max_ns), (7_000_000, 7_000_000));
     assert_eq!(commands[0].completed.max_ns, 0, "a meta command takes no time");
+    assert_eq!(commands[4].completed.max_ns, 0, "nor does a sleep of none");
     let total: u128 = commands.iter().map(|command| command.completed.sum_ns).sum();
     assert_eq!(total, ran.summary().total.service.moments().sum_ns, "the commands sum to the transactions");
 }
@@ -36,6 +38,14 @@ fn an_sql_command_has_its_whole_distribution_and_what_takes_no_time_has_none() {
     );
     let latencies: Vec<_> = of(&ran, 0).iter().map(CommandStats::latencies).collect();
     assert_eq!(latencies, [None, Some(ran.summary().total.service.clone())]);
+}
+
+#[test]
+fn a_script_that_only_computes_or_sleeps_no_time_counts_its_commands_too() {
+    let limit = Limit::TransactionsPerClient(10);
+    let ran = run(&Plan { clients: 3, limit, ..plan("\\set a 1\n\\sleep 0 ms\n") }, FakeServer::default());
+    assert_eq!(of(&ran, 0).iter().map(|command| command.completed.count).collect::<Vec<_>>(), [30; 2]);
+    assert_eq!(ran.counts().succeeded, 30);
 }
 
 #[test]
