@@ -34,7 +34,7 @@ pub(crate) fn run(
     let server = NullServer::listen(&place, NullOptions { rows, stalls, ..NullOptions::default() })
         .map_err(cannot(format!("listen at {listen}")))?;
     terminal.print(&format!("{}\n", server.conninfo()));
-    serving::wait_for_end(signals, || true).map_err(cannot("read standard input".to_owned()))
+    serving::wait_for_end(signals, || true, || {}).map_err(cannot("read standard input".to_owned()))
 }
 
 fn seconds(number: Option<f64>) -> Duration {

@@ -1,7 +1,11 @@
 //! `pgmeter relay`: a network of given delay, jitter and bandwidth between clients and a server, as a process of its
 //! own. Prints how to connect, ends with its standard input or at a signal, and then says what passed and how late.
+//! Each line of its standard input is answered with a line of figures; the lab asks that way.
 
-use std::path::Path;
+use std::fmt;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -50,6 +54,9 @@ pub(crate) struct RelayArguments {
     /// Number from which all jitter is drawn
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     random_seed: u64,
+    /// Make the directory of the Unix socket, for oneself alone, and remove it at the end
+    #[arg(long, hide = true)]
+    own_directory: bool,
 }
 
 /// How single delays lie around the mean.
@@ -72,12 +79,112 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
     };
     let (listen, to) = (address(&arguments.listen)?, address(&arguments.to)?);
     descriptors::raise_to_maximum();
+    let _directory = arguments.own_directory.then(|| OwnDirectory::around(&listen)).transpose()?;
     let relay = Relay::start(Config::new(listen, to, network))?;
     terminal.print(&format!("{}\n", relay.address().conninfo()));
-    serving::wait_for_end(signals, || relay.is_running())
+    let mut all = Statistics::default();
+    let goes_on = || {
+        relay.troubles().for_each(|trouble| terminal.warn(trouble));
+        relay.is_running()
+    };
+    let line = || {
+        // One that has ended is noticed at once by whoever looks whether it goes on.
+        if let Ok(since) = relay.take_statistics() {
+            terminal.print(&format!("{}\n", Passed::of(&since)));
+            all.add(&since);
+        }
+    };
+    serving::wait_for_end(signals, goes_on, line)
         .map_err(|error| Failure::System { what: "read standard input".to_owned(), error })?;
-    terminal.print(&told(&relay.stop()?));
+    relay.troubles().for_each(|trouble| terminal.warn(trouble));
+    all.add(&relay.stop()?);
+    terminal.print(&told(&all));
     Ok(())
+}
+
+/// A directory that is there as long as the relay.
+struct OwnDirectory(PathBuf);
+
+impl OwnDirectory {
+    fn around(socket: &Address) -> Result<Self, Failure> {
+        let Address::Unix(path) = socket else {
+            return Err(Failure::Usage("--own-directory is for Unix sockets".to_owned()));
+        };
+        let directory = path.parent().unwrap_or(path).to_owned();
+        let failed = |error| Failure::System { what: format!("create {}", directory.display()), error };
+        DirBuilder::new().mode(0o700).create(&directory).map_err(failed)?;
+        Ok(Self(directory))
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        // The socket has gone before; what somebody else has put there stays.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// What passed since the last question, as a line of names and numbers: the answer of a relay to a line of its standard
+/// input.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Passed {
+    pub(crate) connections: u64,
+    pub(crate) refused: u64,
+    /// Of both directions, of all connections.
+    pub(crate) pieces: u64,
+    /// How much later than due they were handed on: median, 99th percentile, maximum.
+    pub(crate) late_us: [f64; 3],
+    /// CPU time, without what went into looking for what was due.
+    pub(crate) cpu_us: u64,
+    /// CPU time that went into looking for what was due.
+    pub(crate) polled_us: u64,
+    /// How long it was ready to run and had no core.
+    pub(crate) waited_us: u64,
+}
+
+impl Passed {
+    fn of(statistics: &Statistics) -> Self {
+        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            connections: statistics.connections,
+            refused: statistics.refused,
+            pieces: statistics.late.count(),
+            late_us: [0.5, 0.99, 1.0].map(|share| statistics.late_us(share).unwrap_or(0.0)),
+            cpu_us: us(statistics.cpu_time.saturating_sub(statistics.polled)),
+            polled_us: us(statistics.polled),
+            waited_us: us(statistics.waited),
+        }
+    }
+
+    /// The line back again.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let mut next = |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=');
+        Some(Self {
+            connections: next("connections")?.parse().ok()?,
+            refused: next("refused")?.parse().ok()?,
+            pieces: next("pieces")?.parse().ok()?,
+            late_us: [
+                next("late_us_p50")?.parse().ok()?,
+                next("late_us_p99")?.parse().ok()?,
+                next("late_us_max")?.parse().ok()?,
+            ],
+            cpu_us: next("cpu_us")?.parse().ok()?,
+            polled_us: next("polled_us")?.parse().ok()?,
+            waited_us: next("waited_us")?.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for Passed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { connections, refused, pieces, late_us: [p50, p99, max], cpu_us, polled_us, waited_us } = self;
+        write!(
+            formatter,
+            "connections={connections} refused={refused} pieces={pieces} late_us_p50={p50} late_us_p99={p99} \
+             late_us_max={max} cpu_us={cpu_us} polled_us={polled_us} waited_us={waited_us}"
+        )
+    }
 }
 
 fn address(typed: &str) -> Result<Address, Failure> {
@@ -106,10 +213,12 @@ fn told(statistics: &Statistics) -> String {
     if let ([Some(p50), Some(p99), Some(max)], Some(cpu)) = (late, statistics.cpu_per_piece()) {
         text.push_str(&format!(
             "late by      p50 {p50:.0} µs, p99 {p99:.0} µs, max {max:.0} µs\n\
-             CPU          {:.1} µs per piece, {:.2} s in all, {:.2} s of it looking for what was due\n",
+             CPU          {:.1} µs per piece, {:.2} s in all, {:.2} s of it looking for what was due; {:.2} s without a \
+             core, in which what came was noticed late\n",
             cpu.as_nanos() as f64 / 1e3,
             statistics.cpu_time.as_secs_f64(),
-            statistics.polled.as_secs_f64()
+            statistics.polled.as_secs_f64(),
+            statistics.waited.as_secs_f64()
         ));
     }
     text
@@ -174,6 +283,16 @@ mod tests {
         let unix = |text: &str| address(text).expect("a path");
         assert_eq!(unix("/tmp/"), unix("/tmp/.s.PGSQL.5432"));
         assert_eq!(unix("/tmp/.s.PGSQL.6000").conninfo(), "host='/tmp' port=6000");
+    }
+
+    #[test]
+    fn the_line_of_figures_is_read_as_it_was_written() {
+        let passed =
+            Passed { connections: 3, pieces: 7, late_us: [1.5, 20.0, 3e6], cpu_us: 9, waited_us: 2, ..Passed::default() };
+        assert_eq!(Passed::parse(&passed.to_string()), Some(passed));
+        for bad in ["", "connections=3", "connections=x refused=0", "host='/tmp' port=1"] {
+            assert_eq!(Passed::parse(bad), None, "{bad}");
+        }
     }
 
     #[test]

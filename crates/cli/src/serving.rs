@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use crate::signals::Signals;
 
+/// Lines that were read and not answered yet; who writes more waits.
+const LINES_WAITING_MAX: usize = 64;
 /// How often it is looked whether a signal has come.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -34,16 +36,23 @@ impl TypedPlace {
     }
 }
 
-/// Returns when standard input ends, a signal has come, or there is nothing to wait for any more.
-pub(crate) fn wait_for_end(signals: &Signals, goes_on: impl Fn() -> bool) -> io::Result<()> {
-    let (ended, end) = mpsc::channel();
+/// Returns when standard input ends, a signal has come, or there is nothing to wait for any more. Each line that comes
+/// in before that is told; what stands in it is not.
+pub(crate) fn wait_for_end(
+    signals: &Signals,
+    goes_on: impl Fn() -> bool,
+    mut line: impl FnMut(),
+) -> io::Result<()> {
+    let (from_stdin, lines) = mpsc::sync_channel(LINES_WAITING_MAX);
     thread::Builder::new().name("stdin".to_owned()).spawn(move || {
         // Nobody listens any more if the process is ending already.
-        let _ = ended.send(skip(&mut io::stdin().lock()));
+        let read = count_lines(&mut io::stdin().lock(), || from_stdin.send(Ok(())).is_ok());
+        let _ = read.is_err_and(|error| from_stdin.send(Err(error)).is_ok());
     })?;
     while goes_on() && !signals.stop().load(Ordering::Relaxed) {
-        match end.recv_timeout(LOOK) {
-            Ok(result) => return result,
+        match lines.recv_timeout(LOOK) {
+            Ok(Ok(())) => line(),
+            Ok(Err(error)) => return Err(error),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
@@ -51,9 +60,19 @@ pub(crate) fn wait_for_end(signals: &Signals, goes_on: impl Fn() -> bool) -> io:
     Ok(())
 }
 
-/// Reads to the end.
-fn skip(from: &mut dyn Read) -> io::Result<()> {
-    io::copy(from, &mut io::sink()).map(|_| ())
+/// Reads to the end, or until nobody wants to know of lines any more.
+fn count_lines(from: &mut dyn Read, mut line: impl FnMut() -> bool) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    loop {
+        let count = match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            count => count?,
+        };
+        let ends = buffer[..count].iter().filter(|byte| **byte == b'\n').count();
+        if count == 0 || !(0..ends).all(|_| line()) {
+            return Ok(());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -66,5 +85,17 @@ mod tests {
         assert!(matches!(TypedPlace::find("./a b"), Ok(TypedPlace::Path(_))));
         assert!(matches!(TypedPlace::find("127.0.0.1:0"), Ok(TypedPlace::Tcp(_))));
         assert!(TypedPlace::find("127.0.0.1").is_err());
+    }
+
+    #[test]
+    fn lines_are_counted_up_to_the_end_whatever_stands_in_them() {
+        let mut lines = 0;
+        let mut text = &b"one\n\n\xff\nno end"[..];
+        count_lines(&mut text, || {
+            lines += 1;
+            true
+        })
+        .expect("bytes can be read");
+        assert_eq!(lines, 3);
     }
 }

@@ -142,6 +142,11 @@ impl Connection {
         self.ends[side] = true;
     }
 
+    /// Whether the client has gone before the server was reached.
+    pub(crate) fn is_left(&self) -> bool {
+        self.ends[CLIENT]
+    }
+
     /// Whether this side is to be read, and is not in the queue for that yet; it is then.
     pub(crate) fn wants_turn(&mut self, side: usize) -> bool {
         !self.ways[side].full

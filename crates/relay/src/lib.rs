@@ -16,6 +16,7 @@ mod noise;
 mod schedule;
 
 mod clock;
+mod complaints;
 mod connection;
 mod relay;
 mod service;

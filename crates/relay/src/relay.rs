@@ -2,11 +2,12 @@
 //! dropped; then all its connections are closed and nothing is left of it.
 
 use std::io;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
 use mio::{Poll, Waker};
 
+use crate::complaints::Complaints;
 use crate::config::{Address, Config};
 use crate::error::RelayError;
 use crate::service::{Question, Service, WAKER};
@@ -20,6 +21,7 @@ pub struct Relay {
     /// Its thread ends when this is dropped and the waker tells it.
     questions: Option<Sender<Question>>,
     thread: Option<JoinHandle<io::Result<Statistics>>>,
+    troubles: Receiver<String>,
     /// Removed with the relay.
     _socket_file: Option<SocketFile>,
 }
@@ -37,7 +39,8 @@ impl Relay {
         let system = RelayError::system;
         let poll = Poll::new().map_err(system("wait for sockets"))?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(system("wait for sockets"))?;
-        let service = Service::new(poll, listener, config, asked).map_err(system("wait for sockets"))?;
+        let (complaints, troubles) = Complaints::new();
+        let service = Service::new(poll, listener, config, asked, complaints).map_err(system("wait for sockets"))?;
         let thread = thread::Builder::new()
             .name("relay".to_owned())
             .spawn(move || service.run())
@@ -47,6 +50,7 @@ impl Relay {
             waker,
             questions: Some(questions),
             thread: Some(thread),
+            troubles,
             _socket_file: socket_file,
         })
     }
@@ -56,11 +60,11 @@ impl Relay {
         &self.address
     }
 
-    /// What it has done so far.
+    /// What it has done since it was last asked; what is told here is not told again.
     ///
     /// # Errors
     /// It has ended by itself.
-    pub fn statistics(&self) -> Result<Statistics, RelayError> {
+    pub fn take_statistics(&self) -> Result<Statistics, RelayError> {
         let (answer, answered) = mpsc::channel();
         let asked = self.questions.as_ref().is_some_and(|questions| questions.send(answer).is_ok());
         if !asked || self.waker.wake().is_err() {
@@ -69,12 +73,17 @@ impl Relay {
         answered.recv().map_err(|_| RelayError::Gone)
     }
 
+    /// What went wrong since it was last asked, a sentence each; most of the time nothing.
+    pub fn troubles(&self) -> impl Iterator<Item = String> {
+        self.troubles.try_iter()
+    }
+
     /// Whether it still relays.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Ends it; says what it has done.
+    /// Ends it; says what it has done since it was last asked.
     ///
     /// # Errors
     /// It had ended by itself, or cannot be told to end.

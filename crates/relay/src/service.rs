@@ -3,13 +3,15 @@
 //! it is under way is the business of connections, lanes and links.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
 use mio::{Poll, Token};
 
-use crate::clock::{Clock, thread_cpu_time};
+use crate::clock::{Clock, ThreadTime};
+use crate::complaints::Complaints;
 use crate::config::Config;
 use crate::connection::{CLIENT, Connection, Forwarded, Phase, SERVER, Turn};
 use crate::link::Link;
@@ -47,7 +49,15 @@ pub(crate) struct Service {
     /// Sides that may have something to read: twice the slot, and the side.
     turns: VecDeque<usize>,
     buffer: Vec<u8>,
+    /// Clients that were let in, ever.
+    admitted: u64,
+    /// Since it was last asked for.
     statistics: Statistics,
+    /// How things were when it was last asked for: the thread's time, and what of it was polling.
+    told: (ThreadTime, Duration),
+    complaints: Complaints,
+    /// Given up for a moment to turn somebody away when no descriptor is left.
+    spare: Option<File>,
     questions: Receiver<Question>,
 }
 
@@ -57,6 +67,7 @@ impl Service {
         listener: Listener,
         config: Config,
         questions: Receiver<Question>,
+        complaints: Complaints,
     ) -> io::Result<Self> {
         listener.watch(poll.registry(), LISTENER)?;
         let clock = Clock::start();
@@ -73,7 +84,11 @@ impl Service {
             turns: VecDeque::new(),
             buffer: vec![0; if link.is_some() { READ_BYTES.min(config.queue_bytes) } else { READ_BYTES }],
             links: [link.clone(), link],
+            admitted: 0,
             statistics: Statistics::default(),
+            told: Default::default(),
+            complaints,
+            spare: spare(),
             questions,
             config,
         })
@@ -90,7 +105,7 @@ impl Service {
                 match one.token {
                     WAKER => {
                         if self.answer() {
-                            return Ok(self.statistics());
+                            return Ok(self.take_statistics());
                         }
                     }
                     LISTENER => self.accept_all(),
@@ -109,15 +124,21 @@ impl Service {
         loop {
             match self.questions.try_recv() {
                 // Who asked and has gone needs no answer.
-                Ok(question) => drop(question.send(self.statistics())),
+                Ok(question) => drop(question.send(self.take_statistics())),
                 Err(TryRecvError::Empty) => return false,
                 Err(TryRecvError::Disconnected) => return true,
             }
         }
     }
 
-    fn statistics(&self) -> Statistics {
-        Statistics { cpu_time: thread_cpu_time(), polled: self.waiting.polled(), ..self.statistics.clone() }
+    fn take_statistics(&mut self) -> Statistics {
+        let open = self.statistics.open;
+        let statistics = std::mem::take(&mut self.statistics);
+        self.statistics.open = open;
+        let (time, polled) = (ThreadTime::now(), self.waiting.polled());
+        let (time_before, polled_before) = std::mem::replace(&mut self.told, (time, polled));
+        let ThreadTime { cpu, waited } = time.since(time_before);
+        Statistics { cpu_time: cpu, waited, polled: polled.saturating_sub(polled_before), ..statistics }
     }
 
     /// Lets in everybody who is at the door.
@@ -131,14 +152,35 @@ impl Service {
                         error.kind(),
                         io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
                     ) => {}
-                // No descriptor is free; there will be no other news of those at the door.
-                Err(_) => return self.schedule.add(self.clock.now() + PAUSE, Task::Door),
+                Err(error) => {
+                    self.complain(&error);
+                    // There will be no other news of those who are still at the door.
+                    if !self.turn_away() {
+                        return self.schedule.add(self.clock.now() + PAUSE, Task::Door);
+                    }
+                }
             }
         }
     }
 
+    /// Lets somebody in with the descriptor that was kept for it, to close the door at once: whoever is kept waiting
+    /// waits forever. Says whether there was one.
+    fn turn_away(&mut self) -> bool {
+        self.spare = None;
+        let turned_away = self.listener.accept().is_ok();
+        self.spare = spare();
+        self.statistics.connections += u64::from(turned_away);
+        self.statistics.refused += u64::from(turned_away);
+        turned_away
+    }
+
+    fn complain(&mut self, error: &io::Error) {
+        let (now, open) = (self.clock.now(), self.statistics.open);
+        self.complaints.turned_away(error, &self.config.to, open, now);
+    }
+
     fn let_in(&mut self, client: Socket) {
-        let number = self.statistics.connections;
+        let number = self.admitted;
         let slot = self.holes.pop().unwrap_or_else(|| {
             self.connections.push(None);
             self.connections.len() - 1
@@ -147,6 +189,7 @@ impl Service {
         if client.watch(self.waiting.registry(), Token(2 * slot + CLIENT)).is_err() {
             return self.holes.push(slot);
         }
+        self.admitted += 1;
         self.statistics.connections += 1;
         self.statistics.open += 1;
         let mut connection = Connection::new(number, client, &self.config.network);
@@ -181,7 +224,7 @@ impl Service {
                 self.give_turn(2 * slot + SERVER);
             }
             Ok(false) => {}
-            Err(_) => self.refuse(slot),
+            Err(error) => self.refuse(slot, &error),
         }
     }
 
@@ -292,14 +335,15 @@ impl Service {
         });
         match dialled {
             Ok(server) => connection.reach(server),
-            Err(error) if may_pass(&error) && now.since(asked_at) < PATIENCE => {
+            Err(error) if may_pass(&error) && !connection.is_left() && now.since(asked_at) < PATIENCE => {
                 self.schedule.add(now + PAUSE, Task::Dial { slot, number: connection.number });
             }
-            Err(_) => self.refuse(slot),
+            Err(error) => self.refuse(slot, &error),
         }
     }
 
-    fn refuse(&mut self, slot: usize) {
+    fn refuse(&mut self, slot: usize, error: &io::Error) {
+        self.complain(error);
         let Some(connection) = self.connections[slot].as_mut() else { return };
         self.statistics.refused += 1;
         connection.refuse(self.clock.now());
@@ -327,8 +371,12 @@ impl Service {
     }
 }
 
-/// Whether the system may have room a little later: a full queue of a Unix socket, no descriptor left.
+/// Whether there may be room a little later: a full queue of a Unix socket.
 fn may_pass(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOBUFS))
+    rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::AGAIN)
+}
+
+/// A descriptor for nothing; none if the system has none.
+fn spare() -> Option<File> {
+    File::open("/dev/null").ok()
 }

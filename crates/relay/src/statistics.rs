@@ -7,7 +7,7 @@ use stats::Distribution;
 
 use crate::connection::CLIENT;
 
-/// What a relay has done since it began.
+/// What a relay has done since it began, or since it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Clients that were let in.
@@ -27,9 +27,28 @@ pub struct Statistics {
     pub cpu_time: Duration,
     /// How much of it went into looking whether something was due: others may have had that core.
     pub polled: Duration,
+    /// How long the relay's thread was ready to run and no core was free for it, where the system says: what came in
+    /// that time was noticed late, which is not in `late`.
+    pub waited: Duration,
 }
 
 impl Statistics {
+    /// Adds what came after.
+    pub fn add(&mut self, later: &Statistics) {
+        let Statistics {
+            connections, refused, open, bytes_to_server, bytes_to_client, late, cpu_time, polled, waited,
+        } = later;
+        self.connections += connections;
+        self.refused += refused;
+        self.open = *open;
+        self.bytes_to_server += bytes_to_server;
+        self.bytes_to_client += bytes_to_client;
+        self.late.merge(late);
+        self.cpu_time += *cpu_time;
+        self.polled += *polled;
+        self.waited += *waited;
+    }
+
     /// The bytes of one direction, as the connections count them.
     pub(crate) fn bytes_in(&mut self, direction: usize) -> &mut u64 {
         if direction == CLIENT { &mut self.bytes_to_server } else { &mut self.bytes_to_client }

@@ -162,7 +162,7 @@ fn a_server_that_is_not_there_turns_clients_away_and_one_that_comes_later_takes_
     let place = Place::new();
     let relay = place.relay(ms(1));
     assert_eq!(connect(&relay).read(&mut [0]).ok(), Some(0), "it is closed");
-    assert_eq!(relay.statistics().expect("it runs").refused, 1);
+    assert_eq!(relay.take_statistics().expect("it runs").refused, 1);
     let server = echo(place.listener(), 1);
     let mut client = connect(&relay);
     client.write_all(b"x").expect("it takes it");
@@ -236,7 +236,7 @@ fn nothing_is_left_of_a_relay_and_its_connections_are_closed() {
     let mut client = connect(&relay);
     client.write_all(b"x").expect("it takes it");
     client.read_exact(&mut [0]).expect("the echo");
-    assert_eq!(relay.statistics().expect("it runs").open, 1);
+    assert_eq!(relay.take_statistics().expect("it runs").open, 1);
     drop(relay);
     assert_eq!(client.read(&mut [0]).expect("an end"), 0);
     server.join().expect("it saw the end");
