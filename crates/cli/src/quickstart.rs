@@ -128,7 +128,8 @@ fn options(arguments: &QuickstartArguments) -> Result<ServerOptions, Failure> {
     let mut settings = settings(&arguments.settings)?;
     let connections = arguments.clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
     settings.insert(0, ("max_connections".to_owned(), connections.to_string()));
-    Ok(ServerOptions { name: None, settings, server_user: arguments.server_user.clone(), keep: false })
+    let server_user = arguments.server_user.clone();
+    Ok(ServerOptions { settings, server_user, ..ServerOptions::default() })
 }
 
 /// Splits `NAME=VALUE`.

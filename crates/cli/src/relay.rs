@@ -178,7 +178,8 @@ impl Passed {
 
 impl fmt::Display for Passed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { connections, refused, pieces, late_us: [p50, p99, max], cpu_us, polled_us, waited_us } = self;
+        let Self { connections, refused, pieces, late_us: [p50, p99, max], cpu_us, polled_us, waited_us } =
+            self;
         write!(
             formatter,
             "connections={connections} refused={refused} pieces={pieces} late_us_p50={p50} late_us_p99={p99} \
@@ -287,8 +288,14 @@ mod tests {
 
     #[test]
     fn the_line_of_figures_is_read_as_it_was_written() {
-        let passed =
-            Passed { connections: 3, pieces: 7, late_us: [1.5, 20.0, 3e6], cpu_us: 9, waited_us: 2, ..Passed::default() };
+        let passed = Passed {
+            connections: 3,
+            pieces: 7,
+            late_us: [1.5, 20.0, 3e6],
+            cpu_us: 9,
+            waited_us: 2,
+            ..Passed::default()
+        };
         assert_eq!(Passed::parse(&passed.to_string()), Some(passed));
         for bad in ["", "connections=3", "connections=x refused=0", "host='/tmp' port=1"] {
             assert_eq!(Passed::parse(bad), None, "{bad}");

@@ -25,6 +25,7 @@ fn act(action: &ServerAction, terminal: &Terminal) -> Result<(), Failure> {
                 settings: settings(texts)?,
                 server_user: server_user.clone(),
                 keep: true,
+                ..ServerOptions::default()
             };
             let installation = obtain(pg_version, bin_dir.as_deref(), &locations, terminal)?;
             let status = named::install(name, &installation, &options, &locations)?;

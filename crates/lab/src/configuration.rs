@@ -110,6 +110,13 @@ pub struct Network {
     pub bandwidth_bits_per_s: Option<f64>,
 }
 
+impl Network {
+    /// Whether something must stand in between to make it so.
+    pub fn needs_relay(&self) -> bool {
+        !self.delay.is_zero() || !self.jitter.is_zero() || self.bandwidth_bits_per_s.is_some()
+    }
+}
+
 /// Kinds of connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkKind {

@@ -137,6 +137,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("variables", Section::Load, |it, node, _| pairs(&mut it.load.variables, node)),
 ];
 
+/// The longest delay that a relay makes.
+const NETWORK_DELAY_MAX: Duration = Duration::from_secs(3600);
 /// The largest scale that pgbench takes.
 const SCALE_MAX: u64 = i32::MAX.unsigned_abs() as u64;
 
@@ -360,6 +362,15 @@ fn network(node: &Node) -> Result<Network, Complaint> {
         bandwidth_bits_per_s: table.take("bandwidth").map(|bandwidth| bits_per_s(&bandwidth)).transpose()?,
     };
     table.finish("a network", &["kind", "delay", "jitter", "bandwidth"])?;
+    if network.jitter > network.delay {
+        return Err(Complaint::at(
+            node.place,
+            "the jitter is more than the delay, which would be negative at times",
+        ));
+    }
+    if network.delay > NETWORK_DELAY_MAX {
+        return Err(Complaint::at(node.place, "the delay is more than an hour"));
+    }
     Ok(network)
 }
 

@@ -53,9 +53,6 @@ impl ThreadTime {
 
     /// What came after an earlier moment.
     pub(crate) fn since(self, earlier: Self) -> Self {
-        Self {
-            cpu: self.cpu.saturating_sub(earlier.cpu),
-            waited: self.waited.saturating_sub(earlier.waited),
-        }
+        Self { cpu: self.cpu.saturating_sub(earlier.cpu), waited: self.waited.saturating_sub(earlier.waited) }
     }
 }

@@ -40,7 +40,8 @@ impl Relay {
         let poll = Poll::new().map_err(system("wait for sockets"))?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(system("wait for sockets"))?;
         let (complaints, troubles) = Complaints::new();
-        let service = Service::new(poll, listener, config, asked, complaints).map_err(system("wait for sockets"))?;
+        let service =
+            Service::new(poll, listener, config, asked, complaints).map_err(system("wait for sockets"))?;
         let thread = thread::Builder::new()
             .name("relay".to_owned())
             .spawn(move || service.run())

@@ -36,7 +36,15 @@ impl Statistics {
     /// Adds what came after.
     pub fn add(&mut self, later: &Statistics) {
         let Statistics {
-            connections, refused, open, bytes_to_server, bytes_to_client, late, cpu_time, polled, waited,
+            connections,
+            refused,
+            open,
+            bytes_to_server,
+            bytes_to_client,
+            late,
+            cpu_time,
+            polled,
+            waited,
         } = later;
         self.connections += connections;
         self.refused += refused;

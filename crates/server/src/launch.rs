@@ -273,6 +273,12 @@ pub(crate) fn conninfo_tcp(about: &Description) -> String {
     format!("host=127.0.0.1 port={} user={SUPERUSER} dbname={SUPERUSER}", about.port)
 }
 
+/// The same, encrypted, and only to the server with this certificate.
+pub(crate) fn conninfo_tls(about: &Description, certificate: &Path) -> String {
+    let certificate = quoted(&certificate.display().to_string());
+    format!("{} sslmode=verify-ca sslrootcert={certificate}", conninfo_tcp(about))
+}
+
 /// As libpq reads values.
 fn quoted(value: &str) -> String {
     if value.contains([' ', '\'', '\\']) {

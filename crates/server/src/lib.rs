@@ -22,6 +22,7 @@ mod removal;
 mod running;
 mod settings;
 mod sweep;
+mod tls;
 mod version;
 
 pub use error::ServerError;

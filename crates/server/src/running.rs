@@ -11,7 +11,7 @@ use crate::guard::Guard;
 use crate::home::{Claim, Description, Home};
 use crate::named::Status;
 use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child};
-use crate::{Installation, Locations, ServerError, Setting, launch, removal, settings};
+use crate::{Installation, Locations, ServerError, Setting, launch, removal, settings, tls};
 
 /// How a server is to be started.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,8 @@ pub struct ServerOptions {
     pub server_user: Option<String>,
     /// Whether it goes on after this process, until somebody stops it by name.
     pub keep: bool,
+    /// Whether it offers TLS, with a certificate of its own: see [`Server::conninfo_tls`].
+    pub tls: bool,
 }
 
 /// A running server. Dropping it stops it and removes everything it had, unless it is kept.
@@ -66,7 +68,9 @@ impl Server {
         locations: &Locations,
     ) -> Result<Server, ServerError> {
         let account = Account::choose(options.server_user.as_deref())?;
-        let settings = settings::merged(settings::memory(), &options.settings)?;
+        let offers_tls = options.tls.then(|| ("ssl".to_owned(), "on".to_owned()));
+        let wanted: Vec<_> = offers_tls.into_iter().chain(options.settings.iter().cloned()).collect();
+        let settings = settings::merged(settings::memory(), &wanted)?;
         settings::fixed_port(&settings)?;
         let about = Description::new(
             installation.version.to_string(),
@@ -80,6 +84,9 @@ impl Server {
         server.claim.write(&server.about)?;
         server.guard = Guard::over(&server.claim.home.directory, &server.about.socket_directory);
         launch::initdb(&server.claim.home, &server.about, &server.account)?;
+        if options.tls {
+            tls::make(&server.claim.home.data(), &server.account)?;
+        }
         Ok(server)
     }
 
@@ -105,6 +112,13 @@ impl Server {
     /// How to connect over TCP from this machine.
     pub fn conninfo_tcp(&self) -> String {
         launch::conninfo_tcp(&self.about)
+    }
+
+    /// How to connect over TCP with TLS; the certificate must be the one made for it. For a server that was started with
+    /// [`ServerOptions::tls`].
+    pub fn conninfo_tls(&self) -> String {
+        let certificate = tls::certificate(&self.claim.home.data());
+        launch::conninfo_tls(&self.about, &certificate)
     }
 
     /// Its name, for `server stop NAME`.

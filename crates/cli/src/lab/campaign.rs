@@ -148,12 +148,12 @@ impl Campaign {
             planned.repeat,
             levels.join(", ")
         ));
-        let target = stage.ready(planned.cell)?;
+        let ready = stage.ready(planned.cell)?;
         let trial = self.row.trials[position].trial;
         if !cell.configuration.steps.is_empty() {
-            return steps::run(cell, &target, trial, &self.places, terminal, signals);
+            return steps::run(cell, &ready.target, trial, &self.places, terminal, signals);
         }
-        trial::run(cell, planned.seed, target, trial, &self.places, terminal, signals)
+        trial::run(cell, planned.seed, ready, trial, &self.places, terminal, signals)
     }
 
     /// Keeps and tells how a trial ended.

@@ -2,6 +2,7 @@
 //! is `lab`'s affair; here servers are started, data loaded, and each trial becomes a run.
 
 mod campaign;
+mod network;
 mod stage;
 mod steps;
 mod stopwatch;

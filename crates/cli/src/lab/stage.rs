@@ -12,6 +12,7 @@ use workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step};
 
 use super::Subject;
 use super::campaign::text_of;
+use super::network::{Networks, RunningRelay, resolve};
 use crate::failure::Failure;
 use crate::init::{self, Noise};
 use crate::quickstart;
@@ -28,8 +29,18 @@ pub(super) struct Stage<'a> {
     terminal: &'a Terminal,
     signals: &'a Signals,
     locations: Locations,
+    /// Relays go before the servers that they lead to.
+    networks: Networks,
     /// By their numbers in the plan.
     standing: BTreeMap<usize, Standing>,
+}
+
+/// All that a trial needs to begin.
+pub(super) struct Ready {
+    /// Where its clients connect.
+    pub(super) target: Target,
+    /// What is between them and the server.
+    pub(super) relay: Option<Rc<RunningRelay>>,
 }
 
 /// A server that is up.
@@ -57,11 +68,12 @@ impl<'a> Stage<'a> {
     ) -> Result<Self, Failure> {
         let locations = Locations::from_environment(&server::Environment::of_process())?;
         quickstart::sweep(&locations, terminal);
-        Ok(Self { subject, server_user, terminal, signals, locations, standing: BTreeMap::new() })
+        let networks = Networks::new(subject.experiment.design.seed);
+        Ok(Self { subject, server_user, terminal, signals, locations, networks, standing: BTreeMap::new() })
     }
 
-    /// Makes everything ready for a trial of this cell; where its clients connect.
-    pub(super) fn ready(&mut self, cell: usize) -> Result<Target, Failure> {
+    /// Makes everything ready for a trial of this cell.
+    pub(super) fn ready(&mut self, cell: usize) -> Result<Ready, Failure> {
         let subject = Rc::clone(&self.subject);
         let plan = &subject.plan;
         let wanted = &plan.cells[cell].configuration;
@@ -71,18 +83,19 @@ impl<'a> Stage<'a> {
         let number = plan.data.iter().position(is_wanted).unwrap_or_default();
         let server = plan.data[number].0;
         if !self.standing.contains_key(&server) {
-            let standing = self.start(server, &wanted.server)?;
+            let standing = self.start(&wanted.server)?;
             self.standing.insert(server, standing);
         }
         let result = self.prepare(server, number, wanted);
         if result.is_err() {
             // What is broken is made anew for the next trial.
+            self.networks.forget(server);
             self.standing.remove(&server);
         }
         result
     }
 
-    fn start(&self, number: usize, wanted: &ServerSpec) -> Result<Standing, Failure> {
+    fn start(&self, wanted: &ServerSpec) -> Result<Standing, Failure> {
         let (version, bin_dir) = match &wanted.origin {
             Origin::Version(version) => (version.as_str(), None),
             Origin::Programs(directory) => ("", Some(directory.as_path())),
@@ -92,9 +105,10 @@ impl<'a> Stage<'a> {
         let installation = self.signals.leave_at_once(obtain)?;
         let options = ServerOptions {
             name: None,
-            settings: self.settings(number, wanted),
+            settings: self.settings(wanted),
             server_user: self.server_user.clone(),
             keep: false,
+            tls: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tls),
         };
         let bar = self.terminal.bar(None, Unit::Nothing);
         bar.label(format!("starting PostgreSQL {} …", installation.version));
@@ -111,20 +125,22 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// All combinations that are measured on a server.
+    fn cells_of<'b>(&'b self, wanted: &'b ServerSpec) -> impl Iterator<Item = &'b Configuration> {
+        let cells = self.subject.plan.cells.iter().map(|cell| &cell.configuration);
+        cells.filter(move |cell| cell.server == *wanted)
+    }
+
     /// The experiment's settings, and room for the most clients of all its trials.
-    fn settings(&self, number: usize, wanted: &ServerSpec) -> Vec<(String, String)> {
-        let of_server = |(server, _): &&(usize, DataSpec)| *server == number;
-        let uses = self.subject.plan.data.iter().any(|data| of_server(&data));
-        let cells =
-            self.subject.plan.cells.iter().filter(|cell| uses && cell.configuration.server == *wanted);
-        let clients = cells.map(|cell| cell.configuration.load.clients).max().unwrap_or(1);
+    fn settings(&self, wanted: &ServerSpec) -> Vec<(String, String)> {
+        let clients = self.cells_of(wanted).map(|cell| cell.load.clients).max().unwrap_or(1);
         let connections = clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS).max(100);
         let room = ("max_connections".to_owned(), connections.to_string());
         std::iter::once(room).chain(wanted.settings.clone()).collect()
     }
 
     /// Loads the data if they are not there, and gives the trial its copy.
-    fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Target, Failure> {
+    fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Ready, Failure> {
         let standing = self.standing.get_mut(&server).ok_or_else(|| internal("a server that stands"))?;
         let (kept, trial_database) = (database(&format!("data_{data}")), database("trial"));
         let spec = &wanted.data;
@@ -152,12 +168,13 @@ impl<'a> Stage<'a> {
             session.execute("CHECKPOINT")?;
         }
         drop(session);
-        let target = standing.reached_over(wanted)?;
-        let target = in_database(&target, &trial_database);
         if let Some(setup) = &wanted.load.setup {
-            execute_file(&target, setup)?;
+            execute_file(&in_database(&standing.target, &trial_database), setup)?;
         }
-        Ok(target)
+        let Standing { server: ours, target: direct, .. } = standing;
+        let (target, relay) =
+            self.networks.way(server, ours.as_ref(), direct, &wanted.network, self.terminal)?;
+        Ok(Ready { target: in_database(&target, &trial_database), relay })
     }
 }
 
@@ -175,23 +192,6 @@ impl Standing {
         session.execute(&format!("CREATE DATABASE {name}{how}"))?;
         self.databases.insert(name.to_owned());
         Ok(())
-    }
-
-    /// The server by the network of a trial.
-    fn reached_over(&self, wanted: &Configuration) -> Result<Target, Failure> {
-        let network = &wanted.network;
-        if !network.delay.is_zero() || !network.jitter.is_zero() || network.bandwidth_bits_per_s.is_some() {
-            return Err(Failure::Usage(
-                "delay, jitter and bandwidth of a network are not there yet".to_owned(),
-            ));
-        }
-        match (network.kind, &self.server) {
-            (NetworkKind::Socket, _) | (_, None) => Ok(self.target.clone()),
-            (NetworkKind::Tcp, Some(server)) => resolve(&server.conninfo_tcp()),
-            (NetworkKind::Tls, Some(_)) => {
-                Err(Failure::Usage("TLS to embedded servers is not there yet".to_owned()))
-            }
-        }
     }
 }
 
@@ -224,10 +224,6 @@ fn running(dsn: &str) -> Result<Standing, Failure> {
         in_trial: None,
         databases: BTreeSet::new(),
     })
-}
-
-fn resolve(conninfo: &str) -> Result<Target, Failure> {
-    Ok(connect::resolve(Some(conninfo), &Overrides::default(), &Environment::default())?)
 }
 
 fn in_database(target: &Target, database: &str) -> Target {

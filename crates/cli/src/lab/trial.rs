@@ -2,6 +2,8 @@
 //! Which trial, and when, is `campaign`'s affair; on what, `stage`'s.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptName, Workload};
 use connect::{Session, Target};
@@ -9,6 +11,8 @@ use engine::{EventLoopChoice, Limit, Manner, Outcome, Progress, Protocol};
 use results::{Environment, ObserveLevel, Plan, Record, Status, Store, UtcTime, WaitMean};
 
 use super::campaign::text_of;
+use super::network::{self, RunningRelay};
+use super::stage::Ready;
 use crate::failure::Failure;
 use crate::introspection;
 use crate::job::{Job, Showing, Vacuum, Vacuuming, Witnesses};
@@ -31,7 +35,7 @@ pub(super) struct Finished {
 pub(super) fn run(
     cell: &Cell,
     seed: u64,
-    target: Target,
+    ready: Ready,
     trial: i64,
     places: &StoreArguments,
     terminal: &Terminal,
@@ -41,7 +45,8 @@ pub(super) fn run(
     let style = if terminal.can_draw() { ProgressStyle::View } else { ProgressStyle::Nothing };
     let live = Live::new(terminal, style, None);
     let own = OwnShowing::new(terminal, live, load.clients, places.clone(), Watching::default());
-    let mut showing = TrialShowing { own, places, trial, finished: None };
+    let Ready { target, relay } = ready;
+    let mut showing = TrialShowing { own, places, trial, relay, finished: None };
     job(cell, load, seed, target)?.run(&mut showing, signals)?;
     showing.finished.ok_or(Failure::Interrupted("interrupted; the trial was broken off"))
 }
@@ -96,7 +101,16 @@ struct TrialShowing<'a> {
     own: OwnShowing<'a>,
     places: &'a StoreArguments,
     trial: i64,
+    relay: Option<Rc<RunningRelay>>,
     finished: Option<Finished>,
+}
+
+impl TrialShowing<'_> {
+    /// What passes the relay before it is measured, is not counted.
+    fn forget_what_passed(&self) {
+        // One that cannot be asked now cannot be asked at the end either, which is told then.
+        let _ = self.relay.as_ref().map(|relay| relay.passed());
+    }
 }
 
 impl Showing for TrialShowing<'_> {
@@ -114,7 +128,12 @@ impl Showing for TrialShowing<'_> {
         self.own.witnesses(plan)
     }
 
+    fn records(&self) -> Option<PathBuf> {
+        self.own.records()
+    }
+
     fn begins(&mut self, started_at: UtcTime, plan: &Plan, environment: &Environment) -> Result<(), Failure> {
+        self.forget_what_passed();
         let run = self.own.keep_from_now_on(started_at, plan, environment)?;
         Ok(Store::create(&self.places.store())?.begin_trial(self.trial, run)?)
     }
@@ -124,6 +143,9 @@ impl Showing for TrialShowing<'_> {
     }
 
     fn second(&mut self, progress: &Progress<'_>, waits: &[WaitMean]) {
+        if progress.warmup {
+            self.forget_what_passed();
+        }
         self.own.second(progress, waits);
     }
 
@@ -132,10 +154,14 @@ impl Showing for TrialShowing<'_> {
     }
 
     fn conclude(&mut self, record: &Record, _outcome: &Outcome) -> Result<(), Failure> {
-        let run = self.own.keep(record)?;
+        let mut record = record.clone();
+        if let Some(relay) = &self.relay {
+            network::add_cost(&mut record, relay);
+        }
+        let run = self.own.keep(&record)?;
         match &record.status {
             Status::Complete => {
-                self.finished = Some(Finished { run: Some(run), line: report::trial_line(record) });
+                self.finished = Some(Finished { run: Some(run), line: report::trial_line(&record) });
                 Ok(())
             }
             Status::Interrupted => Err(Failure::Interrupted("interrupted; the trial was broken off")),

@@ -10,6 +10,7 @@ mod dropin;
 mod generator;
 mod harness;
 mod lab;
+mod lab_networks;
 mod null_server;
 mod observing;
 mod quickstart;

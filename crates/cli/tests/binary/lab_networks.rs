@@ -1,0 +1,86 @@
+//! What stands around a trial, as its record tells afterwards: the network its clients came through.
+//! How a relay treats bytes is tested in its own crate.
+
+use results::{Record, TransportInUse};
+use rustix::process::Signal;
+
+use crate::harness::{Bench, Running};
+
+const NETWORKS: &str = r#"
+name = "networks"
+[load]
+script = "select-only"
+duration = "1s"
+warmup = "0s"
+[factors]
+network = ["socket", "tcp", "tls", { delay = "5ms", jitter = "1ms" }, { kind = "tls", delay = "5ms" }]
+[design]
+repeats = 1
+order = "sequential"
+"#;
+
+/// A round trip takes at least twice what is left of the delay when all jitter is taken from it.
+const ROUND_TRIP_US: [f64; 2] = [8_000.0, 10_000.0];
+
+#[test]
+fn records_of_trials_over_all_kinds_of_networks_say_which_it_was_and_a_delay_is_kept() {
+    let bench = Bench::new();
+    let file = bench.file("networks.toml", NETWORKS);
+    let out = bench.run(["lab", "run", file]).exits(0);
+    assert!(out.stdout.contains("5 of 5 trials complete"), "{}", out.stdout);
+    let records = bench.records();
+    let used = |record: &Record| {
+        let connection = record.environment.connection.as_ref().expect("it was looked at");
+        (connection.transport, connection.tls.is_some())
+    };
+    let all: Vec<_> = records.iter().map(used).collect();
+    let (socket, loopback) = (TransportInUse::UnixSocket, TransportInUse::Loopback);
+    assert_eq!(
+        all,
+        [(socket, false), (loopback, false), (loopback, true), (socket, false), (loopback, true)]
+    );
+    for (record, least) in records[3..].iter().zip(ROUND_TRIP_US) {
+        let response = record.summary.response_us.as_ref().expect("some succeeded");
+        assert!(response.min >= least, "{response:?}");
+        let notes: Vec<&str> = record.notes.iter().map(|note| note.as_str()).collect();
+        let cost = notes.iter().find(|note| note.contains("a relay made the network")).expect("its cost");
+        assert!(cost.contains("5ms each way") && cost.contains("µs of CPU for each transaction"), "{cost}");
+    }
+    assert!(
+        records[..3].iter().all(|record| !record.notes.iter().any(|note| note.as_str().contains("relay")))
+    );
+    assert_eq!(bench.servers_left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_relay_ends_with_the_lab_however_that_ends() {
+    let bench = Bench::new();
+    let long = NETWORKS.replace("[\"socket\", \"tcp\", \"tls\", ", "[").replace("\"1s\"", "\"100s\"");
+    let file = bench.file("networks.toml", &long);
+    let mut run = Running::start(&mut bench.command(["lab", "run", file]));
+    run.hear("started a relay");
+    run.signal(Signal::KILL);
+    // The relay writes to the same standard error, which ends with the last who has it.
+    run.finish();
+}
+
+#[test]
+fn what_no_network_can_be_is_told_before_anything_is_started() {
+    let bench = Bench::new();
+    for (network, says) in [
+        ("{ delay = \"1ms\", jitter = \"2ms\" }", "networks.toml:8:"),
+        ("{ delay = \"2h\" }", "more than an hour"),
+        ("{ delay = \"10\" }", "a number with a unit"),
+        ("{ bandwidth = \"0Mbit\" }", "above zero"),
+        ("{ dealy = \"1ms\" }", "did you mean \"delay\""),
+        ("\"wifi\"", "tls"),
+    ] {
+        let text = NETWORKS.replace("\"tcp\"", network);
+        let file = bench.file("networks.toml", &text);
+        bench.run(["lab", "plan", file]).exits(1).says(&[says]);
+    }
+    let dsn = NETWORKS.replace("[load]", "[server]\ndsn = \"host=/nowhere\"\n[load]");
+    let file = bench.file("networks.toml", &dsn);
+    let out = bench.run(["lab", "run", file]).exits(2);
+    assert!(out.stdout.contains("0 of 5 trials complete"), "{}", out.stdout);
+}
