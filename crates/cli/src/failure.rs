@@ -60,17 +60,21 @@ pub(crate) enum Failure {
     /// The run was measured, but not all of its clients came through.
     #[error("{0}")]
     Aborted(String),
+    /// What was asked for is not all done, and can be gone on with.
+    #[error("{0}")]
+    Unfinished(String),
     /// The user asked to stop.
     #[error("{0}")]
     Interrupted(&'static str),
 }
 
 impl Failure {
-    /// 1: nothing was measured, or it could not be kept; 2: measured, but clients were aborted, as pgbench has it; 130:
-    /// interrupted, as shells have it.
+    /// 1: nothing was measured, or it could not be kept; 2: measured, but clients were aborted, as pgbench has it; 3: there
+    /// was not time enough; 130: interrupted, as shells have it.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Aborted(_) => 2,
+            Self::Unfinished(_) => 3,
             Self::Interrupted(_)
             | Self::Engine(EngineError::InterruptedBeforeStart)
             | Self::Workload(WorkloadError::Interrupted) => 130,

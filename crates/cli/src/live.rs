@@ -26,6 +26,8 @@ pub(crate) struct Live<'a> {
     terminal: &'a Terminal,
     style: ProgressStyle,
     metrics: Option<MetricsServer>,
+    /// Lines that stand above the view, whatever it shows.
+    above: Vec<String>,
     run: Run,
     intervals: Vec<results::Interval>,
     gathered: Gathered,
@@ -64,6 +66,7 @@ impl<'a> Live<'a> {
             terminal,
             style,
             metrics,
+            above: Vec::new(),
             run: Run::default(),
             intervals: Vec::new(),
             gathered: Gathered::default(),
@@ -72,6 +75,11 @@ impl<'a> Live<'a> {
             tps_history: Vec::new(),
             measured: Vec::new(),
         }
+    }
+
+    /// The same, with these lines above the view.
+    pub(crate) fn below(self, above: Vec<String>) -> Self {
+        Self { above, ..self }
     }
 
     /// All clients are connected, and the run begins.
@@ -150,7 +158,8 @@ impl<'a> Live<'a> {
         };
         if self.style == ProgressStyle::View {
             let view = self.view(sample, waits);
-            self.terminal.draw(&report::live_view(&view, &self.terminal.talk_style()));
+            let lines = report::live_view(&view, &self.terminal.talk_style());
+            self.terminal.draw(&[self.above.as_slice(), &lines].concat());
         } else {
             self.terminal.say(report::live_line(&sample));
         }

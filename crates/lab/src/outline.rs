@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::configuration::{DataSpec, Network, NetworkKind, Origin, ServerSpec, Workload};
 use crate::experiment::{Experiment, Order};
+use crate::memory::{Arrangement, data_bytes};
 use crate::plan::Plan;
+use crate::readiness::WayBack;
 use crate::steps::{Step, StepSql, StepWork};
 
 /// Trials that are listed; the others are like them.
@@ -28,7 +30,14 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
         Order::Sequential => "in the order of the file",
     };
     let _ = writeln!(out, "  trials      {combinations} × {repeats} = {trials}, {order}");
-    let _ = writeln!(out, "  time        about {}", rough(plan.estimate()));
+    let estimate = plan.estimate();
+    let _ = writeln!(
+        out,
+        "  time        about {}, estimated: {} of trials, {} of starting, loading and restoring",
+        rough(estimate.total()),
+        rough(estimate.trials),
+        rough(estimate.preparing)
+    );
     for factor in &experiment.factors {
         let levels: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
         let _ = writeln!(out, "  factor      {}: {}", factor.name, levels.join(" | "));
@@ -39,8 +48,12 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     for (number, server) in plan.servers.iter().enumerate() {
         let _ = writeln!(out, "  server {:<4} {}", number + 1, server_in_words(server));
     }
+    if let Some(words) = arrangement_in_words(plan.arrangement, experiment.design.order) {
+        let _ = writeln!(out, "  servers     {words}");
+    }
     for (number, (server, data)) in plan.data.iter().enumerate() {
         let _ = writeln!(out, "  data {:<6} on server {}: {}", number + 1, server + 1, data_in_words(data));
+        let _ = writeln!(out, "              {}", way_back_in_words(plan, number, data));
     }
     out.push('\n');
     out += &trials_in_words(plan);
@@ -105,7 +118,9 @@ fn server_in_words(server: &ServerSpec) -> String {
 fn data_in_words(data: &DataSpec) -> String {
     let plain = DataSpec::default();
     let mut words = match data.workload {
-        Workload::Tpcb => format!("TPC-B-like tables at scale {}", data.scale),
+        Workload::Tpcb => {
+            format!("TPC-B-like tables at scale {}, about {}", data.scale, size(data_bytes(data)))
+        }
         Workload::Nothing => "no tables".to_owned(),
     };
     if data.fillfactor != plain.fillfactor {
@@ -135,6 +150,62 @@ fn data_in_words(data: &DataSpec) -> String {
     words
 }
 
+/// How servers stand, and why; nothing is to be said of a single one.
+fn arrangement_in_words(arrangement: Arrangement, order: Order) -> Option<String> {
+    let needed = |bytes| format!("with data and connections they need about {}", size(bytes));
+    let in_turns = match order {
+        Order::Interleaved => ["taken in turns within each repeat", "all repeats of one before the next"],
+        Order::Sequential => ["in the order of the file"; 2],
+    };
+    match arrangement {
+        Arrangement::Single => None,
+        Arrangement::SideBySide { needed_bytes, available_bytes } => Some(format!(
+            "side by side, {}: {} of the {} there are",
+            in_turns[0],
+            needed(needed_bytes),
+            size(available_bytes)
+        )),
+        Arrangement::OneAtATime { needed_bytes, available_bytes } => Some(format!(
+            "one at a time, {}: {}, too much for {}",
+            in_turns[1],
+            needed(needed_bytes),
+            available_bytes.map_or_else(|| "a machine that does not say what it has".to_owned(), size)
+        )),
+    }
+}
+
+/// How trials get their data back, and why so.
+fn way_back_in_words(plan: &Plan, number: usize, data: &DataSpec) -> &'static str {
+    let on_it = plan.cells.iter().zip(&plan.data_of).filter(|(_, data)| **data == number);
+    let reads: Vec<bool> = on_it.map(|(cell, _)| cell.configuration.only_reads()).collect();
+    match data.way_back() {
+        WayBack::Copy if reads.iter().all(|only_reads| *only_reads) => {
+            "loaded once; all trials share a copy, since they only read"
+        }
+        WayBack::Copy if reads.contains(&true) => {
+            "loaded once; a trial that writes gets a copy of its own (template database), those that only read share one"
+        }
+        WayBack::Copy => {
+            "loaded once; each trial gets a copy (template database), since it writes and copying is quicker than loading"
+        }
+        WayBack::Reload => "loaded anew for each trial that finds data written to, as the file asks",
+        WayBack::None => {
+            "loaded once and never restored, as the file asks: trials find what those before left"
+        }
+    }
+}
+
+/// `640 MB`, `4.2 GB`: decimal, two digits.
+fn size(bytes: u64) -> String {
+    let megabytes = bytes as f64 / 1e6;
+    match megabytes {
+        ..1.0 => "less than 1 MB".to_owned(),
+        ..995.0 => format!("{megabytes:.0} MB"),
+        ..9_950.0 => format!("{:.1} GB", megabytes / 1e3),
+        _ => format!("{:.0} GB", megabytes / 1e3),
+    }
+}
+
 /// How a server is reached, as levels name it: `socket`, `delay 10ms`.
 impl std::fmt::Display for Network {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -154,11 +225,14 @@ fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// `4 min`, `2 h 10 min`.
-fn rough(time: Duration) -> String {
-    let minutes = time.as_secs().div_ceil(60);
+/// `40 s`, `4 min`, `2 h 10 min`: rounded up, and no finer than anybody can know.
+pub fn rough(time: Duration) -> String {
+    const FIVE: u64 = 5;
+    let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    let minutes = seconds.div_ceil(60);
     match minutes {
-        0..60 => format!("{minutes} min"),
+        0..=1 => format!("{} s", seconds.div_ceil(FIVE) * FIVE),
+        2..60 => format!("{minutes} min"),
         _ => format!("{} h {} min", minutes / 60, minutes % 60),
     }
 }

@@ -1,15 +1,15 @@
 //! Which trials there are, in which order they run, which servers and data they need, and how long that will take.
 //! Nothing is started; `cli` shows the plan, whoever runs it goes through `trials`.
 
-use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::LabError;
-use crate::configuration::{Configuration, DataSpec, Length, ServerSpec, Workload};
+use crate::configuration::{DataSpec, ServerSpec};
 use crate::experiment::{Experiment, Order};
+use crate::forecast::{Expected, Forecast};
 use crate::matrix::{Cell, cells};
-use crate::steps::Step;
+use crate::memory::{Arrangement, Memory};
+use crate::readiness::Readiness;
 
 /// An experiment, ready to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,10 @@ pub struct Plan {
     pub servers: Vec<ServerSpec>,
     /// Data sets that are needed: number of the server in `servers`, and what is loaded there.
     pub data: Vec<(usize, DataSpec)>,
+    /// The number of each cell's data set in `data`.
+    pub data_of: Vec<usize>,
+    /// How the servers stand.
+    pub arrangement: Arrangement,
 }
 
 /// One combination, run once.
@@ -38,17 +42,31 @@ pub struct Trial {
 /// Most trials of one experiment: beyond that a file is a mistake.
 const TRIALS_MAX: usize = 1_000_000;
 
-/// Rough times, for the estimate alone: between two trials; starting a server; loading one unit of scale.
-const BETWEEN_TRIALS: Duration = Duration::from_secs(3);
-const STARTING: Duration = Duration::from_secs(5);
-const LOADING_PER_SCALE: Duration = Duration::from_millis(250);
-
 impl Plan {
-    /// Multiplies the levels out and puts the trials in order. `folder` is the experiment's.
+    /// Multiplies the levels out and puts the trials in order, for a machine with room for all servers. `folder` is the
+    /// experiment's.
     ///
     /// # Errors
     /// If nothing is left to run, or far too much.
     pub fn of(experiment: &Experiment, file: &str, folder: &Path) -> Result<Plan, LabError> {
+        Plan::within(
+            experiment,
+            file,
+            folder,
+            &Memory { available_bytes: Some(u64::MAX), shared_buffers_bytes: 0 },
+        )
+    }
+
+    /// The same for a machine with so much memory.
+    ///
+    /// # Errors
+    /// If nothing is left to run, or far too much.
+    pub fn within(
+        experiment: &Experiment,
+        file: &str,
+        folder: &Path,
+        memory: &Memory,
+    ) -> Result<Plan, LabError> {
         let complain = |what: String| LabError::File { file: file.to_owned(), line: 1, column: 1, what };
         let levels = experiment.factors.iter().map(|factor| factor.levels.len());
         let number = levels.fold(experiment.design.repeats as usize, usize::saturating_mul);
@@ -59,19 +77,25 @@ impl Plan {
         if cells.is_empty() {
             return Err(complain("all combinations are left out by exclude".to_owned()));
         }
-        let mut plan = Plan { cells, trials: Vec::new(), servers: Vec::new(), data: Vec::new() };
-        let blocks = plan.find_blocks();
+        let mut plan = Plan {
+            cells,
+            trials: Vec::new(),
+            servers: Vec::new(),
+            data: Vec::new(),
+            data_of: Vec::new(),
+            arrangement: Arrangement::Single,
+        };
+        plan.name_servers_and_data();
+        plan.arrangement = Arrangement::of(&plan.servers, &plan.data, &plan.cells, memory);
         plan.trials = match experiment.design.order {
             Order::Sequential => plan.sequential(experiment),
-            Order::Interleaved => interleaved(experiment, &blocks),
+            Order::Interleaved => plan.interleaved(experiment),
         };
         Ok(plan)
     }
 
-    /// Names servers and data, and says for each data set which cells use it.
-    fn find_blocks(&mut self) -> Vec<Vec<usize>> {
-        let mut blocks: Vec<Vec<usize>> = Vec::new();
-        for (number, cell) in self.cells.iter().enumerate() {
+    fn name_servers_and_data(&mut self) {
+        for cell in &self.cells {
             let wanted = &cell.configuration.server;
             let server = self.servers.iter().position(|server| server == wanted).unwrap_or_else(|| {
                 self.servers.push(wanted.clone());
@@ -80,12 +104,10 @@ impl Plan {
             let wanted = (server, cell.configuration.data.clone());
             let data = self.data.iter().position(|data| *data == wanted).unwrap_or_else(|| {
                 self.data.push(wanted);
-                blocks.push(Vec::new());
                 self.data.len() - 1
             });
-            blocks[data].push(number);
+            self.data_of.push(data);
         }
-        blocks
     }
 
     fn sequential(&self, experiment: &Experiment) -> Vec<Trial> {
@@ -94,42 +116,54 @@ impl Plan {
         (0..self.cells.len()).flat_map(of_cell).collect()
     }
 
-    /// How long it will take, roughly.
-    pub fn estimate(&self) -> Duration {
-        let of_trial = |trial: &Trial| {
-            let Configuration { load, steps, .. } = &self.cells[trial.cell].configuration;
-            if !steps.is_empty() {
-                return steps.iter().map(Step::estimate).sum::<Duration>() + BETWEEN_TRIALS;
+    /// Randomised blocks: each repeat goes through all kinds of data, and through all cells of each, in an order of its
+    /// own. So what drifts over hours meets all cells alike. Servers that stand side by side are mixed within a block;
+    /// where they cannot, all repeats of one come before those of the next.
+    fn interleaved(&self, experiment: &Experiment) -> Vec<Trial> {
+        let design = &experiment.design;
+        let mut random = SplitMix(design.seed);
+        let mut stretches = match self.arrangement {
+            Arrangement::Single | Arrangement::SideBySide { .. } => vec![self.blocks(|_| true)],
+            Arrangement::OneAtATime { .. } => {
+                (0..self.servers.len()).map(|server| self.blocks(|of_cell| of_cell == server)).collect()
             }
-            let length = match load.length {
-                Length::Time(time) => time,
-                Length::Transactions(_) => Duration::from_secs(10),
-            };
-            length + load.warmup + BETWEEN_TRIALS
         };
-        let trials: Duration = self.trials.iter().map(of_trial).sum();
-        let loaded: BTreeSet<_> =
-            self.data.iter().filter(|(_, data)| data.workload == Workload::Tpcb).collect();
-        let loading: Duration = loaded.iter().map(|(_, data)| LOADING_PER_SCALE * data.scale).sum();
-        trials + STARTING * u32::try_from(self.servers.len()).unwrap_or(u32::MAX) + loading
-    }
-}
-
-/// Randomised blocks: each repeat goes through all data sets, and through all cells of each, in an order of its own.
-/// So what drifts over hours meets all cells alike, and a server or a data set is changed no more often than need be.
-fn interleaved(experiment: &Experiment, blocks: &[Vec<usize>]) -> Vec<Trial> {
-    let design = &experiment.design;
-    let mut random = SplitMix(design.seed);
-    let mut trials = Vec::new();
-    for repeat in 1..=design.repeats {
-        let mut blocks = blocks.to_vec();
-        random.shuffle(&mut blocks);
-        for mut cells in blocks {
-            random.shuffle(&mut cells);
-            trials.extend(cells.into_iter().map(|cell| trial(design.seed, cell, repeat)));
+        random.shuffle(&mut stretches);
+        let mut trials = Vec::new();
+        for blocks in stretches {
+            for repeat in 1..=design.repeats {
+                let mut blocks = blocks.clone();
+                random.shuffle(&mut blocks);
+                for mut cells in blocks {
+                    random.shuffle(&mut cells);
+                    trials.extend(cells.into_iter().map(|cell| trial(design.seed, cell, repeat)));
+                }
+            }
         }
+        trials
     }
-    trials
+
+    /// Cells on certain servers, those with the same data together.
+    fn blocks(&self, is_meant: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
+        let mut blocks: Vec<(&DataSpec, Vec<usize>)> = Vec::new();
+        for (cell, data) in self.data_of.iter().enumerate() {
+            let (server, spec) = &self.data[*data];
+            if !is_meant(*server) {
+                continue;
+            }
+            match blocks.iter_mut().find(|(known, _)| *known == spec) {
+                Some((_, cells)) => cells.push(cell),
+                None => blocks.push((spec, vec![cell])),
+            }
+        }
+        blocks.into_iter().map(|(_, cells)| cells).collect()
+    }
+
+    /// How long it will take, roughly: starting, loading and restoring with it.
+    pub fn estimate(&self) -> Expected {
+        let cells = self.trials.iter().map(|trial| trial.cell);
+        Forecast::default().expected_of(self, cells, &Readiness::default())
+    }
 }
 
 fn trial(seed: u64, cell: usize, repeat: u32) -> Trial {

@@ -4,7 +4,7 @@
 //!
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
 //! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`run_list`] the runs
-//! that are stored, [`live_line`] and [`live_view`] the progress, [`open_metrics`] the same for monitoring; `figures`
+//! that are stored, [`cells_so_far`] what an experiment has found, [`live_line`] and [`live_view`] the progress, [`open_metrics`] the same for monitoring; `figures`
 //! says how numbers are written, `prose` how words are. Of one [`Run`] or several, `charts` computes what is drawn,
 //! `compare` whether they differ, `sections` what is said; [`html`], [`markdown`], [`csv`], [`json`], [`svg`] and [`png`]
 //! give that its form. [`pgbench`] says the same things the way pgbench does.
@@ -22,6 +22,8 @@ mod command_table;
 mod steps_line;
 
 mod trial_line;
+
+mod cells_so_far;
 
 mod calibration;
 
@@ -58,6 +60,7 @@ mod figure;
 pub mod pgbench;
 
 pub use calibration::calibration;
+pub use cells_so_far::{CellSoFar, cells_so_far};
 pub use command_table::command_table;
 pub use csv::{CSV_COLUMNS, csv};
 pub use figure::{PngError, png, svg};

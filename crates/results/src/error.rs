@@ -129,6 +129,18 @@ pub enum ResultsError {
         /// The newest that is understood.
         supported: i64,
     },
+    /// Somebody else is at work.
+    #[error(
+        "process {pid} is at work on this experiment in the store {}: wait for it, or end it and go on with \
+         pgmeter lab resume",
+        store.display()
+    )]
+    ExperimentBusy {
+        /// Where.
+        store: PathBuf,
+        /// Who.
+        pid: i64,
+    },
     /// No run is called so.
     #[error("there is no run {which} in the store {}: `pgmeter runs` lists those that are", store.display())]
     NoSuchRun {

@@ -11,7 +11,7 @@ use crate::guard::Guard;
 use crate::home::{Claim, Description, Home};
 use crate::named::Status;
 use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child};
-use crate::{Installation, Locations, ServerError, Setting, launch, removal, settings, tls};
+use crate::{Installation, Locations, ServerError, Setting, launch, memory, removal, settings, tls};
 
 /// How a server is to be started.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ impl Server {
         let account = Account::choose(options.server_user.as_deref())?;
         let offers_tls = options.tls.then(|| ("ssl".to_owned(), "on".to_owned()));
         let wanted: Vec<_> = offers_tls.into_iter().chain(options.settings.iter().cloned()).collect();
-        let settings = settings::merged(settings::memory(), &wanted)?;
+        let settings = settings::merged(memory::memory(), &wanted)?;
         settings::fixed_port(&settings)?;
         let about = Description::new(
             installation.version.to_string(),

@@ -1,9 +1,7 @@
 //! The settings a server is started with: ours, the user's over them, as lines of a configuration file.
 //! Ours are few and each has its reason; what makes a server slow and safe (fsync, synchronous_commit) stays on.
 
-use std::fs;
-
-use crate::ServerError;
+use crate::{ServerError, memory};
 
 /// One setting of a server.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -39,8 +37,7 @@ const SHARED_BUFFERS: (u64, u64, u64) = (4, 128 * MEGABYTE, 8192 * MEGABYTE);
 
 /// Our settings for a machine with this much memory, the user's over them in the order given.
 pub(crate) fn merged(memory: Option<u64>, user: &[(String, String)]) -> Result<Vec<Setting>, ServerError> {
-    let (part, least, most) = SHARED_BUFFERS;
-    let shared_buffers = (memory.unwrap_or(0) / part).clamp(least, most) / MEGABYTE;
+    let shared_buffers = shared_buffers(memory) / MEGABYTE;
     let mut settings = vec![
         Setting::new("listen_addresses", "127.0.0.1"),
         Setting::new("max_connections", MAX_CONNECTIONS.to_string()),
@@ -67,6 +64,16 @@ pub(crate) fn fixed_port(settings: &[Setting]) -> Result<Option<u16>, ServerErro
     let port = setting.value.parse().ok().filter(|&port| port > 0);
     let reason = "a port is a number from 1 to 65535";
     port.map(Some).ok_or(ServerError::BadSetting { name: "port".to_owned(), reason })
+}
+
+/// The shared buffers of a server whose user does not say, in bytes.
+pub fn default_shared_buffers() -> u64 {
+    shared_buffers(memory::memory())
+}
+
+fn shared_buffers(memory: Option<u64>) -> u64 {
+    let (part, least, most) = SHARED_BUFFERS;
+    (memory.unwrap_or(0) / part).clamp(least, most)
 }
 
 /// The lines of a configuration file.
@@ -99,19 +106,6 @@ fn check_value(name: &str, value: &str) -> Result<(), ServerError> {
         return Err(ServerError::BadSetting { name: name.to_owned(), reason });
     }
     Ok(())
-}
-
-/// The memory that this machine, or the container it is, lets us use, in bytes; `None` where nothing says.
-pub(crate) fn memory() -> Option<u64> {
-    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let limits = limits.iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
-    let total = fs::read_to_string("/proc/meminfo").ok().and_then(|text| memory_total(&text));
-    limits.chain(total).min()
-}
-
-fn memory_total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -170,11 +164,5 @@ mod tests {
         assert_eq!(fixed_port(&[]).unwrap(), None);
         assert_eq!(port("5433").unwrap(), Some(5433));
         assert!(["0", "65536", "x", ""].into_iter().all(|value| port(value).is_err()));
-    }
-
-    #[test]
-    fn the_machines_memory_is_read_in_kilobytes() {
-        assert_eq!(memory_total("MemTotal:       24684092 kB\nMemFree: 1 kB\n"), Some(24_684_092 * 1024));
-        assert_eq!(memory_total("nothing\n"), None);
     }
 }

@@ -3,20 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::lab::{Configuration, Length, Plan, Profile, ScriptName, Step, StepSql, StepWork};
+use ::lab::{Plan, Profile, ScriptName, StepSql, StepWork};
 use results::{ExperimentRow, PlannedTrial, Store, TrialRow, TrialStatus};
 
+use super::pace::{self, Pace};
 use super::stage::Stage;
-use super::steps;
-use super::stopwatch::Stopwatch;
 use super::trial::{self, Finished};
-use super::{Limits, Subject};
+use super::{Limits, Subject, leftovers, standing, steps};
 use crate::failure::Failure;
 use crate::signals::Signals;
 use crate::storing::StoreArguments;
@@ -59,26 +57,17 @@ impl Campaign {
                 store.display()
             )));
         };
-        if row.files != files(&subject)? || row.trials.len() != subject.plan.trials.len() {
+        let begun_at = row.started_at.clone();
+        let row =
+            in_plan_order(&subject.plan, row).filter(|row| files(&subject).is_ok_and(|now| now == row.files));
+        let Some(row) = row else {
             return Err(Failure::Usage(format!(
-                "{} or a file beside it is not what it was when the experiment was begun at {}: begin anew with \
-                 pgmeter lab run",
+                "{} or a file beside it is not what it was when the experiment was begun at {begun_at}: begin anew \
+                 with pgmeter lab run",
                 subject.file.display(),
-                row.started_at
             )));
-        }
+        };
         Ok(Self { subject: Rc::new(subject), places, row })
-    }
-
-    /// What failed is to be made again.
-    pub(super) fn retry_failed(&mut self) -> Result<(), Failure> {
-        Store::create(&self.places.store())?.retry_failed(self.row.experiment)?;
-        for trial in &mut self.row.trials {
-            if trial.status == TrialStatus::Failed {
-                trial.status = TrialStatus::Planned;
-            }
-        }
-        Ok(())
     }
 
     /// Runs what is still to be run.
@@ -88,72 +77,96 @@ impl Campaign {
         terminal: &Terminal,
         signals: &Signals,
     ) -> Result<(), Failure> {
-        let stopwatch = Stopwatch::start();
-        let budget = limits.budget.map(|minutes| Duration::from_secs(u64::from(minutes) * 60));
-        let mut stage = Stage::new(Rc::clone(&self.subject), limits.server_user.clone(), terminal, signals)?;
-        let total = self.row.trials.len();
-        let mut clock = Clock::default();
-        for position in 0..total {
+        let sitting = Store::create(&self.places.store())?.begin_sitting(self.row.experiment)?;
+        leftovers::remove(&self.subject.plan, self.row.experiment, &self.places, terminal)?;
+        let prefix = leftovers::prefix(&sitting.mark);
+        let (subject, user) = (Rc::clone(&self.subject), limits.server_user.clone());
+        let result = Stage::new(subject, user, prefix, terminal, signals).and_then(|mut stage| {
+            let mut pace = Pace::new(limits.budget);
+            let is_over = self.go_through(&mut stage, &mut pace, terminal, signals)?;
+            if is_over && limits.retry_failed && self.retry_failed()? {
+                self.go_through(&mut stage, &mut pace, terminal, signals)?;
+            }
+            Ok(())
+        });
+        Store::create(&self.places.store())?.end_sitting(sitting.sitting)?;
+        result?;
+        terminal.print(&standing::standing(&self.subject, &self.row));
+        self.judge(limits)
+    }
+
+    /// What failed is to be made again; whether there is any.
+    fn retry_failed(&mut self) -> Result<bool, Failure> {
+        Store::create(&self.places.store())?.retry_failed(self.row.experiment)?;
+        let mut any = false;
+        for trial in self.row.trials.iter_mut().filter(|trial| trial.status == TrialStatus::Failed) {
+            trial.status = TrialStatus::Planned;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Makes one planned trial after another; whether the time was enough for all.
+    fn go_through(
+        &mut self,
+        stage: &mut Stage<'_>,
+        pace: &mut Pace,
+        terminal: &Terminal,
+        signals: &Signals,
+    ) -> Result<bool, Failure> {
+        let subject = Rc::clone(&self.subject);
+        let plan = &subject.plan;
+        for position in 0..self.row.trials.len() {
             if self.row.trials[position].status != TrialStatus::Planned {
                 continue;
             }
             signals.check()?;
-            let asked = length(&self.subject.plan, self.subject.plan.trials[position].cell);
-            if budget.is_some_and(|budget| stopwatch.passed() + clock.expected(asked) > budget) {
-                terminal.say("the time budget is used up; pgmeter lab resume goes on from here");
-                break;
-            }
-            let begun = stopwatch.passed();
-            let finished = self.run_trial(position, &mut stage, terminal, signals);
+            let cell = plan.trials[position].cell;
+            let Some(mut step) = pace.begin(plan, cell) else { return Ok(false) };
+            let finished = self.run_trial(position, stage, pace, &mut step, terminal, signals);
             signals.check().map_err(|_| {
                 Failure::Interrupted(
                     "interrupted; pgmeter lab resume goes on with the trial that was broken off",
                 )
             })?;
-            self.note(position, finished, terminal)?;
-            clock.add(asked, stopwatch.passed().saturating_sub(begun));
-            let left: Duration = self.left(position + 1).map(|asked| clock.expected(asked)).sum();
-            if !left.is_zero() {
-                terminal.say(format_args!("  about {} min left", left.as_secs().div_ceil(60)));
-            }
+            pace.end(plan, cell, &step, finished.is_ok());
+            let planned = self.row.trials.iter().zip(&plan.trials).skip(position + 1);
+            let planned = planned.filter(|(trial, _)| trial.status == TrialStatus::Planned);
+            let left = pace.left(plan, planned.map(|(_, planned)| planned.cell));
+            self.note(position, finished, left, terminal)?;
         }
-        drop(stage);
-        terminal.print(&self.standing());
-        self.judge()
-    }
-
-    /// Lengths of the trials that are still to be run, from a position on.
-    fn left(&self, from: usize) -> impl Iterator<Item = Duration> {
-        let of_row = |(trial, planned): (&TrialRow, &::lab::Trial)| {
-            (trial.status == TrialStatus::Planned).then(|| length(&self.subject.plan, planned.cell))
-        };
-        self.row.trials.iter().zip(&self.subject.plan.trials).skip(from).filter_map(of_row)
+        Ok(true)
     }
 
     fn run_trial(
         &self,
         position: usize,
         stage: &mut Stage<'_>,
+        pace: &Pace,
+        step: &mut pace::Step,
         terminal: &Terminal,
         signals: &Signals,
     ) -> Result<Finished, Failure> {
-        let planned = &self.subject.plan.trials[position];
-        let cell = &self.subject.plan.cells[planned.cell];
-        let levels: Vec<String> =
-            cell.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-        let total = self.row.trials.len();
-        terminal.say(format_args!(
-            "trial {}/{total}, repeat {}: {}",
-            position + 1,
-            planned.repeat,
-            levels.join(", ")
-        ));
+        let plan = &self.subject.plan;
+        let planned = &plan.trials[position];
+        terminal.say(standing::name(plan, position));
         let ready = stage.ready(planned.cell)?;
+        pace.ready(step);
         let trial = self.row.trials[position].trial;
+        let cell = &plan.cells[planned.cell];
         if !cell.configuration.steps.is_empty() {
             return steps::run(cell, &ready.target, trial, &self.places, terminal, signals);
         }
-        trial::run(cell, planned.seed, ready, trial, &self.places, terminal, signals)
+        let watched = trial::Watched { terminal, above: self.above(terminal) };
+        trial::run(cell, planned.seed, ready, trial, &self.places, watched, signals)
+    }
+
+    /// What a terminal shows above a running trial.
+    fn above(&self, terminal: &Terminal) -> Vec<String> {
+        if !terminal.can_draw() {
+            return Vec::new();
+        }
+        standing::cells_so_far(&self.subject, &self.row, &terminal.talk_style())
     }
 
     /// Keeps and tells how a trial ended.
@@ -161,12 +174,17 @@ impl Campaign {
         &mut self,
         position: usize,
         finished: Result<Finished, Failure>,
+        left: Duration,
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         let row = &mut self.row.trials[position];
         let reason = match &finished {
-            Ok(Finished { line, .. }) => {
+            Ok(Finished { line, .. }) if left.is_zero() => {
                 terminal.say(format_args!("  {line}"));
+                None
+            }
+            Ok(Finished { line, .. }) => {
+                terminal.say(format_args!("  {line}; about {} left", ::lab::rough(left)));
                 None
             }
             Err(failure) => {
@@ -176,87 +194,49 @@ impl Campaign {
         };
         Store::create(&self.places.store())?.end_trial(row.trial, reason.as_deref())?;
         row.status = if reason.is_none() { TrialStatus::Complete } else { TrialStatus::Failed };
-        row.run = finished.ok().and_then(|finished| finished.run);
+        let finished = finished.ok();
+        row.run = finished.as_ref().and_then(|finished| finished.run);
+        row.figures = finished.and_then(|finished| finished.figures);
         row.reason = reason;
         Ok(())
     }
 
-    /// `interface (full): 90 of 96 trials complete, 2 failed, 4 to be made`, and why they failed.
-    pub(super) fn standing(&self) -> String {
+    /// How far it has come, for whoever asks.
+    pub(super) fn status(&self) -> String {
+        standing::standing(&self.subject, &self.row) + &standing::outlook(&self.subject, &self.row)
+    }
+
+    fn judge(&self, limits: &Limits) -> Result<(), Failure> {
         let number = |status| self.row.trials.iter().filter(|trial| trial.status == status).count();
-        let mut out = format!(
-            "{} ({}): {} of {} trials complete",
-            self.subject.experiment.name,
-            profile_name(self.subject.profile),
-            number(TrialStatus::Complete),
-            self.row.trials.len()
-        );
-        let others = [
-            (TrialStatus::Failed, "failed"),
-            (TrialStatus::Planned, "to be made"),
-            (TrialStatus::Running, "running"),
-        ];
-        for (status, words) in others {
-            if number(status) > 0 {
-                let _ = write!(out, ", {} {words}", number(status));
-            }
-        }
-        out.push('\n');
-        for (position, trial) in self.row.trials.iter().enumerate() {
-            if let Some(reason) = trial.reason.as_ref().filter(|_| trial.status == TrialStatus::Failed) {
-                let _ = writeln!(out, "  trial {} failed: {reason}", position + 1);
-            }
-        }
-        out
-    }
-
-    fn judge(&self) -> Result<(), Failure> {
-        let failed = self.row.trials.iter().filter(|trial| trial.status == TrialStatus::Failed).count();
-        if failed == 0 {
-            return Ok(());
-        }
         let total = self.row.trials.len();
-        Err(Failure::Aborted(format!(
-            "{failed} of {total} trials failed; pgmeter lab resume --retry-failed makes them again"
-        )))
+        match (number(TrialStatus::Planned), number(TrialStatus::Failed), limits.budget) {
+            (left @ 1.., _, Some(budget)) => Err(Failure::Unfinished(format!(
+                "the budget of {} is used up, {left} of {total} trials are left; pgmeter lab resume goes on with them",
+                ::lab::rough(budget)
+            ))),
+            (_, failed @ 1.., _) => Err(Failure::Aborted(format!(
+                "{failed} of {total} trials failed; pgmeter lab resume --retry-failed makes them again"
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
-/// How much longer trials take than their lengths, as seen so far.
-#[derive(Default)]
-struct Clock {
-    trials: u32,
-    beyond: Duration,
-}
-
-impl Clock {
-    fn add(&mut self, asked: Duration, took: Duration) {
-        self.trials += 1;
-        self.beyond += took.saturating_sub(asked);
-    }
-
-    fn expected(&self, asked: Duration) -> Duration {
-        asked + self.beyond.checked_div(self.trials).unwrap_or(Duration::from_secs(5))
-    }
-}
-
-/// What a cell's trials are asked to take.
-fn length(plan: &Plan, cell: usize) -> Duration {
-    let Configuration { load, steps, .. } = &plan.cells[cell].configuration;
-    if !steps.is_empty() {
-        return steps.iter().map(Step::estimate).sum();
-    }
-    match load.length {
-        Length::Time(time) => time + load.warmup,
-        Length::Transactions(_) => load.warmup,
-    }
+/// The stored trials in the order of the plan, which follows from the memory there is and may not be that of the
+/// beginning; `None` if they are not those of the plan.
+fn in_plan_order(plan: &Plan, row: ExperimentRow) -> Option<ExperimentRow> {
+    let key = |trial: &TrialRow| (trial.factors.clone(), trial.repeat);
+    let mut stored: BTreeMap<_, _> = row.trials.into_iter().map(|trial| (key(&trial), trial)).collect();
+    let find = |trial: &::lab::Trial| stored.remove(&(factors(plan, trial.cell), trial.repeat));
+    let trials: Vec<TrialRow> = plan.trials.iter().map(find).collect::<Option<_>>()?;
+    stored.is_empty().then_some(ExperimentRow { trials, ..row })
 }
 
 fn factors(plan: &Plan, cell: usize) -> BTreeMap<String, String> {
     plan.cells[cell].levels.iter().cloned().collect()
 }
 
-fn profile_name(profile: Profile) -> &'static str {
+pub(super) fn profile_name(profile: Profile) -> &'static str {
     match profile {
         Profile::Full => "full",
         Profile::Quick => "quick",

@@ -2,15 +2,19 @@
 //! is `lab`'s affair; here servers are started, data loaded, and each trial becomes a run.
 
 mod campaign;
+mod leftovers;
 mod network;
+mod pace;
 mod stage;
+mod standing;
 mod steps;
 mod stopwatch;
 mod trial;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use ::lab::{Experiment, Plan, Profile};
+use ::lab::{Experiment, Memory, Plan, Profile};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
@@ -49,9 +53,6 @@ enum LabAction {
         places: StoreArguments,
         #[command(flatten)]
         limits: Limits,
-        /// Run trials that failed again
-        #[arg(long)]
-        retry_failed: bool,
     },
     /// Show how far an experiment has come
     Status {
@@ -74,12 +75,20 @@ struct Which {
 
 #[derive(Debug, Args)]
 struct Limits {
-    /// Begin no trial that would end later than this many minutes from now
-    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
-    budget: Option<u32>,
+    /// Begin no trial that would end later than this from now: 90s, 20min, 2h
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    budget: Option<Duration>,
+    /// Make trials that failed again, once, after all others
+    #[arg(long)]
+    retry_failed: bool,
     /// When run as root: the user who runs embedded servers [default: postgres, else nobody]
     #[arg(long, value_name = "USER")]
     server_user: Option<String>,
+}
+
+fn budget(text: &str) -> Result<Duration, String> {
+    let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
+    if time.is_zero() { Err("expected a time above zero".to_owned()) } else { Ok(time) }
 }
 
 /// What a file says, in one size.
@@ -97,7 +106,11 @@ impl Subject {
         let profile = if *quick { Profile::Quick } else { Profile::Full };
         let experiment = Experiment::read(file, profile)?;
         let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
-        let plan = Plan::of(&experiment, &file.display().to_string(), &folder)?;
+        let memory = Memory {
+            available_bytes: server::available_memory(),
+            shared_buffers_bytes: server::default_shared_buffers(),
+        };
+        let plan = Plan::within(&experiment, &file.display().to_string(), &folder, &memory)?;
         steps::check(&plan.cells)?;
         Ok(Self { experiment, plan, profile, folder, file: file.clone() })
     }
@@ -114,16 +127,13 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
             let mut campaign = Campaign::begin(Subject::read(which)?, places.clone())?;
             campaign.run(limits, terminal, signals)
         }
-        LabAction::Resume { which, places, limits, retry_failed } => {
+        LabAction::Resume { which, places, limits } => {
             let mut campaign = Campaign::find(Subject::read(which)?, places.clone())?;
-            if *retry_failed {
-                campaign.retry_failed()?;
-            }
             campaign.run(limits, terminal, signals)
         }
         LabAction::Status { which, places } => {
             let campaign = Campaign::find(Subject::read(which)?, places.clone())?;
-            terminal.print(&campaign.standing());
+            terminal.print(&campaign.status());
             Ok(())
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 
-use ::lab::{Configuration, DataSpec, NetworkKind, Origin, Restore, ScriptName, ServerSpec, Workload};
+use ::lab::{Arrangement, Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec, Workload};
 use connect::{Environment, Overrides, Session, Target};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step};
@@ -33,6 +33,8 @@ pub(super) struct Stage<'a> {
     networks: Networks,
     /// By their numbers in the plan.
     standing: BTreeMap<usize, Standing>,
+    /// What names of databases begin with: nobody else's do.
+    prefix: String,
 }
 
 /// All that a trial needs to begin.
@@ -63,13 +65,15 @@ impl<'a> Stage<'a> {
     pub(super) fn new(
         subject: Rc<Subject>,
         server_user: Option<String>,
+        prefix: String,
         terminal: &'a Terminal,
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
         let locations = Locations::from_environment(&server::Environment::of_process())?;
         quickstart::sweep(&locations, terminal);
         let networks = Networks::new(subject.experiment.design.seed);
-        Ok(Self { subject, server_user, terminal, signals, locations, networks, standing: BTreeMap::new() })
+        let standing = BTreeMap::new();
+        Ok(Self { subject, server_user, terminal, signals, locations, networks, standing, prefix })
     }
 
     /// Makes everything ready for a trial of this cell.
@@ -77,12 +81,12 @@ impl<'a> Stage<'a> {
         let subject = Rc::clone(&self.subject);
         let plan = &subject.plan;
         let wanted = &plan.cells[cell].configuration;
-        let is_wanted = |(server, data): &(usize, DataSpec)| {
-            plan.servers[*server] == wanted.server && *data == wanted.data
-        };
-        let number = plan.data.iter().position(is_wanted).unwrap_or_default();
+        let number = plan.data_of[cell];
         let server = plan.data[number].0;
         if !self.standing.contains_key(&server) {
+            if matches!(plan.arrangement, Arrangement::OneAtATime { .. }) {
+                self.remove_all();
+            }
             let standing = self.start(&wanted.server)?;
             self.standing.insert(server, standing);
         }
@@ -93,6 +97,14 @@ impl<'a> Stage<'a> {
             self.standing.remove(&server);
         }
         result
+    }
+
+    /// Where there is no room for another server beside those that stand.
+    fn remove_all(&mut self) {
+        for (server, standing) in std::mem::take(&mut self.standing) {
+            self.networks.forget(server);
+            drop(standing);
+        }
     }
 
     fn start(&self, wanted: &ServerSpec) -> Result<Standing, Failure> {
@@ -142,7 +154,7 @@ impl<'a> Stage<'a> {
     /// Loads the data if they are not there, and gives the trial its copy.
     fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Ready, Failure> {
         let standing = self.standing.get_mut(&server).ok_or_else(|| internal("a server that stands"))?;
-        let (kept, trial_database) = (database(&format!("data_{data}")), database("trial"));
+        let (kept, trial_database) = (format!("{}data_{data}", self.prefix), format!("{}trial", self.prefix));
         let spec = &wanted.data;
         let copies = spec.restore == Restore::Auto || spec.restore == Restore::Template;
         let mut session = Session::connect(&standing.target)?;
@@ -163,7 +175,7 @@ impl<'a> Stage<'a> {
             standing.in_trial = None;
             standing.make_database(&mut session, &trial_database, &format!(" TEMPLATE {kept}{fast}"))?;
         }
-        standing.fresh = only_reads(wanted).then_some(data);
+        standing.fresh = wanted.only_reads().then_some(data);
         if spec.checkpoint {
             session.execute("CHECKPOINT")?;
         }
@@ -176,11 +188,6 @@ impl<'a> Stage<'a> {
             self.networks.way(server, ours.as_ref(), direct, &wanted.network, self.terminal)?;
         Ok(Ready { target: in_database(&target, &trial_database), relay })
     }
-}
-
-/// A name that no other lab takes, and no user.
-fn database(what: &str) -> String {
-    format!("pgmeter_lab_{}_{what}", std::process::id())
 }
 
 impl Standing {
@@ -228,12 +235,6 @@ fn running(dsn: &str) -> Result<Standing, Failure> {
 
 fn in_database(target: &Target, database: &str) -> Target {
     Target { database: database.to_owned(), ..target.clone() }
-}
-
-/// Whether trials of this configuration leave the data as they were: only what is known to.
-fn only_reads(wanted: &Configuration) -> bool {
-    let reads = |script: &ScriptName| matches!(script, ScriptName::Builtin(name) if name == "select-only");
-    wanted.load.setup.is_none() && wanted.load.scripts.iter().all(|choice| reads(&choice.script))
 }
 
 fn load(target: &Target, spec: &DataSpec, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {

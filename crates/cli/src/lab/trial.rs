@@ -8,7 +8,7 @@ use std::rc::Rc;
 use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptName, Workload};
 use connect::{Session, Target};
 use engine::{EventLoopChoice, Limit, Manner, Outcome, Progress, Protocol};
-use results::{Environment, ObserveLevel, Plan, Record, Status, Store, UtcTime, WaitMean};
+use results::{Environment, ObserveLevel, Plan, Record, Status, Store, TrialFigures, UtcTime, WaitMean};
 
 use super::campaign::text_of;
 use super::network::{self, RunningRelay};
@@ -27,8 +27,17 @@ use crate::terminal::Terminal;
 pub(super) struct Finished {
     /// Its run; a trial of steps has none.
     pub(super) run: Option<i64>,
+    /// What it found, if it was one of load.
+    pub(super) figures: Option<TrialFigures>,
     /// How it went, in a line.
     pub(super) line: String,
+}
+
+/// Where it is watched.
+pub(super) struct Watched<'a> {
+    pub(super) terminal: &'a Terminal,
+    /// Lines that stand above its view.
+    pub(super) above: Vec<String>,
 }
 
 /// Runs one trial of a cell.
@@ -38,12 +47,12 @@ pub(super) fn run(
     ready: Ready,
     trial: i64,
     places: &StoreArguments,
-    terminal: &Terminal,
+    Watched { terminal, above }: Watched<'_>,
     signals: &Signals,
 ) -> Result<Finished, Failure> {
     let load = &cell.configuration.load;
     let style = if terminal.can_draw() { ProgressStyle::View } else { ProgressStyle::Nothing };
-    let live = Live::new(terminal, style, None);
+    let live = Live::new(terminal, style, None).below(above);
     let own = OwnShowing::new(terminal, live, load.clients, places.clone(), Watching::default());
     let Ready { target, relay } = ready;
     let mut showing = TrialShowing { own, places, trial, relay, finished: None };
@@ -161,7 +170,18 @@ impl Showing for TrialShowing<'_> {
         let run = self.own.keep(&record)?;
         match &record.status {
             Status::Complete => {
-                self.finished = Some(Finished { run: Some(run), line: report::trial_line(&record) });
+                let summary = &record.summary;
+                let us = summary.response_us.as_ref();
+                let figures = TrialFigures {
+                    tps: summary.tps,
+                    p50_us: us.map(|us| us.p50),
+                    p99_us: us.map(|us| us.p99),
+                };
+                self.finished = Some(Finished {
+                    run: Some(run),
+                    figures: Some(figures),
+                    line: report::trial_line(&record),
+                });
                 Ok(())
             }
             Status::Interrupted => Err(Failure::Interrupted("interrupted; the trial was broken off")),

@@ -7,6 +7,7 @@ mod find;
 mod import;
 mod list;
 mod process;
+mod sittings;
 mod steps;
 mod tables;
 mod trials;
@@ -23,7 +24,8 @@ use crate::ResultsError;
 pub use find::find;
 pub use import::{Imported, records_in};
 pub use list::{RunLine, RunStatus, runs_json};
-pub use trials::{ExperimentRow, PlannedTrial, TrialRow, TrialStatus};
+pub use sittings::Sitting;
+pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus};
 
 /// Where runs are stored if nobody says otherwise.
 pub const DEFAULT_STORE: &str = "pgmeter-results/results.sqlite";

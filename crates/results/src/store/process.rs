@@ -30,6 +30,15 @@ impl Process {
         }
     }
 
+    /// Whether it is known that it still runs, as seen by the process `observer`. Of some processes, such as those of
+    /// other hosts, neither this is known nor that they are gone.
+    pub(super) fn runs(&self, observer: &Process) -> bool {
+        let is_here = (&self.hostname, &self.boot_id, &self.pid_namespace)
+            == (&observer.hostname, &observer.boot_id, &observer.pid_namespace);
+        let started = || self.pid.and_then(started_ticks);
+        is_here && self.pid_started_ticks.is_some() && started() == self.pid_started_ticks
+    }
+
     /// Whether it is known that it does not run any more, as seen by the process `observer`.
     pub(super) fn is_gone(&self, observer: &Process) -> bool {
         if self.hostname != observer.hostname {
@@ -68,10 +77,10 @@ mod tests {
     #[test]
     fn this_process_runs_and_one_that_began_at_another_moment_is_gone() {
         let own = Process::own();
-        assert!(!own.is_gone(&own));
+        assert!(!own.is_gone(&own) && own.runs(&own));
         let earlier =
             Process { pid_started_ticks: own.pid_started_ticks.map(|ticks| ticks - 1), ..own.clone() };
-        assert!(earlier.is_gone(&own));
+        assert!(earlier.is_gone(&own) && !earlier.runs(&own));
         let before_the_start = Process { boot_id: Some("another".to_owned()), ..own.clone() };
         assert!(before_the_start.is_gone(&own));
     }
@@ -84,5 +93,6 @@ mod tests {
         let contained =
             Process { pid_namespace: Some("pid:[1]".to_owned()), pid_started_ticks: Some(0), ..own.clone() };
         assert!(!elsewhere.is_gone(&own) && !contained.is_gone(&own));
+        assert!(!elsewhere.runs(&own) && !contained.runs(&own));
     }
 }

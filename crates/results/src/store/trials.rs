@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{OptionalExtension, params};
 
+use super::sittings::worked_on_by;
 use super::write::json;
 use super::{Store, failed};
 use crate::{ResultsError, SafeText, UtcTime};
@@ -47,7 +48,7 @@ pub struct PlannedTrial {
 }
 
 /// An experiment as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentRow {
     /// Its number.
     pub experiment: i64,
@@ -55,12 +56,14 @@ pub struct ExperimentRow {
     pub started_at: String,
     /// Texts of its file and of the files beside it, by name.
     pub files: BTreeMap<String, String>,
-    /// In the order in which they run.
+    /// The process that is at work on it, if one is known to be.
+    pub worked_on_by: Option<i64>,
+    /// In the order in which they were planned.
     pub trials: Vec<TrialRow>,
 }
 
 /// A trial as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TrialRow {
     /// Its number in the store.
     pub trial: i64,
@@ -74,6 +77,19 @@ pub struct TrialRow {
     pub reason: Option<String>,
     /// The run that was made for it.
     pub run: Option<i64>,
+    /// The main figures of that run, once it is complete.
+    pub figures: Option<TrialFigures>,
+}
+
+/// The main figures of a trial of load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrialFigures {
+    /// Transactions per second.
+    pub tps: f64,
+    /// Response times in microseconds, if any transaction succeeded.
+    pub p50_us: Option<f64>,
+    /// As `p50_us`.
+    pub p99_us: Option<f64>,
 }
 
 impl Store {
@@ -122,18 +138,23 @@ impl Store {
                 Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
             });
             let Some((experiment, started_at, files)) = found.optional()? else { return Ok(None) };
-            transaction.execute(
-                "UPDATE trials SET status = CASE (SELECT runs.status FROM runs WHERE runs.run = trials.run) \
-                 WHEN 'complete' THEN 'complete' WHEN 'running' THEN 'running' ELSE 'planned' END \
-                 WHERE experiment = ?1 AND status = 'running'",
-                [experiment],
-            )?;
-            let sql = "SELECT trial, factors, repeat, status, reason, run FROM trials \
-                       WHERE experiment = ?1 ORDER BY position";
+            let worked_on_by = worked_on_by(transaction, experiment)?;
+            if worked_on_by.is_none() {
+                transaction.execute(
+                    "UPDATE trials SET status = CASE (SELECT runs.status FROM runs WHERE runs.run = trials.run) \
+                     WHEN 'complete' THEN 'complete' WHEN 'running' THEN 'running' ELSE 'planned' END \
+                     WHERE experiment = ?1 AND status = 'running'",
+                    [experiment],
+                )?;
+            }
+            let sql = "SELECT trial, factors, repeat, trials.status, trials.reason, run, \
+                       json_extract(summary, '$.tps'), json_extract(summary, '$.response_us.p50'), \
+                       json_extract(summary, '$.response_us.p99') \
+                       FROM trials LEFT JOIN runs USING (run) WHERE experiment = ?1 ORDER BY position";
             let mut statement = transaction.prepare(sql)?;
             let trials = statement.query_map([experiment], trial_row)?.collect::<Result<_, _>>()?;
             let files = serde_json::from_str(&files).unwrap_or_default();
-            Ok(Some(ExperimentRow { experiment, started_at, files, trials }))
+            Ok(Some(ExperimentRow { experiment, started_at, files, worked_on_by, trials }))
         })
     }
 
@@ -179,5 +200,9 @@ fn trial_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<TrialRow> {
         status: status.unwrap_or(TrialStatus::Planned),
         reason: row.get(4)?,
         run: row.get(5)?,
+        figures: match row.get(6)? {
+            Some(tps) => Some(TrialFigures { tps, p50_us: row.get(7)?, p99_us: row.get(8)? }),
+            None => None,
+        },
     })
 }

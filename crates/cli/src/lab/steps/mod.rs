@@ -94,7 +94,7 @@ pub(super) fn run(
     };
     Store::create(&places.store())?.end_steps(trial, &record, reason.as_deref())?;
     match reason {
-        None => Ok(Finished { run: None, line: report::steps_line(&record) }),
+        None => Ok(Finished { run: None, figures: None, line: report::steps_line(&record) }),
         Some(reason) => Err(Failure::Aborted(reason)),
     }
 }

@@ -1,0 +1,137 @@
+//! How long trials will take: a guess by what they are asked to do, corrected by how long those before took. For what is
+//! told of a plan, for the time that is left, and for the budget; nothing that is measured depends on it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::configuration::{Configuration, DataSpec, Length, Workload};
+use crate::memory::data_bytes;
+use crate::plan::Plan;
+use crate::readiness::{Preparation, Readiness};
+
+/// Guesses, in seconds: making a cluster and starting it; loading, and for each unit of scale; copying, and for each
+/// gigabyte; what comes with every trial beside its load, such as a checkpoint and connecting; a load that is given
+/// in transactions.
+const STARTING_S: f64 = 5.0;
+const LOADING_S: f64 = 1.0;
+const LOADING_PER_SCALE_S: f64 = 0.25;
+const COPYING_S: f64 = 0.5;
+const COPYING_PER_GB_S: f64 = 4.0;
+const BESIDE_LOAD_S: f64 = 2.0;
+const TRANSACTIONS_S: f64 = 10.0;
+
+/// Preparing is corrected by no more than this factor, either way.
+const CORRECTION_MAX: f64 = 20.0;
+
+/// How long something will take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Starting servers, loading and restoring data.
+    pub preparing: Duration,
+    /// The trials themselves.
+    pub trials: Duration,
+}
+
+impl Expected {
+    /// Both.
+    pub fn total(self) -> Duration {
+        self.preparing.saturating_add(self.trials)
+    }
+}
+
+/// What is known of the times so far; in seconds.
+#[derive(Clone, Debug, Default)]
+pub struct Forecast {
+    /// Of preparing: what was guessed, and what it took.
+    guessed_s: f64,
+    prepared_s: f64,
+    /// How much longer than asked trials took, in all.
+    trials: u32,
+    beyond_s: f64,
+    /// How long the trials of each cell took, in all.
+    cells: BTreeMap<usize, (u32, f64)>,
+}
+
+impl Forecast {
+    /// A trial of a cell was made: getting ready took so long, and the trial itself.
+    pub fn learn(
+        &mut self,
+        plan: &Plan,
+        cell: usize,
+        what: Preparation,
+        readying: Duration,
+        trial: Duration,
+    ) {
+        let trial_s = trial.as_secs_f64();
+        self.guessed_s += preparing_s(plan, cell, what);
+        self.prepared_s += readying.as_secs_f64();
+        self.trials += 1;
+        self.beyond_s += trial_s - asked_s(&plan.cells[cell].configuration);
+        let (number, seconds) = self.cells.entry(cell).or_default();
+        *number += 1;
+        *seconds += trial_s;
+    }
+
+    /// How long a trial of this cell will take, with what it needs before.
+    pub fn expected(&self, plan: &Plan, cell: usize, what: Preparation) -> Expected {
+        let trial_s = match self.cells.get(&cell) {
+            Some((number, seconds)) => seconds / f64::from(*number),
+            None => {
+                let beyond_s =
+                    if self.trials > 0 { self.beyond_s / f64::from(self.trials) } else { BESIDE_LOAD_S };
+                asked_s(&plan.cells[cell].configuration) + beyond_s
+            }
+        };
+        let correction = if self.guessed_s > 0.0 { self.prepared_s / self.guessed_s } else { 1.0 };
+        let correction = correction.clamp(CORRECTION_MAX.recip(), CORRECTION_MAX);
+        let time = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        let preparing = time(preparing_s(plan, cell, what) * correction);
+        Expected { preparing, trials: time(trial_s.max(0.0)) }
+    }
+
+    /// How long trials of these cells will take, one after another, with what stands already.
+    pub fn expected_of(
+        &self,
+        plan: &Plan,
+        cells: impl Iterator<Item = usize>,
+        standing: &Readiness,
+    ) -> Expected {
+        let mut standing = standing.clone();
+        cells.fold(Expected::default(), |sum, cell| {
+            let what = standing.next(plan, cell);
+            let Expected { preparing, trials } = self.expected(plan, cell, what);
+            Expected {
+                preparing: sum.preparing.saturating_add(preparing),
+                trials: sum.trials.saturating_add(trials),
+            }
+        })
+    }
+}
+
+/// What a trial is asked to take.
+fn asked_s(configuration: &Configuration) -> f64 {
+    let Configuration { load, steps, .. } = configuration;
+    if !steps.is_empty() {
+        return steps.iter().map(|step| step.estimate().as_secs_f64()).sum();
+    }
+    let length_s = match load.length {
+        Length::Time(time) => time.as_secs_f64(),
+        Length::Transactions(_) => TRANSACTIONS_S,
+    };
+    length_s + load.warmup.as_secs_f64()
+}
+
+/// A guess; what every trial needs, such as a checkpoint, is in it, so that it is never nothing.
+fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
+    let (_, data) = &plan.data[plan.data_of[cell]];
+    let Preparation { starts, loads, copies } = what;
+    let part = |is_done: bool, seconds: f64| if is_done { seconds } else { 0.0 };
+    BESIDE_LOAD_S / 4.0
+        + part(starts, STARTING_S)
+        + part(loads, LOADING_S + LOADING_PER_SCALE_S * scale(data))
+        + part(copies, COPYING_S + COPYING_PER_GB_S * data_bytes(data) as f64 / 1e9)
+}
+
+fn scale(data: &DataSpec) -> f64 {
+    if data.workload == Workload::Tpcb { f64::from(data.scale) } else { 0.0 }
+}

@@ -1,0 +1,193 @@
+//! Whether the servers of an experiment may stand side by side: what they would need, held against what there is.
+//! Pure: whoever calls `Plan::within` says how much memory there is.
+
+use std::collections::BTreeMap;
+
+use crate::configuration::{DataSpec, Origin, ServerSpec, Workload};
+use crate::matrix::Cell;
+
+/// The memory of the machine that servers are started on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// What may be used, in bytes; `None` where nothing says.
+    pub available_bytes: Option<u64>,
+    /// The shared buffers of a server that is not told otherwise, in bytes.
+    pub shared_buffers_bytes: u64,
+}
+
+/// How servers stand while an experiment runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrangement {
+    /// There is no more than one of ours.
+    Single,
+    /// All are up until the end, so that they too can be taken in turns.
+    SideBySide {
+        /// By this count, in bytes.
+        needed_bytes: u64,
+        /// What there is.
+        available_bytes: u64,
+    },
+    /// One after another: the one before is removed first.
+    OneAtATime {
+        /// What they would need together, in bytes.
+        needed_bytes: u64,
+        /// What there is, if that is known.
+        available_bytes: Option<u64>,
+    },
+}
+
+/// Servers may take this part of what is available; the rest is for pgmeter itself and for what else goes on.
+const USABLE_PERCENT: u64 = 80;
+/// What a server takes beside buffers and clients: its own processes and its shared tables.
+const SERVER_BYTES: u64 = 64 << 20;
+/// The allowance for each connection: a backend's own memory, mostly caches of catalogues and plans, and `work_mem`.
+const CONNECTION_BYTES: u64 = 10 << 20;
+/// Accounts with their index: 100,000 rows are 13 MB and 2 MB, tellers and branches next to nothing.
+const BYTES_PER_SCALE: u64 = 16 << 20;
+
+impl Arrangement {
+    /// How these servers may stand, with these data on them, for these cells.
+    pub(crate) fn of(
+        servers: &[ServerSpec],
+        data: &[(usize, DataSpec)],
+        cells: &[Cell],
+        memory: &Memory,
+    ) -> Arrangement {
+        let is_ours = |server: &ServerSpec| !matches!(server.origin, Origin::Running(_));
+        if servers.iter().filter(|server| is_ours(server)).count() <= 1 {
+            return Arrangement::Single;
+        }
+        let of_server = |(number, server): (usize, &ServerSpec)| {
+            let on_it = data.iter().filter(|(server, _)| *server == number).map(|(_, data)| data);
+            server_bytes(server, on_it, memory.shared_buffers_bytes)
+        };
+        let ours = servers.iter().enumerate().filter(|(_, server)| is_ours(server));
+        let servers_bytes = ours.map(of_server).fold(0, u64::saturating_add);
+        // Trials come one at a time, and with them their connections.
+        let clients = cells.iter().map(|cell| u64::from(cell.configuration.load.clients)).max().unwrap_or(0);
+        let needed_bytes = servers_bytes.saturating_add(clients.saturating_mul(CONNECTION_BYTES));
+        match memory.available_bytes {
+            Some(available_bytes) if needed_bytes <= available_bytes / 100 * USABLE_PERCENT => {
+                Arrangement::SideBySide { needed_bytes, available_bytes }
+            }
+            available_bytes => Arrangement::OneAtATime { needed_bytes, available_bytes },
+        }
+    }
+}
+
+/// What one server takes while another one is under load: buffers, as far as its data fill them, and the data in the
+/// system's cache, so that nobody finds them gone to the disk. Of several data sets the largest counts, twice: as it
+/// was loaded, and the trial's copy.
+fn server_bytes<'a>(
+    server: &ServerSpec,
+    data: impl Iterator<Item = &'a DataSpec> + Clone,
+    default_bytes: u64,
+) -> u64 {
+    let is_unknown = data.clone().any(|data| data.workload == Workload::Nothing || data.setup.is_some());
+    let data_bytes = data.map(data_bytes).max().unwrap_or(0).saturating_mul(2);
+    let shared_buffers_bytes = shared_buffers_bytes(&server.settings).unwrap_or(default_bytes);
+    // Memory that no page was ever put into is not taken from anybody.
+    let filled = if is_unknown { shared_buffers_bytes } else { shared_buffers_bytes.min(data_bytes) };
+    SERVER_BYTES.saturating_add(filled).saturating_add(data_bytes)
+}
+
+/// How large a data set is, about, in bytes; nothing is known of what the experiment's own SQL makes.
+pub(crate) fn data_bytes(data: &DataSpec) -> u64 {
+    match data.workload {
+        Workload::Tpcb => {
+            u64::from(data.scale).saturating_mul(BYTES_PER_SCALE) / u64::from(data.fillfactor.max(1)) * 100
+        }
+        Workload::Nothing => 0,
+    }
+}
+
+/// The setting `shared_buffers` in bytes, if it is there and can be understood.
+fn shared_buffers_bytes(settings: &BTreeMap<String, String>) -> Option<u64> {
+    let (_, value) = settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("shared_buffers"))?;
+    bytes(value)
+}
+
+/// As postgresql.conf has them: a number of pages, or one with a unit.
+/// <https://www.postgresql.org/docs/current/config-setting.html>
+fn bytes(value: &str) -> Option<u64> {
+    const PAGE_BYTES: f64 = 8192.0;
+    let value = value.trim();
+    let unit_at = value.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(value.len());
+    let (number, unit) = value.split_at(unit_at);
+    let factor = match unit {
+        "" => PAGE_BYTES,
+        "B" => 1.0,
+        "kB" => 1024.0,
+        "MB" => 1024.0 * 1024.0,
+        "GB" => 1024.0 * 1024.0 * 1024.0,
+        "TB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let number: f64 = number.trim().parse().ok().filter(|number| (0.0..1e15).contains(number))?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not below 0, and `as` saturates
+    Some((number * factor) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::Configuration;
+
+    const GB: u64 = 1 << 30;
+
+    /// Servers of these shared buffers, each with data of this scale, in so much memory.
+    fn check(shared_buffers: &[&str], scale: u32, clients: u32, available_bytes: Option<u64>) -> Arrangement {
+        let server = |(number, value): (usize, &&str)| ServerSpec {
+            origin: Origin::Version(number.to_string()),
+            settings: [("Shared_Buffers".to_owned(), (*value).to_owned())].into(),
+        };
+        let servers: Vec<_> = shared_buffers.iter().enumerate().map(server).collect();
+        let data: Vec<_> =
+            (0..servers.len()).map(|server| (server, DataSpec { scale, ..DataSpec::default() })).collect();
+        let mut configuration = Configuration::default();
+        configuration.load.clients = clients;
+        let cells = [Cell { levels: Vec::new(), configuration }];
+        Arrangement::of(&servers, &data, &cells, &Memory { available_bytes, shared_buffers_bytes: GB })
+    }
+
+    fn is_side_by_side(arrangement: Arrangement) -> bool {
+        matches!(arrangement, Arrangement::SideBySide { .. })
+    }
+
+    #[test]
+    fn servers_stand_side_by_side_where_buffers_data_and_connections_fit() {
+        // 2 × (64 MB + 2 GB + 3.125 GB) + 10 × 10 MB = 10.5 GB, of which 80 % must be enough.
+        assert!(is_side_by_side(check(&["2GB", "2GB"], 100, 10, Some(14 * GB))));
+        assert!(!is_side_by_side(check(&["2GB", "2GB"], 100, 10, Some(13 * GB))));
+        assert!(!is_side_by_side(check(&["2GB", "2GB"], 100, 300, Some(14 * GB))), "connections count");
+        assert!(!is_side_by_side(check(&["2GB", "2GB", "2GB"], 100, 10, Some(14 * GB))), "servers count");
+        assert_eq!(check(&["2GB"], 100, 10, Some(GB)), Arrangement::Single);
+        let unknown = check(&["2GB", "2GB"], 1, 1, None);
+        assert!(matches!(unknown, Arrangement::OneAtATime { available_bytes: None, .. }), "{unknown:?}");
+    }
+
+    #[test]
+    fn buffers_count_as_far_as_data_fill_them() {
+        let versions = ["8GB"; 9];
+        assert!(is_side_by_side(check(&versions, 1, 8, Some(4 * GB))), "nine servers with data of 16 MB");
+        assert!(!is_side_by_side(check(&versions, 1000, 8, Some(64 * GB))));
+    }
+
+    #[test]
+    fn servers_that_run_already_take_nothing_of_ours() {
+        let running =
+            |dsn: &str| ServerSpec { origin: Origin::Running(dsn.to_owned()), settings: BTreeMap::new() };
+        let servers = [running("host=a"), running("host=b"), ServerSpec::default()];
+        let memory = Memory { available_bytes: Some(1), shared_buffers_bytes: GB };
+        assert_eq!(Arrangement::of(&servers, &[], &[], &memory), Arrangement::Single);
+    }
+
+    #[test]
+    fn sizes_are_read_as_the_server_reads_them() {
+        assert_eq!(
+            (bytes("16384"), bytes("128MB"), bytes(" 1.5 GB")),
+            (Some(GB / 8), Some(GB / 8), Some(GB / 2 * 3))
+        );
+        assert_eq!((bytes("128mb"), bytes("much"), bytes("-1"), bytes("nan")), (None, None, None, None));
+    }
+}

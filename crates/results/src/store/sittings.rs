@@ -1,0 +1,104 @@
+//! Which processes have worked on an experiment: so that no two do at once, and so that what a killed one left behind on
+//! servers that are not ours is known to be its own.
+
+use rusqlite::{Transaction, params};
+
+use super::process::Process;
+use super::{Store, failed};
+use crate::{ResultsError, UtcTime};
+
+/// A process's work on an experiment, from its beginning or from where another was killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sitting {
+    /// Its number in the store.
+    pub sitting: i64,
+    /// What names of its own making carry: letters, digits and `_`, given to nobody else.
+    pub mark: String,
+}
+
+impl Store {
+    /// This process begins to work on an experiment.
+    ///
+    /// # Errors
+    /// If another process is at work on it, or the store cannot be written.
+    pub fn begin_sitting(&mut self, experiment: i64) -> Result<Sitting, ResultsError> {
+        let own = Process::own();
+        let begun = self.in_transaction(|transaction| {
+            let others = open_sittings(transaction, experiment)?;
+            if let Some((_, other)) = others.iter().find(|(_, process)| process.runs(&own)) {
+                return Ok(Err(other.pid.unwrap_or_default()));
+            }
+            let Process { hostname, boot_id, pid_namespace, pid, pid_started_ticks } = &own;
+            let mark: String = transaction.query_row(
+                "SELECT ?1 || '_' || lower(hex(randomblob(4)))",
+                [pid.unwrap_or_default()],
+                |row| row.get(0),
+            )?;
+            transaction.execute(
+                "INSERT INTO sittings (experiment, mark, started_at, hostname, boot_id, pid_namespace, pid, \
+                 pid_started_ticks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    experiment,
+                    mark,
+                    UtcTime::now().to_string(),
+                    hostname,
+                    boot_id,
+                    pid_namespace,
+                    pid,
+                    pid_started_ticks
+                ],
+            )?;
+            Ok(Ok(Sitting { sitting: transaction.last_insert_rowid(), mark }))
+        })?;
+        begun.map_err(|pid| ResultsError::ExperimentBusy { store: self.path.clone(), pid })
+    }
+
+    /// Nothing of a sitting is left: it ended in order, or what it left behind has been removed.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn end_sitting(&mut self, sitting: i64) -> Result<(), ResultsError> {
+        let sql = "UPDATE sittings SET ended_at = ?2 WHERE sitting = ?1";
+        let updated = self.connection.execute(sql, params![sitting, UtcTime::now().to_string()]);
+        updated.map(drop).map_err(failed(&self.path))
+    }
+
+    /// Sittings of an experiment that did not end in order, and whose process is known to be gone.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn broken_sittings(&mut self, experiment: i64) -> Result<Vec<Sitting>, ResultsError> {
+        let own = Process::own();
+        let open = self.in_transaction(|transaction| open_sittings(transaction, experiment))?;
+        let gone = open.into_iter().filter(|(_, process)| process.is_gone(&own));
+        Ok(gone.map(|(sitting, _)| sitting).collect())
+    }
+}
+
+/// The number of a process that is known to be at work on an experiment.
+pub(super) fn worked_on_by(transaction: &Transaction<'_>, experiment: i64) -> rusqlite::Result<Option<i64>> {
+    let own = Process::own();
+    let open = open_sittings(transaction, experiment)?;
+    Ok(open.iter().find(|(_, process)| process.runs(&own)).and_then(|(_, process)| process.pid))
+}
+
+fn open_sittings(
+    transaction: &Transaction<'_>,
+    experiment: i64,
+) -> rusqlite::Result<Vec<(Sitting, Process)>> {
+    let sql = "SELECT sitting, mark, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM sittings \
+               WHERE experiment = ?1 AND ended_at IS NULL ORDER BY sitting";
+    let mut statement = transaction.prepare(sql)?;
+    let rows = statement.query_map([experiment], |row| {
+        let sitting = Sitting { sitting: row.get(0)?, mark: row.get(1)? };
+        let process = Process {
+            hostname: row.get(2)?,
+            boot_id: row.get(3)?,
+            pid_namespace: row.get(4)?,
+            pid: row.get(5)?,
+            pid_started_ticks: row.get(6)?,
+        };
+        Ok((sitting, process))
+    })?;
+    rows.collect()
+}
