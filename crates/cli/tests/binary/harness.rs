@@ -188,6 +188,11 @@ impl Running {
         kill_process(pid, signal).expect("the child is still ours");
     }
 
+    /// Whether it is over, for tests that wait for something that it does.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("the child is ours").is_some()
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(mut self) -> Finished {
         let mut rest = String::new();

@@ -18,4 +18,5 @@ mod relay;
 mod runs;
 mod servers;
 mod statistics;
+mod steps;
 mod watching;
