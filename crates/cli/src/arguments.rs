@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::compare::CompareArguments;
 use crate::event_loop::EventLoopArguments;
 use crate::lab::LabArguments;
 use crate::observing::ObserveArguments;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Runs(RunsArguments),
     /// Run experiments from files: many trials in an order that noise cannot fool, resumable
     Lab(LabArguments),
+    /// Is B faster than A? Blocks of both in turns, until the answer is sure; the exit status says it too
+    Compare(Box<CompareArguments>),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(ServerArguments),
     /// Put a network between clients and a server: delay, jitter, limited bandwidth, in user space
@@ -458,7 +461,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive_seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
     match seconds(text)? {
         0.0 => Err("must be more than 0".to_owned()),
         seconds => Ok(seconds),
@@ -466,7 +469,7 @@ fn positive_seconds(text: &str) -> Result<f64, String> {
 }
 
 /// A share, as a percentage.
-fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
     match number {
         Some(number) if number > 0.0 && number < 100.0 => Ok(number / 100.0),
@@ -474,7 +477,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive_number(text: &str) -> Result<f64, String> {
+pub(crate) fn positive_number(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err("expected a positive number".to_owned()),

@@ -211,7 +211,7 @@ fn script_texts(arguments: &BenchArguments) -> Result<Vec<ScriptText>, Failure> 
 }
 
 /// Splits `NAME@WEIGHT` at the last `@`.
-fn weighted(text: &str) -> Result<(&str, u32), Failure> {
+pub(crate) fn weighted(text: &str) -> Result<(&str, u32), Failure> {
     let Some((name, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
     match weight.parse::<i64>() {
         Ok(number) => match u32::try_from(number).ok().filter(|weight| *weight <= i32::MAX.cast_unsigned()) {

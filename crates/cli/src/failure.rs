@@ -63,17 +63,21 @@ pub(crate) enum Failure {
     /// What was asked for is not all done, and can be gone on with.
     #[error("{0}")]
     Unfinished(String),
+    /// The comparison came to nothing.
+    #[error(transparent)]
+    NotCompared(Box<Failure>),
     /// The user asked to stop.
     #[error("{0}")]
     Interrupted(&'static str),
 }
 
 impl Failure {
-    /// 1: nothing was measured, or it could not be kept; 2: measured, but clients were aborted, as pgbench has it; 3: there
-    /// was not time enough; 130: interrupted, as shells have it.
+    /// 1: nothing was measured, or it could not be kept; 2: measured, but clients were aborted, as pgbench has it, or
+    /// nothing was compared, since 1 says there that B is worse; 3: there was not time enough; 130: interrupted, as
+    /// shells have it.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Aborted(_) => 2,
+            Self::Aborted(_) | Self::NotCompared(_) => 2,
             Self::Unfinished(_) => 3,
             Self::Interrupted(_)
             | Self::Engine(EngineError::InterruptedBeforeStart)

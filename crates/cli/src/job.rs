@@ -234,6 +234,12 @@ impl Job {
         showing.conclude(&record, &outcome)
     }
 
+    /// Only what the engine needs, for whoever runs it again and again: the server is asked, its tables are vacuumed.
+    pub(crate) fn prepared(mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<Plan, Failure> {
+        let Found { way, ways, scale, .. } = self.prepare(showing, signals)?;
+        Ok(self.into_plan(way, ways, scale))
+    }
+
     /// Asks the server, and vacuums its tables.
     fn prepare(&mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<Found, Failure> {
         let mut ways = Vec::new();

@@ -4,6 +4,7 @@
 mod arguments;
 mod bench;
 mod calibrate;
+mod compare;
 mod describing;
 mod descriptors;
 mod event_loop;
@@ -52,11 +53,11 @@ fn main() -> ExitCode {
     let terminal = Terminal::of_process(arguments.colour);
     let result = Signals::catch().and_then(|signals| obey(&arguments.command, &terminal, &signals));
     let result = match (result, terminal.lost()) {
-        (Ok(()), Some(error)) => Err(Failure::System { what: "write to standard output".to_owned(), error }),
+        (Ok(_), Some(error)) => Err(Failure::System { what: "write to standard output".to_owned(), error }),
         (result, _) => result,
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             terminal.complain(&failure);
             failure.exit_code()
@@ -64,8 +65,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-    match command {
+fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitCode, Failure> {
+    let done = match command {
+        Command::Compare(arguments) => return compare::run(arguments, terminal, signals),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),
         Command::Bench(arguments) => bench::run(arguments, terminal, signals),
         Command::Init(arguments) => init::run(arguments, terminal, signals),
@@ -76,5 +78,6 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<(),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
         Command::Relay(arguments) => relay::run(arguments, terminal, signals),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -26,4 +26,12 @@ pub enum LabError {
         /// What is wrong there, and what would be right.
         what: String,
     },
+    /// Something that was typed is wrong.
+    #[error("{option}: {what}")]
+    Typed {
+        /// What was typed.
+        option: String,
+        /// What is wrong with it, and what would be right.
+        what: String,
+    },
 }

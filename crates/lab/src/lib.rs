@@ -32,6 +32,8 @@ mod document;
 
 mod quantity;
 
+mod typed;
+
 mod error;
 
 pub use configuration::{
@@ -50,3 +52,4 @@ pub use presentation::{Chart, Difference, METRICS, METRICS_OF_STEPS, STEP};
 pub use quantity::duration;
 pub use readiness::{Preparation, Readiness, WayBack};
 pub use steps::{Step, StepSql, StepWork};
+pub use typed::Typed;

@@ -15,6 +15,11 @@ pub struct Memory {
     pub shared_buffers_bytes: u64,
 }
 
+impl Memory {
+    /// Room for all servers that anybody may want.
+    pub const PLENTY: Memory = Memory { available_bytes: Some(u64::MAX), shared_buffers_bytes: 0 };
+}
+
 /// How servers stand while an experiment runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {

@@ -49,12 +49,7 @@ impl Plan {
     /// # Errors
     /// If nothing is left to run, or far too much.
     pub fn of(experiment: &Experiment, file: &str, folder: &Path) -> Result<Plan, LabError> {
-        Plan::within(
-            experiment,
-            file,
-            folder,
-            &Memory { available_bytes: Some(u64::MAX), shared_buffers_bytes: 0 },
-        )
+        Plan::within(experiment, file, folder, &Memory::PLENTY)
     }
 
     /// The same for a machine with so much memory.
@@ -77,6 +72,11 @@ impl Plan {
         if cells.is_empty() {
             return Err(complain("all combinations are left out by exclude".to_owned()));
         }
+        Ok(Plan::of_cells(experiment, cells, memory))
+    }
+
+    /// The plan of these combinations, however they came about, for a machine with so much memory.
+    pub fn of_cells(experiment: &Experiment, cells: Vec<Cell>, memory: &Memory) -> Plan {
         let mut plan = Plan {
             cells,
             trials: Vec::new(),
@@ -91,7 +91,7 @@ impl Plan {
             Order::Sequential => plan.sequential(experiment),
             Order::Interleaved => plan.interleaved(experiment),
         };
-        Ok(plan)
+        plan
     }
 
     fn name_servers_and_data(&mut self) {

@@ -50,5 +50,6 @@ pub use account::nothing;
 pub use ceilings::ceilings;
 pub use observer::{Lately, Observer, Ran, Wish};
 pub use one_backend::{Backend, BackendCpu};
+pub use processes::cpu_s;
 pub use scripts::Script;
 pub use whose::Whose;

@@ -139,7 +139,7 @@ pub(crate) fn age_s(process: &Process) -> Option<f64> {
 }
 
 /// CPU time of a process to the nanosecond, which does not tell user from system.
-pub(crate) fn cpu_s(pid: u32) -> Option<f64> {
+pub fn cpu_s(pid: u32) -> Option<f64> {
     const NANOS_PER_SECOND: f64 = 1e9;
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;

@@ -45,6 +45,8 @@ mod charts;
 
 mod compare;
 
+mod comparison;
+
 mod sections;
 
 mod markdown;
@@ -62,6 +64,7 @@ pub mod pgbench;
 pub use calibration::calibration;
 pub use cells_so_far::{CellSoFar, cells_so_far};
 pub use command_table::command_table;
+pub use comparison::comparison;
 pub use csv::{CSV_COLUMNS, csv};
 pub use figure::{PngError, png, svg};
 pub use html::html;

@@ -41,6 +41,8 @@ mod warnings;
 
 mod calibration;
 
+mod comparison;
+
 mod intervals;
 
 mod safe_text;
@@ -61,6 +63,10 @@ mod error;
 
 pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
+pub use comparison::{
+    COMPARISON_SCHEMA, ComparedBlock, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
+    ComparisonMethod, ComparisonRecord, ComparisonStatus, DrawnAnew, MetricFinding, MetricNoise,
+};
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Estimate, SteadyState};
 pub use disk::{Disk, DiskHolds, FlushTime};

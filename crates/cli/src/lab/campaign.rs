@@ -244,7 +244,7 @@ pub(super) fn profile_name(profile: Profile) -> &'static str {
 }
 
 /// The experiment's file and all that its trials read, by name beside it.
-fn files(subject: &Subject) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, Failure> {
     let mut files = BTreeMap::new();
     let mut add = |path: &Path| -> Result<(), Failure> {
         let name = path.strip_prefix(&subject.folder).unwrap_or(path).display().to_string();
@@ -253,7 +253,9 @@ fn files(subject: &Subject) -> Result<BTreeMap<String, String>, Failure> {
         }
         Ok(())
     };
-    add(&subject.file)?;
+    if !subject.file.as_os_str().is_empty() {
+        add(&subject.file)?;
+    }
     for cell in &subject.plan.cells {
         let configuration = &cell.configuration;
         for step in &configuration.steps {

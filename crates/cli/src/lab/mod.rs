@@ -5,6 +5,7 @@ mod campaign;
 mod leftovers;
 mod network;
 mod pace;
+mod scene;
 mod stage;
 mod standing;
 mod steps;
@@ -22,6 +23,7 @@ use crate::signals::Signals;
 use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
 use campaign::Campaign;
+pub(crate) use scene::{Comparable, Passed, Scene, job};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabArguments {

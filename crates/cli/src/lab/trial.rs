@@ -60,7 +60,7 @@ pub(super) fn run(
     showing.finished.ok_or(Failure::Interrupted("interrupted; the trial was broken off"))
 }
 
-fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Result<Job, Failure> {
+pub(super) fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Result<Job, Failure> {
     let texts = load.scripts.iter().map(|choice| match &choice.script {
         ScriptName::Builtin(name) => ScriptText::builtin(name, choice.weight),
         ScriptName::File(path) => {

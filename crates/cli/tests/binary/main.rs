@@ -5,6 +5,7 @@ mod at_a_terminal;
 mod bad_input;
 mod bad_luck;
 mod bench;
+mod compare;
 mod connections;
 mod dropin;
 mod generator;

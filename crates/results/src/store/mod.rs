@@ -3,6 +3,7 @@
 //! Opened by `cli` at the beginning and the end of a run, and by whatever lists or compares runs. Several processes may
 //! have it open at once.
 
+mod comparisons;
 mod find;
 mod import;
 mod list;

@@ -9,7 +9,7 @@ use super::failed;
 use crate::ResultsError;
 
 /// The form that this version makes, and the newest it knows.
-pub(crate) const STORE_FORM: i64 = 5;
+pub(crate) const STORE_FORM: i64 = 6;
 
 /// `pgmr`, so that no other program's database is taken for a store.
 const APPLICATION_ID: i64 = 0x7067_6d72;
@@ -19,7 +19,7 @@ const VIEWS: &str = include_str!("views.sql");
 
 /// What brings a store of form n, from 1, to form n + 1; a new store begins at 1 too. Views are made anew after any
 /// step, so that one that changes views alone is empty.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     "ALTER TABLE runs ADD COLUMN notes TEXT CHECK (notes IS NULL OR json_valid(notes))",
     "",
     "CREATE TABLE steps (trial INTEGER PRIMARY KEY REFERENCES trials (trial), \
@@ -28,6 +28,16 @@ const STEPS: [&str; 4] = [
      experiment INTEGER NOT NULL REFERENCES experiments (experiment), mark TEXT NOT NULL UNIQUE, \
      started_at TEXT NOT NULL, ended_at TEXT, hostname TEXT NOT NULL, boot_id TEXT, pid_namespace TEXT, \
      pid INTEGER, pid_started_ticks INTEGER)",
+    "CREATE TABLE comparisons (
+        comparison INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('complete', 'interrupted')),
+        decision TEXT NOT NULL,
+        started_at TEXT NOT NULL,
+        ended_at TEXT NOT NULL,
+        files TEXT NOT NULL CHECK (json_valid(files)),
+        record TEXT NOT NULL CHECK (json_valid(record))
+    )",
 ];
 
 /// How often the change to write-ahead logging is tried: of several processes that make a store at once, one comes

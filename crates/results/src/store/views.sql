@@ -186,3 +186,39 @@ SELECT trial, experiment, experiments.name, profile, position, factors, repeat, 
        json_extract(time.value, '$.index_bytes') AS index_bytes
 FROM steps JOIN trials USING (trial) JOIN experiments USING (experiment),
      json_each(steps.record, '$.steps') AS step, json_each(step.value, '$.times') AS time;
+
+CREATE VIEW comparison_summary AS
+SELECT comparison, name, status, decision, started_at, ended_at,
+       json_extract(record, '$.factor') AS factor,
+       json_extract(record, '$.sides[0].label') AS a,
+       json_extract(record, '$.sides[1].label') AS b,
+       json_extract(record, '$.method.draws') AS draws,
+       json_array_length(record, '$.pairs') AS pairs,
+       json_extract(record, '$.elapsed_s') AS elapsed_s,
+       json_extract(record, '$.method.tolerance') AS tolerance,
+       (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
+        WHERE json_extract(value, '$.metric') = 'tps') AS tps_ratio,
+       (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
+        WHERE json_extract(value, '$.metric') = 'p50') AS p50_ratio,
+       (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
+        WHERE json_extract(value, '$.metric') = 'p99') AS p99_ratio,
+       (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
+        WHERE json_extract(value, '$.metric') = 'server_cpu') AS server_cpu_ratio,
+       (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
+        WHERE json_extract(value, '$.metric') = 'client_cpu') AS client_cpu_ratio,
+       (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
+        WHERE json_extract(value, '$.metric') = 'wal') AS wal_ratio
+FROM comparisons;
+
+CREATE VIEW comparison_findings AS
+SELECT comparison,
+       json_extract(finding.value, '$.metric') AS metric,
+       json_extract(finding.value, '$.a') AS a,
+       json_extract(finding.value, '$.b') AS b,
+       json_extract(finding.value, '$.pairs') AS pairs,
+       json_extract(finding.value, '$.decision') AS decision,
+       json_extract(finding.value, '$.ratio') AS ratio,
+       json_extract(finding.value, '$.low') AS low,
+       json_extract(finding.value, '$.high') AS high,
+       json_extract(finding.value, '$.smallest_difference') AS smallest_difference
+FROM comparisons, json_each(comparisons.record, '$.findings') AS finding;

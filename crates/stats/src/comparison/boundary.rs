@@ -12,6 +12,8 @@ const EARLY_FIRST: usize = 13;
 const EXACT_MAX: usize = 64;
 /// By how much of its steps' standard deviation a random walk oversteps a boundary, on average: −ζ(1/2) ÷ √(2π).
 const OVERSTEP: f64 = 0.583;
+/// What is taken back of that where looks are few, over their number.
+const FEW_LOOKS: f64 = 0.3;
 /// Drifts that are looked for, in standard errors at the end of the plan.
 const DRIFT_MAX: f64 = 60.0;
 
@@ -62,10 +64,28 @@ impl Boundary {
     /// paid for already: P(max < b, W > w) = P(W > w) − P(W > 2b − w), by reflection.
     pub(crate) fn critical_at_last(&self, count: usize) -> Option<f64> {
         let ordinary = self.critical(count)?;
+        Some(critical_by_approximation(count, self.z_left(count)).min(ordinary))
+    }
+
+    fn z_left(&self, count: usize) -> f64 {
         let level = self.level * (self.pairs() as f64 / count as f64).sqrt();
         let left = 2.0 * (upper_tail(self.level) - upper_tail(level));
-        let z = decreasing_root(0.0, level, |z| upper_tail(z) - upper_tail(2.0 * level - z) - left);
-        Some(critical_by_approximation(count, z).min(ordinary))
+        decreasing_root(0.0, level, |z| upper_tail(z) - upper_tail(2.0 * level - z) - left)
+    }
+
+    /// The late part alone, for a figure that scatters normally and for few looks: standard errors that reject after so
+    /// many pairs. The allowance for countable looks is the asymptotic one less 0.3 ÷ looks, which repeats the printed
+    /// constants of O'Brien and Fleming's boundary (Jennison and Turnbull, Group sequential methods with applications
+    /// to clinical trials, 2000, table 2.3) to three digits.
+    pub(crate) fn z(&self, count: usize) -> Option<f64> {
+        let looks = self.pairs() as f64;
+        let level = self.level - OVERSTEP / looks.sqrt() + FEW_LOOKS / looks;
+        (1..=self.pairs()).contains(&count).then(|| level * (looks / count as f64).sqrt())
+    }
+
+    /// The same for a look that turns out to be the last.
+    pub(crate) fn z_at_last(&self, count: usize) -> Option<f64> {
+        Some(self.z(count)?.min(self.z_left(count)))
     }
 
     /// Pairs planned.
@@ -117,6 +137,17 @@ mod tests {
         // 2.24 for 0.05 on two sides, were nothing kept back for the early part.
         let boundary = Boundary::new(0.05 / (1.0 - EARLY_SHARE), 10);
         assert!((boundary.level - 2.2414).abs() < 1e-3, "{}", boundary.level);
+    }
+
+    #[test]
+    fn few_looks_have_the_printed_constants() {
+        for (looks, constant) in
+            [(1, 1.960), (2, 1.978), (3, 2.004), (5, 2.040), (8, 2.072), (12, 2.098), (20, 2.126)]
+        {
+            let boundary = Boundary::new(0.05 / (1.0 - EARLY_SHARE), looks);
+            let z = boundary.z(looks).unwrap();
+            assert!((z - constant).abs() < 0.003, "{looks}: {z}");
+        }
     }
 
     #[test]

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use crate::comparison::boundary::Boundary;
+use crate::comparison::draws::DrawTest;
 use crate::comparison::normal::upper_quantile;
 use crate::comparison::pair::{Metric, Pair, Purpose};
 use crate::comparison::schedule::PAIRS_MIN;
-use crate::comparison::sequential::{Decision, SequentialTest, deviation};
+use crate::comparison::sequential::{Decision, Estimate, SequentialTest, deviation};
 use crate::comparison::signed_rank::{WalshAverages, critical_by_approximation};
 
 /// What a comparison is asked.
@@ -28,7 +29,7 @@ pub struct Question {
 #[derive(Clone, Debug)]
 pub struct Comparison {
     decisive: Metric,
-    tests: Vec<(Metric, SequentialTest)>,
+    tests: Vec<(Metric, Test)>,
     floors: Vec<(Metric, Vec<f64>)>,
 }
 
@@ -38,10 +39,26 @@ impl Comparison {
     /// # Panics
     /// If the error rate or the tolerance is not one.
     pub fn new(question: &Question) -> Comparison {
-        let Question { error_rate, tolerance, pairs, decisive } = *question;
+        let Question { error_rate, tolerance, .. } = *question;
+        Comparison::with(question, |boundary| {
+            Test::OfMany(SequentialTest::with_boundary(boundary, error_rate, tolerance))
+        })
+    }
+
+    /// The same where draws are so expensive that there will be few: their logarithms are taken for normal.
+    ///
+    /// # Panics
+    /// If the error rate or the tolerance is not one.
+    pub fn of_few_draws(question: &Question) -> Comparison {
+        assert!((0.0..1.0).contains(&question.tolerance), "a tolerance is a share below 1");
+        Comparison::with(question, |boundary| Test::OfFew(DrawTest::new(boundary, question.tolerance)))
+    }
+
+    fn with(question: &Question, test: impl Fn(Arc<Boundary>) -> Test) -> Comparison {
+        let Question { error_rate, pairs, decisive, .. } = *question;
         assert!(error_rate > 0.0 && error_rate < 1.0, "an error rate is between 0 and 1");
         let boundary = Arc::new(Boundary::new(error_rate, pairs));
-        let test = || SequentialTest::with_boundary(Arc::clone(&boundary), error_rate, tolerance);
+        let test = || test(Arc::clone(&boundary));
         Comparison {
             decisive,
             tests: Metric::ALL.map(|metric| (metric, test())).into(),
@@ -81,6 +98,11 @@ impl Comparison {
         self.test(self.decisive).decision()
     }
 
+    /// Whether a difference was found in the decisive metric, however small: true if B is better. As cheap.
+    pub fn different(&self) -> Option<bool> {
+        self.test(self.decisive).different()
+    }
+
     /// Whether more pairs could not change that.
     pub fn is_settled(&self) -> bool {
         self.test(self.decisive).is_settled()
@@ -97,9 +119,67 @@ impl Comparison {
         NoiseFloor::of(ln_ratios)
     }
 
-    fn test(&self, metric: Metric) -> &SequentialTest {
+    fn test(&self, metric: Metric) -> &Test {
         let found = self.tests.iter().find(|(of, _)| *of == metric);
         &found.expect("every metric has its test").1
+    }
+}
+
+/// The test of one metric, chosen when the comparison begins.
+#[derive(Clone, Debug)]
+enum Test {
+    OfMany(SequentialTest),
+    OfFew(DrawTest),
+}
+
+impl Test {
+    fn add(&mut self, ln_ratio: f64) {
+        match self {
+            Test::OfMany(test) => test.add(ln_ratio),
+            Test::OfFew(test) => test.add(ln_ratio),
+        }
+    }
+
+    fn close(&mut self) {
+        match self {
+            Test::OfMany(test) => test.close(),
+            Test::OfFew(test) => test.close(),
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        match self {
+            Test::OfMany(test) => test.decision(),
+            Test::OfFew(test) => test.decision(),
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        match self {
+            Test::OfMany(test) => test.is_settled(),
+            Test::OfFew(test) => test.is_settled(),
+        }
+    }
+
+    fn different(&self) -> Option<bool> {
+        match self {
+            Test::OfMany(test) => test.different(),
+            Test::OfFew(test) => test.different(),
+        }
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        match self {
+            Test::OfMany(test) => test.estimate(),
+            Test::OfFew(test) => test.estimate(),
+        }
+    }
+
+    fn ln_ratios(&self) -> &[f64] {
+        match self {
+            Test::OfMany(test) => test.ln_ratios(),
+            Test::OfFew(test) => test.ln_ratios(),
+        }
     }
 }
 
@@ -145,7 +225,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn of(metric: Metric, test: &SequentialTest) -> Option<Finding> {
+    fn of(metric: Metric, test: &Test) -> Option<Finding> {
         let known = test.estimate()?;
         let sign = metric.sign();
         let ratio = |(low, high): (f64, f64)| {

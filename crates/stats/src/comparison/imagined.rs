@@ -108,6 +108,7 @@ impl ImaginedRun {
             p50_ns: Some(8e9 / tps),
             p99_ns: Some(8e9 / tps * tail),
             cpu_ns_per_transaction: Some(1e9 / tps),
+            client_cpu_ns_per_transaction: Some(1e8 / tps),
             wal_bytes_per_transaction: Some(512.0),
         }
     }

@@ -17,6 +17,8 @@ mod boundary;
 
 mod sequential;
 
+mod draws;
+
 mod schedule;
 
 mod findings;

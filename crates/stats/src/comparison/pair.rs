@@ -29,22 +29,39 @@ pub enum Metric {
     P50,
     /// The latency that one transaction in a hundred exceeds.
     P99,
-    /// Processor time of the server for each transaction.
+    /// Processor time of the server's backends for each transaction.
     CpuPerTransaction,
+    /// Processor time of the load generator for each transaction.
+    ClientCpuPerTransaction,
     /// Bytes of write-ahead log for each transaction.
     WalPerTransaction,
 }
 
 impl Metric {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Metric; 5] =
-        [Metric::Tps, Metric::P50, Metric::P99, Metric::CpuPerTransaction, Metric::WalPerTransaction];
+    pub const ALL: [Metric; 6] = [
+        Metric::Tps,
+        Metric::P50,
+        Metric::P99,
+        Metric::CpuPerTransaction,
+        Metric::ClientCpuPerTransaction,
+        Metric::WalPerTransaction,
+    ];
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        self.sign() > 0.0
+    }
 
     /// 1 where more is better, −1 where less is.
     pub(crate) fn sign(self) -> f64 {
         match self {
             Metric::Tps => 1.0,
-            Metric::P50 | Metric::P99 | Metric::CpuPerTransaction | Metric::WalPerTransaction => -1.0,
+            Metric::P50
+            | Metric::P99
+            | Metric::CpuPerTransaction
+            | Metric::ClientCpuPerTransaction
+            | Metric::WalPerTransaction => -1.0,
         }
     }
 }
@@ -58,8 +75,10 @@ pub struct Block {
     pub p50_ns: Option<f64>,
     /// 99th percentile of latency, in nanoseconds.
     pub p99_ns: Option<f64>,
-    /// Processor time of the server, in nanoseconds for each transaction.
+    /// Processor time of the server's backends, in nanoseconds for each transaction.
     pub cpu_ns_per_transaction: Option<f64>,
+    /// Processor time of the load generator, in nanoseconds for each transaction.
+    pub client_cpu_ns_per_transaction: Option<f64>,
     /// Write-ahead log, in bytes for each transaction.
     pub wal_bytes_per_transaction: Option<f64>,
 }
@@ -72,6 +91,7 @@ impl Block {
             Metric::P50 => self.p50_ns,
             Metric::P99 => self.p99_ns,
             Metric::CpuPerTransaction => self.cpu_ns_per_transaction,
+            Metric::ClientCpuPerTransaction => self.client_cpu_ns_per_transaction,
             Metric::WalPerTransaction => self.wal_bytes_per_transaction,
         };
         figure.map(f64::ln).filter(|ln| ln.is_finite())

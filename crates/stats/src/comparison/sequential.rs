@@ -152,35 +152,19 @@ impl SequentialTest {
 
     /// What can be said by now. What was once said stays said, whatever comes later.
     pub fn decision(&self) -> Decision {
-        if self.at_minus_tolerance.seen_below {
-            Decision::WorseThanTolerance
-        } else if self.at_zero.seen_above {
-            Decision::Better
-        } else if self.at_minus_tolerance.seen_above {
-            let small = self.at_plus_tolerance.seen_below;
-            if small { Decision::Equivalent } else { Decision::NoWorse }
-        } else {
-            Decision::Undecided
-        }
+        let seen = |crossing: &Crossing| crossing.rejected;
+        Decision::of(seen(&self.at_zero), seen(&self.at_minus_tolerance), seen(&self.at_plus_tolerance))
     }
 
     /// Whether more pairs could not change the answer: all but the undecided, and B that is no worse but may still
     /// turn out to be better.
     pub fn is_settled(&self) -> bool {
-        match self.decision() {
-            Decision::Better | Decision::Equivalent | Decision::WorseThanTolerance => true,
-            Decision::NoWorse => self.at_zero.seen_below,
-            Decision::Undecided => false,
-        }
+        self.decision().is_settled(self.at_zero.rejected)
     }
 
     /// Whether a difference was found, however small: true if B is better.
     pub fn different(&self) -> Option<bool> {
-        match (self.at_zero.seen_above, self.at_zero.seen_below) {
-            (true, _) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => None,
-        }
+        self.at_zero.rejected.different()
     }
 
     /// What is known by now; `None` before the second pair. Takes time and memory with the square of the pairs.
@@ -217,7 +201,7 @@ impl SequentialTest {
         match self.decision() {
             Decision::Better => Some(0.0),
             Decision::WorseThanTolerance => Some(-self.tolerance),
-            Decision::NoWorse if self.at_zero.seen_below => Some(0.0),
+            Decision::NoWorse if self.at_zero.rejected.seen_below => Some(0.0),
             Decision::Equivalent | Decision::NoWorse | Decision::Undecided => None,
         }
     }
@@ -247,23 +231,64 @@ pub(crate) fn deviation(walsh: &WalshAverages, count: usize) -> Option<f64> {
     Some((high - low) * (count as f64).sqrt() / (2.0 * SPREAD_Z))
 }
 
+/// On which side of a value the truth was seen to be.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Rejected {
+    /// The truth is above the value.
+    pub(crate) seen_above: bool,
+    /// The truth is below the value.
+    pub(crate) seen_below: bool,
+}
+
+impl Rejected {
+    /// Of the value 0: true if B is better.
+    pub(crate) fn different(self) -> Option<bool> {
+        match (self.seen_above, self.seen_below) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        }
+    }
+}
+
+impl Decision {
+    /// From what was seen of the values 0 and ±tolerance.
+    pub(crate) fn of(zero: Rejected, minus_tolerance: Rejected, plus_tolerance: Rejected) -> Decision {
+        if minus_tolerance.seen_below {
+            Decision::WorseThanTolerance
+        } else if zero.seen_above {
+            Decision::Better
+        } else if minus_tolerance.seen_above {
+            if plus_tolerance.seen_below { Decision::Equivalent } else { Decision::NoWorse }
+        } else {
+            Decision::Undecided
+        }
+    }
+
+    /// See [`SequentialTest::is_settled`].
+    pub(crate) fn is_settled(self, zero: Rejected) -> bool {
+        match self {
+            Decision::Better | Decision::Equivalent | Decision::WorseThanTolerance => true,
+            Decision::NoWorse => zero.seen_below,
+            Decision::Undecided => false,
+        }
+    }
+}
+
 /// A value, and whether it was rejected.
 #[derive(Clone, Debug)]
 struct Crossing {
     tally: Tally,
-    /// The truth is above the value.
-    seen_above: bool,
-    /// The truth is below the value.
-    seen_below: bool,
+    rejected: Rejected,
 }
 
 impl Crossing {
     fn at(origin: f64) -> Crossing {
-        Crossing { tally: Tally::new(origin), seen_above: false, seen_below: false }
+        Crossing { tally: Tally::new(origin), rejected: Rejected::default() }
     }
 
     fn look(&mut self, critical: f64) {
-        self.seen_above |= self.tally.above() >= critical;
-        self.seen_below |= self.tally.below() >= critical;
+        self.rejected.seen_above |= self.tally.above() >= critical;
+        self.rejected.seen_below |= self.tally.below() >= critical;
     }
 }

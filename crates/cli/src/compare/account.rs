@@ -1,0 +1,175 @@
+//! What a comparison comes to: the record that is kept, shown, and judged.
+
+use ::lab::{Cell, ProtocolChoice, ScriptName};
+use results::{
+    COMPARISON_SCHEMA, ComparedMetric, ComparedSide, ComparisonMethod, ComparisonRecord, DrawnAnew,
+    MetricFinding, MetricNoise, UtcTime,
+};
+
+use super::course::{Course, ERROR_RATE};
+use super::stand::Ground;
+
+/// The fewest draws of servers that may pass without a word.
+const DRAWS_FEW: usize = 5;
+
+/// What was known before the first pair.
+pub(super) struct Before<'a> {
+    pub(super) started_at: UtcTime,
+    pub(super) name: String,
+    pub(super) cells: &'a [Cell; 2],
+    pub(super) ground: Ground,
+    pub(super) draws: DrawnAnew,
+    /// What the servers call their versions.
+    pub(super) versions: [String; 2],
+}
+
+/// Puts all of it together.
+pub(super) fn record(before: Before<'_>, course: Course) -> ComparisonRecord {
+    let findings = ComparedMetric::ALL.iter().filter_map(|metric| finding(*metric, &course)).collect();
+    let noise_floor: Vec<_> =
+        ComparedMetric::ALL.iter().filter_map(|metric| noise(*metric, &course)).collect();
+    let notes = notes(&before, &course, &noise_floor);
+    let Before { started_at, name, cells, ground, draws, versions } = before;
+    let [version_a, version_b] = versions;
+    let side = |cell: &Cell, server_version| ComparedSide {
+        label: cell.levels.first().map(|(_, level)| level.clone()).unwrap_or_default(),
+        server_version,
+        load: load(cell),
+    };
+    let factor = cells[0].levels.first().map(|(factor, _)| factor.clone()).unwrap_or_default();
+    ComparisonRecord {
+        schema_version: COMPARISON_SCHEMA,
+        pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at,
+        name,
+        factor,
+        sides: [side(&cells[0], version_a), side(&cells[1], version_b)],
+        method: ComparisonMethod {
+            draws,
+            session_settings: session_settings(&ground),
+            block_s: course.lengths.block_s,
+            warmup_s: course.lengths.warmup_s,
+            blocks: course.wish.blocks,
+            pairs_planned: course.pairs_planned,
+            budget_s: course.wish.budget_s,
+            tolerance: course.wish.tolerance,
+            error_rate: ERROR_RATE,
+            decisive: course.wish.decisive,
+            seed: course.wish.seed,
+        },
+        status: course.status,
+        elapsed_s: course.elapsed_s,
+        difference_found_after_s: course.found_after_s,
+        decision: course.comparison.decision().into(),
+        findings,
+        noise_floor,
+        notes,
+        pairs: course.pairs,
+    }
+}
+
+fn session_settings(ground: &Ground) -> Vec<String> {
+    let Ground::Shared(sides) = ground else { return Vec::new() };
+    let mut names: Vec<String> = sides.iter().flat_map(|settings| settings.keys().cloned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// `select-only, 8 clients, prepared`.
+fn load(cell: &Cell) -> String {
+    let load = &cell.configuration.load;
+    let script = |name: &ScriptName| match name {
+        ScriptName::Builtin(name) => name.clone(),
+        ScriptName::File(path) => {
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        }
+    };
+    let scripts: Vec<String> = load.scripts.iter().map(|choice| script(&choice.script)).collect();
+    let protocol = match load.protocol {
+        ProtocolChoice::Simple => "simple",
+        ProtocolChoice::Extended => "extended",
+        ProtocolChoice::Prepared => "prepared",
+    };
+    let clients = if load.clients == 1 { "1 client".to_owned() } else { format!("{} clients", load.clients) };
+    format!("{}, {clients}, {protocol}", scripts.join(" + "))
+}
+
+fn finding(metric: ComparedMetric, course: &Course) -> Option<MetricFinding> {
+    let found = course.comparison.finding(metric.metric())?;
+    let mean = |is_candidate: bool| {
+        let blocks = course.pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
+        let figures = blocks.filter(|block| block.is_candidate == is_candidate);
+        let lns: Vec<f64> = figures
+            .filter_map(|block| block.figure(metric).map(f64::ln))
+            .filter(|ln| ln.is_finite())
+            .collect();
+        (lns.iter().sum::<f64>() / lns.len() as f64).exp()
+    };
+    Some(MetricFinding {
+        metric,
+        a: mean(false),
+        b: mean(true),
+        pairs: found.pairs,
+        decision: found.decision.into(),
+        different: found.different,
+        ratio: found.estimate,
+        low: found.ratio.map(|ratio| ratio.low),
+        high: found.ratio.map(|ratio| ratio.high),
+        no_difference_above: found.no_difference_above(),
+        smallest_difference: found.smallest_difference,
+        pair_deviation: found.pair_deviation,
+        outlying: found.outlying,
+    })
+}
+
+fn noise(metric: ComparedMetric, course: &Course) -> Option<MetricNoise> {
+    let floor = course.comparison.noise_floor(metric.metric())?;
+    Some(MetricNoise {
+        metric,
+        pairs: floor.pairs,
+        ratio: floor.ratio.estimate,
+        low: floor.ratio.low,
+        high: floor.ratio.high,
+        pair_deviation: floor.pair_deviation,
+        is_biased: floor.is_biased,
+    })
+}
+
+/// What a reader should know before believing the answer.
+fn notes(before: &Before<'_>, course: &Course, noise_floor: &[MetricNoise]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let decisive = course.wish.decisive;
+    if noise_floor.iter().any(|noise| noise.metric == decisive && noise.is_biased) {
+        notes.push(
+            "A beside A differs: something favours one of two sides that are the same, and the answer is not to be \
+             trusted"
+                .to_owned(),
+        );
+    }
+    let made = course.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
+    match (before.draws, &before.ground) {
+        (DrawnAnew::Servers, _) => {
+            let few = if made <= DRAWS_FEW { "only " } else { "" };
+            notes.push(format!(
+                "two servers side by side, started and loaded anew {few}{made} times; the interval comes from the \
+                 variation between these, and the noise floor is that of one server"
+            ));
+        }
+        (DrawnAnew::Connections, Ground::Apart) => notes.push(
+            "two servers that run already, and were not started anew: what luck they have is part of the difference"
+                .to_owned(),
+        ),
+        (DrawnAnew::Connections, Ground::Shared(_)) => {
+            let settings = session_settings(&before.ground);
+            if !settings.is_empty() {
+                notes.push(format!(
+                    "one server: {} set by each connection for itself; processes of the server that serve no client \
+                     do not have it",
+                    settings.join(", ")
+                ));
+            }
+        }
+    }
+    notes
+}

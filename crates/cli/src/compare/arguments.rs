@@ -1,0 +1,299 @@
+//! What can be typed behind `pgmeter compare`, and which experiment it is: that of a file, or the one that a file with
+//! these keys would have.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::lab::{Cell, Experiment, Profile, Typed};
+use clap::{Args, ValueEnum};
+use results::ComparedMetric;
+
+use super::course::Wish;
+use crate::arguments::{ProtocolName, percent, positive_number, positive_seconds};
+use crate::bench::weighted;
+use crate::failure::Failure;
+use crate::lab::Comparable;
+use crate::storing::StoreArguments;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArguments {
+    /// Experiment (TOML) with one factor of two levels: A is the first, B the second
+    #[arg(value_name = "FILE", required_unless_present = "factor")]
+    experiment: Option<PathBuf>,
+    /// The small size, which the experiment's section [quick] describes
+    #[arg(long, requires = "experiment")]
+    quick: bool,
+    /// What differs: a key of an experiment and its two levels, such as settings.wal_compression=off,lz4
+    #[arg(long, value_name = "KEY=A,B", conflicts_with = "experiment", help_heading = "What to compare")]
+    factor: Option<String>,
+    /// Script file, @WEIGHT for its share of the mix; may be repeated
+    #[arg(
+        short,
+        long = "file",
+        value_name = "FILE[@WEIGHT]",
+        conflicts_with = "experiment",
+        help_heading = "What to run"
+    )]
+    files: Vec<String>,
+    /// Built-in script (tpcb-like, simple-update, select-only); may be repeated
+    #[arg(
+        short,
+        long = "builtin",
+        value_name = "NAME[@WEIGHT]",
+        conflicts_with = "experiment",
+        help_heading = "What to run"
+    )]
+    builtins: Vec<String>,
+    /// Same as -b simple-update
+    #[arg(short = 'N', long, conflicts_with = "experiment", help_heading = "What to run")]
+    skip_some_updates: bool,
+    /// Same as -b select-only
+    #[arg(short = 'S', long, conflicts_with = "experiment", help_heading = "What to run")]
+    select_only: bool,
+    /// Define a variable of the scripts; may be repeated
+    #[arg(
+        short = 'D',
+        long = "define",
+        value_name = "NAME=VALUE",
+        conflicts_with = "experiment",
+        help_heading = "What to run"
+    )]
+    variables: Vec<String>,
+    /// Scale of the tables: 100,000 accounts each [default: 1]
+    #[arg(short, long, value_name = "N", conflicts_with = "experiment", help_heading = "What to run")]
+    scale: Option<u32>,
+    /// Simulated users, each with its own connection [default: 1]
+    #[arg(short, long, value_name = "N", conflicts_with = "experiment", help_heading = "What to run")]
+    clients: Option<u32>,
+    /// Threads that drive the clients [default: 1]
+    #[arg(short, long, value_name = "N", conflicts_with = "experiment", help_heading = "What to run")]
+    jobs: Option<u32>,
+    /// How SQL commands travel [default: simple]
+    #[arg(
+        short = 'M',
+        long,
+        value_name = "PROTOCOL",
+        conflicts_with = "experiment",
+        help_heading = "What to run"
+    )]
+    protocol: Option<ProtocolName>,
+    /// Open loop: transactions scheduled per second in all
+    #[arg(short = 'R', long, value_name = "TPS", conflicts_with = "experiment", help_heading = "What to run", value_parser = positive_number)]
+    rate: Option<f64>,
+    /// Any other key of an experiment, such as fillfactor=50 or network=tcp; may be repeated
+    #[arg(
+        long = "key",
+        value_name = "KEY=VALUE",
+        conflicts_with = "experiment",
+        help_heading = "What to run"
+    )]
+    keys: Vec<String>,
+    /// PostgreSQL version: a major one (9.6 to 18) or an exact one (16.4) [default: 18]
+    #[arg(long, visible_alias = "version", value_name = "VERSION", conflicts_with_all = ["experiment", "bin_dir", "dsn"], help_heading = "On which server")]
+    pg_version: Option<String>,
+    /// Directory with the programs of a PostgreSQL installed here
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "dsn"], help_heading = "On which server")]
+    bin_dir: Option<PathBuf>,
+    /// A server that runs already; databases of our own are made there and dropped
+    #[arg(long, value_name = "CONNECTION", conflicts_with = "experiment", help_heading = "On which server")]
+    dsn: Option<String>,
+    /// Setting of the server, the same for both; may be repeated
+    #[arg(
+        long = "set",
+        value_name = "NAME=VALUE",
+        conflicts_with = "experiment",
+        help_heading = "On which server"
+    )]
+    settings: Vec<String>,
+    /// When run as root: the user who runs embedded servers [default: postgres, else nobody]
+    #[arg(long, value_name = "USER", help_heading = "On which server")]
+    server_user: Option<String>,
+
+    /// Time for comparing, beyond starting and loading the first servers: 90s, 5min, 2h
+    #[arg(long, value_name = "TIME", default_value = "5min", help_heading = "How to judge", value_parser = time)]
+    budget: Duration,
+    /// A worsening by less than this does not matter
+    #[arg(long, value_name = "PERCENT", default_value = "2%", help_heading = "How to judge", value_parser = percent)]
+    tolerance: f64,
+    /// The figure that decides [default: tps; with a rate: p50]
+    #[arg(long, value_name = "METRIC", help_heading = "How to judge")]
+    metric: Option<MetricName>,
+    /// Seconds measured in a block [default: 0.25, longer if transactions take long]
+    #[arg(long, value_name = "SECONDS", help_heading = "How to judge", value_parser = positive_seconds)]
+    block: Option<f64>,
+    /// Blocks of each side in a pair, each on connections of its own
+    #[arg(long, value_name = "N", default_value_t = 1, hide = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    blocks: u32,
+    /// Number from which the order and all random draws come [default: the experiment's]
+    #[arg(long, value_name = "SEED", help_heading = "How to judge")]
+    random_seed: Option<u64>,
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(super) format: OutputName,
+    #[command(flatten)]
+    pub(super) places: StoreArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputName {
+    /// The answer in one sentence, and a table
+    Text,
+    /// All of it, with every block
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MetricName {
+    /// Transactions per second
+    Tps,
+    /// Median latency
+    P50,
+    /// Latency that one transaction in a hundred exceeds
+    P99,
+    /// Processor time of the server's backends for each transaction
+    ServerCpu,
+    /// Processor time of pgmeter for each transaction
+    ClientCpu,
+    /// Write-ahead log for each transaction
+    Wal,
+}
+
+impl MetricName {
+    fn meaning(self) -> ComparedMetric {
+        match self {
+            MetricName::Tps => ComparedMetric::Tps,
+            MetricName::P50 => ComparedMetric::P50,
+            MetricName::P99 => ComparedMetric::P99,
+            MetricName::ServerCpu => ComparedMetric::ServerCpu,
+            MetricName::ClientCpu => ComparedMetric::ClientCpu,
+            MetricName::Wal => ComparedMetric::Wal,
+        }
+    }
+}
+
+/// What an experiment is called that nobody has named.
+const NAME: &str = "compare";
+/// Less time than this is none.
+const BUDGET_MIN: Duration = Duration::from_secs(1);
+
+/// A time with its unit.
+fn time(text: &str) -> Result<Duration, String> {
+    let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
+    if time < BUDGET_MIN {
+        return Err("must be at least 1s".to_owned());
+    }
+    Ok(time)
+}
+
+impl CompareArguments {
+    /// The experiment, in which nothing was looked for yet.
+    pub(super) fn comparable(&self) -> Result<Comparable, Failure> {
+        let server_user = self.server_user.clone();
+        let Some(file) = &self.experiment else {
+            let experiment = self.typed()?.experiment(NAME)?;
+            let folder = Typed::folder().to_owned();
+            return Ok(Comparable { experiment, folder, file: None, profile: Profile::Full, server_user });
+        };
+        let profile = if self.quick { Profile::Quick } else { Profile::Full };
+        let experiment = Experiment::read(file, profile)?;
+        let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
+        Ok(Comparable { experiment, folder, file: Some(file.clone()), profile, server_user })
+    }
+
+    /// The options as keys of an experiment.
+    fn typed(&self) -> Result<Typed, Failure> {
+        let mut typed = Typed { factor: self.factor.clone().unwrap_or_default(), ..Typed::default() };
+        let mut key = |name: &str, value: Option<String>| {
+            typed.keys.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        key("version", self.pg_version.clone());
+        key("bin_dir", self.bin_dir.as_ref().map(|path| path.display().to_string()));
+        key("dsn", self.dsn.clone());
+        key("scale", self.scale.map(|scale| scale.to_string()));
+        key("clients", self.clients.map(|clients| clients.to_string()));
+        key("threads", self.jobs.map(|jobs| jobs.to_string()));
+        key("rate", self.rate.map(|rate| rate.to_string()));
+        key("protocol", self.protocol.and_then(|name| Some(name.to_possible_value()?.get_name().to_owned())));
+        for (option, prefix, pairs) in [
+            ("--set", "settings.", &self.settings),
+            ("-D", "variables.", &self.variables),
+            ("--key", "", &self.keys),
+        ] {
+            for pair in pairs {
+                let (name, value) = pair
+                    .split_once('=')
+                    .filter(|(name, _)| !name.is_empty())
+                    .ok_or_else(|| Failure::Usage(format!("{option} {pair}: expected NAME=VALUE")))?;
+                typed.keys.push((format!("{prefix}{name}"), value.to_owned()));
+            }
+        }
+        let short = [(self.skip_some_updates, "simple-update"), (self.select_only, "select-only")];
+        for text in self.builtins.iter().chain(&self.files) {
+            let (name, weight) = weighted(text)?;
+            typed.scripts.push((name.to_owned(), weight));
+        }
+        typed
+            .scripts
+            .extend(short.iter().filter(|(asked, _)| *asked).map(|(_, name)| ((*name).to_owned(), 1)));
+        Ok(typed)
+    }
+
+    /// What is asked of the comparison.
+    pub(super) fn wish(&self, cells: &[Cell; 2], seed: u64) -> Result<Wish, Failure> {
+        let has_rate = cells.iter().any(|cell| cell.configuration.load.rate_tps.is_some());
+        let usual = if has_rate { ComparedMetric::P50 } else { ComparedMetric::Tps };
+        let budget_s = self.budget.as_secs_f64();
+        if self.block.is_some_and(|block| block > budget_s / 4.0) {
+            return Err(Failure::Usage(format!(
+                "--block {} leaves no two pairs of blocks in a budget of {budget_s} s",
+                self.block.unwrap_or_default()
+            )));
+        }
+        Ok(Wish {
+            budget_s,
+            tolerance: self.tolerance,
+            decisive: self.metric.map_or(usual, MetricName::meaning),
+            seed: self.random_seed.unwrap_or(seed),
+            block_s: self.block,
+            blocks: self.blocks as usize,
+        })
+    }
+}
+
+/// The two that are compared.
+pub(super) fn sides(what: &Comparable) -> Result<[Cell; 2], Failure> {
+    let file = what.file.as_ref().map_or("--factor".to_owned(), |file| file.display().to_string());
+    let factors = &what.experiment.factors;
+    let has = match factors.as_slice() {
+        [] => "no factor".to_owned(),
+        [one] => format!("{} levels of {}", one.levels.len(), one.name),
+        several => format!("{} factors", several.len()),
+    };
+    let wrong = || {
+        Failure::Usage(format!(
+            "{file}: a comparison has one factor with two levels, A and B, and here are {has}"
+        ))
+    };
+    if factors.len() != 1 {
+        return Err(wrong());
+    }
+    let cells = <[Cell; 2]>::try_from(what.cells()?).map_err(|_| wrong())?;
+    if cells.iter().any(|cell| !cell.configuration.steps.is_empty()) {
+        return Err(Failure::Usage(format!(
+            "{file}: its trials are timed steps, and a comparison needs a load: pgmeter lab run takes its steps' times"
+        )));
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_has_a_unit_and_is_no_less_than_a_second() {
+        assert_eq!(time("5min"), Ok(Duration::from_secs(300)));
+        assert!(time("5").is_err_and(|why| why.starts_with("expected a number with a unit")));
+        assert_eq!(time("10ms"), Err("must be at least 1s".to_owned()));
+    }
+}

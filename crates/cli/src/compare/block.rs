@@ -1,0 +1,276 @@
+//! A block: one side under load for a short while, on connections of its own, and what it cost. Blocks know nothing of
+//! each other; `course` runs them in turns.
+
+use std::cell::RefCell;
+use std::fs;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use connect::{ConnectError, Session, Target};
+use engine::{Limit, Outcome, Plan, Progress, Witness, WorkerIntro};
+use results::{Environment, Record, WaitMean};
+use stats::Timestamp;
+use stats::comparison::Block;
+
+use crate::failure::Failure;
+use crate::job::{Job, Showing, Vacuuming, Witnesses};
+use crate::password::connect_asking;
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+
+const NANOS_PER_SECOND: f64 = 1e9;
+/// With fewer transactions than this one in a hundred says nothing.
+const TRANSACTIONS_FOR_P99: u64 = 100;
+
+/// One of the two under comparison, ready for load.
+pub(super) struct Side {
+    plan: Plan,
+    control: RefCell<Session>,
+    /// What its sessions call themselves, and nobody else; each block adds its number.
+    mark: String,
+    blocks: u64,
+    /// Whether its backends' processor time can be read here.
+    is_here: bool,
+    /// How its position in the log is asked for; `None` once it would not say.
+    log_position: RefCell<Option<&'static str>>,
+}
+
+/// How long a block takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Lengths {
+    pub(super) block_s: f64,
+    pub(super) warmup_s: f64,
+}
+
+/// What a block was like.
+pub(super) struct Ran {
+    pub(super) block: Block,
+    /// Measured, and successful.
+    pub(super) transactions: u64,
+    /// Mean response time.
+    pub(super) mean_s: f64,
+}
+
+impl Side {
+    /// Has the server asked and its tables vacuumed. `mark` goes onto the sessions that make the load.
+    pub(super) fn prepare(
+        job: Job,
+        mark: &str,
+        terminal: &Terminal,
+        signals: &Signals,
+    ) -> Result<Self, Failure> {
+        let mut job = job;
+        let mut control = signals.leave_at_once(|| connect_asking(&mut job.target))?;
+        let mut quiet = Quiet { terminal };
+        let plan = job.prepared(&mut quiet, signals)?;
+        let is_here = is_here(&mut control);
+        let log_position = Some(match control.server_version_num() {
+            ..100_000 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
+            _ => "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
+        });
+        Ok(Self {
+            plan,
+            control: RefCell::new(control),
+            mark: mark.to_owned(),
+            blocks: 0,
+            is_here,
+            log_position: RefCell::new(log_position),
+        })
+    }
+
+    /// What the server calls its version.
+    pub(super) fn server_version(&self) -> String {
+        self.control.borrow().parameter("server_version").unwrap_or("unknown").to_owned()
+    }
+
+    /// Runs one block.
+    pub(super) fn run(&mut self, lengths: Lengths, seed: u64, signals: &Signals) -> Result<Ran, Failure> {
+        self.plan.limit = Limit::Duration(Duration::from_secs_f64(lengths.block_s));
+        self.plan.warmup = Duration::from_secs_f64(lengths.warmup_s);
+        self.plan.seed = seed;
+        self.blocks += 1;
+        let name = self.name();
+        for host in self.plan.targets.iter_mut().flat_map(|target| &mut target.hosts) {
+            host.startup.application_name = Some(name.clone());
+        }
+        let log_before = self.log_position();
+        let meter = Meter::default();
+        let mut interval = |progress: &Progress<'_>| {
+            if progress.warmup {
+                meter.begin();
+            }
+        };
+        let introduce = |_: WorkerIntro| -> Box<dyn Witness + '_> {
+            if self.is_here && meter.knows_nobody() {
+                meter.watch(self.backends());
+            }
+            Box::new(AtEnd(&meter))
+        };
+        let ran = engine::run(&self.plan, signals.stop(), &mut interval, &introduce);
+        // Clients of a run that was stopped may have been aborted too.
+        if signals.stop().load(Ordering::Relaxed) {
+            return Err(INTERRUPTED);
+        }
+        let outcome = ran?;
+        if let Some(first) = outcome.aborted.first() {
+            return Err(Failure::Aborted(format!("a client could not go on: {first}")));
+        }
+        let log_bytes = log_before.and_then(|before| Some(self.log_position()? - before));
+        Ok(figures(&outcome, meter.cpu_s(), log_bytes))
+    }
+
+    /// What the sessions of this block call themselves: those of the one before may still be going.
+    fn name(&self) -> String {
+        format!("{} {}", self.mark, self.blocks)
+    }
+
+    /// Process numbers of the backends under load.
+    fn backends(&self) -> Vec<u32> {
+        let sql = format!("SELECT pid FROM pg_stat_activity WHERE application_name = '{}'", self.name());
+        let rows = self.control.borrow_mut().query(&sql).unwrap_or_default();
+        rows.iter().filter_map(|row| first(row)?.parse().ok()).collect()
+    }
+
+    /// Bytes of write-ahead log since there was any; `None` if the server will not say.
+    fn log_position(&self) -> Option<f64> {
+        let sql = (*self.log_position.borrow())?;
+        let rows = self.control.borrow_mut().query(sql);
+        let position = rows.ok().and_then(|rows| first(rows.first()?)?.parse().ok());
+        if position.is_none() {
+            // A standby writes none, and others may not be asked: not this time, not later.
+            *self.log_position.borrow_mut() = None;
+        }
+        position
+    }
+}
+
+/// Why a block has no figures.
+pub(super) const INTERRUPTED: Failure = Failure::Interrupted("interrupted");
+
+/// The first column of a row, as text.
+fn first(row: &connect::Row) -> Option<&str> {
+    row.get(0)
+}
+
+/// Whether the server's processes are those of this host: the one that answers is called as PostgreSQL calls them.
+fn is_here(control: &mut Session) -> bool {
+    let Ok(rows) = control.query("SELECT pg_backend_pid()") else { return false };
+    let Some(pid) = rows.first().and_then(|row| first(row)?.parse::<u32>().ok()) else { return false };
+    let called = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    called.starts_with("postgres: ") && observe::cpu_s(pid).is_some()
+}
+
+fn figures(outcome: &Outcome, cpu_s: Option<f64>, log_bytes: Option<f64>) -> Ran {
+    let total = &outcome.summary.total;
+    let transactions = total.counts.succeeded;
+    let each = |sum: f64| (transactions > 0).then(|| sum / transactions as f64);
+    let quantile = |share| total.response.quantile_ns(share).map(|ns| ns as f64);
+    let all = transactions + total.counts.failed.total() + outcome.warmup_transactions;
+    let block = Block {
+        tps: Some(outcome.summary.tps()).filter(|tps| *tps > 0.0),
+        p50_ns: quantile(0.5),
+        p99_ns: quantile(0.99).filter(|_| transactions >= TRANSACTIONS_FOR_P99),
+        cpu_ns_per_transaction: cpu_s.and_then(|cpu| each(cpu * NANOS_PER_SECOND)),
+        client_cpu_ns_per_transaction: each(outcome.client_cpu.as_secs_f64() * NANOS_PER_SECOND),
+        wal_bytes_per_transaction: log_bytes.filter(|_| all > 0).map(|bytes| bytes / all as f64),
+    };
+    let mean_s = total.response.mean_ns().unwrap_or_default() / NANOS_PER_SECOND;
+    Ran { block, transactions, mean_s }
+}
+
+/// Processor time of some processes, from the end of the warm-up to the end of the load, before they hang up.
+#[derive(Default)]
+struct Meter(Mutex<Reading>);
+
+#[derive(Default)]
+struct Reading {
+    pids: Vec<u32>,
+    begun_s: Option<f64>,
+    ended_s: Option<f64>,
+}
+
+impl Meter {
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn knows_nobody(&self) -> bool {
+        self.reading().pids.is_empty()
+    }
+
+    fn watch(&self, pids: Vec<u32>) {
+        self.reading().pids = pids;
+    }
+
+    fn begin(&self) {
+        let mut reading = self.reading();
+        reading.begun_s = used_s(&reading.pids);
+    }
+
+    /// A worker is done; the last one counts.
+    fn end(&self) {
+        let mut reading = self.reading();
+        reading.ended_s = used_s(&reading.pids);
+    }
+
+    fn cpu_s(&self) -> Option<f64> {
+        let reading = self.reading();
+        Some(reading.ended_s? - reading.begun_s?).filter(|cpu| *cpu > 0.0)
+    }
+}
+
+/// `None` unless all of them are there.
+fn used_s(pids: &[u32]) -> Option<f64> {
+    (!pids.is_empty()).then(|| pids.iter().map(|pid| observe::cpu_s(*pid)).sum::<Option<f64>>())?
+}
+
+/// Reads the meter when a worker's clients are done and still connected.
+struct AtEnd<'a>(&'a Meter);
+
+impl Witness for AtEnd<'_> {
+    fn wants_transactions(&self) -> bool {
+        false
+    }
+
+    fn end(&mut self, _now: Timestamp) {
+        self.0.end();
+    }
+}
+
+/// Nobody looks on while a side is prepared; what cannot be vacuumed is said.
+struct Quiet<'a> {
+    terminal: &'a Terminal,
+}
+
+impl Showing for Quiet<'_> {
+    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
+        connect_asking(target).map_err(|error: ConnectError| error.into())
+    }
+
+    fn scale_ignored(&mut self, _asked: u32, _scale: u32) {}
+
+    fn vacuuming(&mut self, what: Vacuuming<'_>) {
+        if let Vacuuming::Failed(failure) = what {
+            self.terminal.warn(failure);
+        }
+    }
+
+    fn witnesses(&mut self, _plan: &results::Plan) -> Result<Witnesses, Failure> {
+        Ok(Box::new(engine::no_witness))
+    }
+
+    fn begins(&mut self, _: results::UtcTime, _: &results::Plan, _: &Environment) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn second(&mut self, _progress: &Progress<'_>, _waits: &[WaitMean]) {}
+
+    fn take_intervals(&mut self) -> Vec<results::Interval> {
+        Vec::new()
+    }
+
+    fn conclude(&mut self, _record: &Record, _outcome: &Outcome) -> Result<(), Failure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! `pgmeter compare`: is B faster than A? Two combinations that differ in one factor take turns, block by block, until
+//! the answer is sure or the time is over. docs/comparing.md explains the method, docs/statistics.md what is computed.
+
+mod account;
+mod arguments;
+mod block;
+mod course;
+mod stand;
+mod watching;
+
+use std::process::ExitCode;
+
+use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus, Store, UtcTime};
+
+pub(crate) use arguments::CompareArguments;
+
+use crate::failure::Failure;
+use crate::lab::Passed;
+use crate::signals::Signals;
+use crate::terminal::{Terminal, Unit};
+use account::Before;
+use arguments::OutputName;
+use course::Course;
+use stand::Builder;
+use watching::Watching;
+
+/// Exit statuses, as docs/comparing.md has them.
+const WORSE: u8 = 1;
+const UNDECIDED: u8 = 3;
+
+pub(crate) fn run(
+    arguments: &CompareArguments,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<ExitCode, Failure> {
+    compare(arguments, terminal, signals).map_err(|failure| match failure {
+        Failure::Interrupted(_) => failure,
+        _ => Failure::NotCompared(Box::new(failure)),
+    })
+}
+
+fn compare(
+    arguments: &CompareArguments,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<ExitCode, Failure> {
+    let what = arguments.comparable()?;
+    let cells = arguments::sides(&what)?;
+    let wish = arguments.wish(&cells, what.experiment.design.seed)?;
+    let files = what.files(&cells)?;
+    // That nothing can be kept is found out before anybody waits.
+    drop(Store::create(&arguments.places.store())?);
+    let started_at = UtcTime::now();
+    let name = what.experiment.name.clone();
+    let builder = Builder { what, cells, seed: wish.seed, terminal, signals };
+    let standing_up = Passed::since_now();
+    let (ground, stand) = builder.first()?;
+    let starting_s = standing_up.seconds();
+    signals.check()?;
+    let draws = builder.draws(&ground);
+    let versions = [stand.sides[0].server_version(), stand.sides[1].server_version()];
+    let mut watching = Watching::new(terminal);
+    let course = Course::run(&builder, stand, draws, starting_s, wish, &mut watching)?;
+    let bar = terminal.bar(None, Unit::Nothing);
+    bar.label("working out the answer …");
+    let record =
+        account::record(Before { started_at, name, cells: &builder.cells, ground, draws, versions }, course);
+    drop(bar);
+    let kept = Store::create(&arguments.places.store())?.add_comparison(&record, &files)?;
+    match arguments.format {
+        OutputName::Text => terminal.print(&report::comparison(&record, terminal.style())),
+        OutputName::Json => terminal.print(&record.to_json()),
+    }
+    let store = arguments.places.store();
+    terminal.say(format_args!("kept as comparison {kept} in {}", store.display()));
+    judge(&record)
+}
+
+fn judge(record: &ComparisonRecord) -> Result<ExitCode, Failure> {
+    if record.status == ComparisonStatus::Interrupted {
+        return Err(Failure::Interrupted("interrupted; what is said above is of the pairs until then"));
+    }
+    Ok(match record.decision {
+        ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
+            ExitCode::SUCCESS
+        }
+        ComparisonDecision::WorseThanTolerance => ExitCode::from(WORSE),
+        ComparisonDecision::Undecided => ExitCode::from(UNDECIDED),
+    })
+}

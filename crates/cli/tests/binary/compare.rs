@@ -1,0 +1,103 @@
+//! `pgmeter compare` as whoever runs it meets it: its sentences, its exit status, and what it leaves behind. How often
+//! it is right is measured by `examples/comparisons.rs` of `stats` and by `cargo xtask compare-proof`.
+
+use results::{ComparisonDecision, ComparisonStatus, DrawnAnew, Store};
+use rustix::process::Signal;
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, Running};
+
+const ROWS: &str = "SELECT count(*) FROM generate_series(1, :rows);\n";
+
+/// Options of a comparison without tables, on a server that the tests share.
+fn on_shared(factor: &str, budget: &str) -> Vec<String> {
+    let dsn = Cluster::shared("18").conninfo();
+    let words = ["compare", "--factor", factor, "--key", "workload=none", "-f", "rows.sql", "--dsn", &dsn];
+    let more = ["-D", "rows=1000", "--budget", budget, "--block", "0.1", "--store", "out/"];
+    words.iter().chain(&more).map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn who_does_twenty_times_the_work_is_worse_and_the_other_is_better() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    let out = bench.run(on_shared("variables.rows=1000,20000", "5min")).exits(1);
+    assert!(out.stdout.starts_with("variables.rows: A is 1000, B is 20000\n\n  B is "), "{}", out.stdout);
+    assert!(
+        out.stdout.contains("% slower (95\u{a0}%: ") || out.stdout.contains("% slower (95 %: "),
+        "{}",
+        out.stdout
+    );
+    assert!(out.stdout.contains("worse than the tolerance of"), "{}", out.stdout);
+    let out = bench.run(on_shared("variables.rows=20000,1000", "5min")).exits(0);
+    assert!(out.stdout.contains("faster (95"), "{}", out.stdout);
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let [worse, better] = [1, 2].map(|number| store.comparison(number).expect("it is kept"));
+    assert_eq!(worse.decision, ComparisonDecision::WorseThanTolerance);
+    assert_eq!((better.decision, better.status), (ComparisonDecision::Better, ComparisonStatus::Complete));
+    assert!(better.pairs.iter().filter(|pair| !pair.is_noise_floor).count() >= 13);
+    assert!(better.pairs.iter().all(|pair| pair.blocks.len() == 2));
+    assert!(better.findings.iter().any(|finding| finding.different == Some(true)));
+}
+
+#[test]
+fn too_little_time_leaves_it_undecided_and_the_answer_says_how_it_was_made() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    let mut words = on_shared("settings.work_mem=1MB,2MB", "1s");
+    words.extend(["--format", "json"].map(str::to_owned));
+    let out = bench.run(words).exits(3);
+    assert!(out.stdout.contains("\"decision\": \"undecided\""), "{}", out.stdout);
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    assert_eq!(record.method.session_settings, ["work_mem"]);
+    assert_eq!(record.method.draws, DrawnAnew::Connections);
+    assert_eq!(record.to_json(), out.stdout);
+}
+
+#[test]
+fn what_makes_no_sense_is_told_in_one_sentence() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    let tell = |words: &[&str]| {
+        let all = std::iter::once("compare").chain(words.iter().copied());
+        bench.run(all).exits(2).says(&["pgmeter: error: "]).stderr
+    };
+    bench.file("many.toml", "name = \"many\"\n[factors]\nclients = [1, 2, 3]\n");
+    let sentence = "pgmeter: error: many.toml: a comparison has one factor with two levels, A and B, and here are 3 \
+                    levels of clients\n";
+    assert_eq!(tell(&["many.toml"]), sentence);
+    bench.file("none.toml", "name = \"none\"\n");
+    assert!(tell(&["none.toml"]).contains("and here are no factor"), "{}", tell(&["none.toml"]));
+    assert!(tell(&["nowhere.toml"]).contains("cannot read the experiment nowhere.toml"));
+    assert_eq!(
+        tell(&["--factor", "client=1,2"]),
+        "pgmeter: error: --factor client=1,2: unknown key \"client\" in an experiment; did you mean \"clients\"?\n"
+    );
+    assert!(tell(&["--factor", "clients=1,2", "-f", "nothing.sql"]).contains("there is no file"));
+    assert!(
+        tell(&["--factor", "clients=1,2", "--budget", "2s", "--block", "1"]).contains("--block 1 leaves no")
+    );
+    let dsn = Cluster::shared("18").conninfo();
+    let shared =
+        ["--factor", "settings.shared_buffers=16MB,32MB", "--key", "workload=none", "-f", "rows.sql"];
+    let told = tell(&[&shared[..], &["--dsn", &dsn]].concat());
+    assert!(told.contains("shared_buffers cannot be set by a connection"), "{told}");
+}
+
+#[test]
+fn servers_that_stand_side_by_side_are_gone_when_somebody_interrupts() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    let words = ["compare", "--factor", "settings.shared_buffers=16MB,32MB", "--key", "workload=none"];
+    let more = ["-f", "rows.sql", "-D", "rows=1000", "--store", "out/"];
+    let mut run = Running::start(&mut bench.command(words.into_iter().chain(more)));
+    run.hear("comparing: ");
+    run.signal(Signal::INT);
+    let out = run.finish().exits(130).says(&["pgmeter: error: interrupted; what is said above"]);
+    assert!(out.stdout.contains("two servers side by side"), "{}", out.stdout);
+    assert_eq!(bench.servers_left(), Vec::<String>::new());
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    assert_eq!((record.status, record.method.draws), (ComparisonStatus::Interrupted, DrawnAnew::Servers));
+}

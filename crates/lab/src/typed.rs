@@ -1,0 +1,219 @@
+//! An experiment without a file: keys and one factor as they are typed, read by the same table as a file's. Called for
+//! `pgmeter compare`; which options stand for which keys is the command line's affair.
+
+use std::path::{self, Path};
+
+use crate::configuration::Configuration;
+use crate::document::{self, Complaint, Entry, Node, Place, Value, unknown_key};
+use crate::experiment::{Experiment, Factor, Level, Profile};
+use crate::{LabError, keys};
+
+/// What was typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// Keys of a trial and their values, later ones winning.
+    pub keys: Vec<(String, String)>,
+    /// Built-in scripts and files, with weights; none: the keys', or the default.
+    pub scripts: Vec<(String, u32)>,
+    /// `KEY=LEVEL,LEVEL`.
+    pub factor: String,
+}
+
+/// Files that are typed may be anywhere.
+const ROOT: &str = "/";
+/// Keys whose values are paths.
+const PATHS: [&str; 4] = ["script", "setup", "data_setup", "bin_dir"];
+
+impl Typed {
+    /// The folder that its experiment's files are in.
+    pub fn folder() -> &'static Path {
+        Path::new(ROOT)
+    }
+
+    /// The experiment that a file with these keys would be.
+    ///
+    /// # Errors
+    /// If a key or a value is none; with what was typed.
+    pub fn experiment(&self, name: &str) -> Result<Experiment, LabError> {
+        let empty = format!("name = \"{name}\"");
+        let mut experiment = Experiment::parse(&empty, name, Typed::folder(), Profile::Full)?;
+        for (key, text) in &self.keys {
+            set(&mut experiment.base, key, text).map_err(|what| typed(&format!("{key}={text}"), what))?;
+        }
+        if !self.scripts.is_empty() {
+            let node = at_no_place(Value::List(self.scripts.iter().map(script).collect()));
+            let set = keys::set(&mut experiment.base, "script", &located("script", node), Typed::folder());
+            set.map_err(|complaint| typed("the script", complaint.what))?;
+        }
+        experiment.factors = vec![self.factor(&experiment.base)?];
+        Ok(experiment)
+    }
+
+    fn factor(&self, base: &Configuration) -> Result<Factor, LabError> {
+        let complain = |what: String| typed(&format!("--factor {}", self.factor), what);
+        let Some((name, levels)) = self.factor.split_once('=') else {
+            return Err(complain("expected KEY=A,B, such as settings.wal_compression=off,lz4".to_owned()));
+        };
+        if !keys::is_key(name) {
+            let mut known = keys::names();
+            known.extend(["settings.NAME", "variables.NAME"]);
+            return Err(complain(unknown_key(name, "an experiment", &known)));
+        }
+        let mut factor = Factor { name: name.to_owned(), levels: Vec::new() };
+        for text in split(levels) {
+            let label = text.trim();
+            if label.is_empty() {
+                return Err(complain("a level is empty".to_owned()));
+            }
+            if factor.levels.iter().any(|level| level.label == label) {
+                return Err(complain(format!("the level {label} is there twice")));
+            }
+            let node = set(&mut base.clone(), name, label).map_err(complain)?;
+            factor.levels.push(Level { label: label.to_owned(), sets: vec![(name.to_owned(), node)] });
+        }
+        Ok(factor)
+    }
+}
+
+fn typed(option: &str, what: String) -> LabError {
+    LabError::Typed { option: option.to_owned(), what }
+}
+
+/// Sets a key to what was typed: a value as in a file, or, where that will not do, the text itself, so that nobody has to
+/// type quotation marks within quotation marks.
+fn set(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node, String> {
+    let plain = at_no_place(Value::Text(text.to_owned()));
+    let first = value(text).unwrap_or_else(|| plain.clone());
+    let mut try_it = |node: Node| -> Result<Node, Complaint> {
+        let node = located(key, node);
+        keys::set(configuration, key, &node, Typed::folder())?;
+        Ok(node)
+    };
+    try_it(first).or_else(|complaint| try_it(plain).map_err(|_| complaint.what))
+}
+
+/// A value as it stands in a file; `None` if it is none.
+fn value(text: &str) -> Option<Node> {
+    if text.contains(['\n', '\r']) {
+        return None;
+    }
+    let mut top = document::read(&format!("v = {text}")).ok()?;
+    let node = top.take("v")?;
+    Some(at_no_place(node.value)).filter(|_| top.entries.is_empty())
+}
+
+fn at_no_place(value: Value) -> Node {
+    Node { place: Place::default(), value }
+}
+
+fn script((name, weight): &(String, u32)) -> Node {
+    let entry =
+        |key: &str, value| Entry { key: key.to_owned(), place: Place::default(), node: at_no_place(value) };
+    let weight = entry("weight", Value::Integer(i64::from(*weight)));
+    at_no_place(Value::Table(vec![entry("script", Value::Text(name.clone())), weight]))
+}
+
+/// Paths count from where the command was typed; here they become such as are below the root.
+fn located(key: &str, node: Node) -> Node {
+    if !PATHS.contains(&key) {
+        return node;
+    }
+    let value = match node.value {
+        Value::Text(text) => Value::Text(below_root(key, text)),
+        Value::List(nodes) => Value::List(nodes.into_iter().map(|node| located(key, node)).collect()),
+        Value::Table(entries) => {
+            let entries = entries.into_iter();
+            Value::Table(
+                entries.map(|entry| Entry { node: located(&entry.key, entry.node), ..entry }).collect(),
+            )
+        }
+        other => other,
+    };
+    Node { value, ..node }
+}
+
+fn below_root(key: &str, text: String) -> String {
+    let is_file = text.contains('/') || key == "bin_dir" || text.ends_with(".sql");
+    if text.is_empty() || !is_file {
+        return text;
+    }
+    // What is not there is told by whoever opens it.
+    let found = std::fs::canonicalize(&text).or_else(|_| path::absolute(&text));
+    let found = found.ok().and_then(|path| path.to_str().map(str::to_owned));
+    let Some(found) = found else { return text };
+    if key == "bin_dir" { found } else { found.trim_start_matches('/').to_owned() }
+}
+
+/// Splits at the commas that are in no brackets and no quotation marks.
+fn split(text: &str) -> Vec<&str> {
+    let (mut parts, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
+    for (at, character) in text.char_indices() {
+        match character {
+            '"' => quoted = !quoted,
+            '[' | '{' | '(' if !quoted => depth += 1,
+            ']' | '}' | ')' if !quoted => depth = depth.saturating_sub(1),
+            ',' if !quoted && depth == 0 => {
+                parts.push(&text[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NetworkKind, Origin, Plan};
+
+    fn read(factor: &str, keys: &[(&str, &str)]) -> Result<Experiment, String> {
+        let keys = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let typed = Typed { keys, scripts: vec![("select-only".to_owned(), 1)], factor: factor.to_owned() };
+        typed.experiment("compare").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_typed_is_what_a_file_would_say() {
+        let typed =
+            read("settings.wal_compression=off,lz4", &[("clients", "8"), ("version", "16.4")]).unwrap();
+        let file = "name = \"compare\"\n[server]\nversion = \"16.4\"\n[load]\nclients = 8\nscript = \"select-only\"\n\
+                    [factors]\n\"settings.wal_compression\" = [\"off\", \"lz4\"]\n";
+        let file = Experiment::parse(file, "f", Path::new("."), Profile::Full).unwrap();
+        let plan = |experiment: &Experiment| Plan::of(experiment, "f", Typed::folder()).unwrap().cells;
+        assert_eq!(plan(&typed), plan(&file));
+    }
+
+    #[test]
+    fn levels_may_be_tables_and_text_needs_no_quotation_marks() {
+        let typed = read("network=socket,{ kind = \"tcp\", delay = \"1ms\" }", &[]).unwrap();
+        let cells = Plan::of(&typed, "f", Typed::folder()).unwrap().cells;
+        assert_eq!(cells[1].configuration.network.kind, NetworkKind::Tcp);
+        let typed = read("version=9.6,18", &[]).unwrap();
+        let cells = Plan::of(&typed, "f", Typed::folder()).unwrap().cells;
+        assert_eq!(cells[0].configuration.server.origin, Origin::Version("9.6".to_owned()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_was_typed() {
+        let sentence = |factor: &str, keys: &[(&str, &str)]| read(factor, keys).unwrap_err();
+        assert_eq!(
+            sentence("client=1,2", &[]),
+            "--factor client=1,2: unknown key \"client\" in an experiment; did you mean \"clients\"?"
+        );
+        assert_eq!(
+            sentence("clients=1,many", &[]),
+            "--factor clients=1,many: expected a whole number from 1 to 100000, found \"many\""
+        );
+        assert_eq!(
+            sentence("clients=1,2", &[("scale", "0")]),
+            "scale=0: expected a whole number from 1 to 2147483647, found 0"
+        );
+        assert_eq!(sentence("clients=1,1", &[]), "--factor clients=1,1: the level 1 is there twice");
+        assert!(sentence("clients", &[]).contains("expected KEY=A,B"));
+        assert!(sentence("script=select-only,none.sql", &[]).contains("there is no file "));
+        let injected = sentence("clients=1,2", &[("clients", "1\nscale = 2")]);
+        assert!(injected.starts_with("clients=1"), "{injected}");
+    }
+}
