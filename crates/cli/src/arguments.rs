@@ -491,6 +491,21 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// How Rust's parsers of numbers call what is wrong, and how people do.
+const PLAIN_WORDS: [(&str, &str); 6] = [
+    ("invalid float literal", "expected a number, such as 10 or 0.5"),
+    ("cannot parse float from empty string", "expected a number, such as 10 or 0.5"),
+    ("invalid digit found in string", "expected a whole number"),
+    ("cannot parse integer from empty string", "expected a whole number"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("number too small to fit in target type", "the number is too small"),
+];
+
+/// The text with our own words for Rust's.
+pub(crate) fn in_plain_words(text: &str) -> String {
+    PLAIN_WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
+}
+
 /// Longer than anybody waits, short enough for every sum of times.
 const SECONDS_MAX: f64 = 31_536_000.0;
 

@@ -1,8 +1,7 @@
 //! `pgmeter bench`: what was typed becomes a job.
 //! Running the job is `job`'s work; `init` and `quickstart` find their servers and scripts with what is here.
 
-use std::fs;
-use std::io::Read;
+use std::fs::File;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::job::{Job, Vacuum};
 use crate::live::{Live, ProgressStyle};
 use crate::logs::LogOptions;
 use crate::metrics::MetricsServer;
-use crate::mix::{Mix, ScriptText};
+use crate::mix::{self, Mix, ScriptText};
 use crate::reporting;
 use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
@@ -230,11 +229,9 @@ pub(crate) fn weighted(text: &str) -> Result<(&str, u32), Failure> {
 fn read_script(path: &str) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::System { what: format!("read script \"{path}\""), error };
     if path == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(unreadable)?;
-        return Ok(bytes);
+        return mix::read_script(std::io::stdin().lock()).map_err(unreadable);
     }
-    fs::read(path).map_err(unreadable)
+    File::open(path).and_then(mix::read_script).map_err(unreadable)
 }
 
 /// Splits `NAME=VALUE`.

@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     )]
     NotStored { record: PathBuf, error: ResultsError },
     /// Some files were no records.
-    #[error("{refused} of {files} files were not imported; the others were")]
+    #[error("{}", not_imported(*refused, *files))]
     NotImported { refused: usize, files: usize },
     /// A log file cannot be made.
     #[error("cannot make log file \"{path}\": {reason}; --log-prefix names another place")]
@@ -69,6 +69,15 @@ pub(crate) enum Failure {
     /// The user asked to stop.
     #[error("{0}")]
     Interrupted(&'static str),
+}
+
+fn not_imported(refused: usize, files: usize) -> String {
+    match (refused, files) {
+        (_, 1) => "the file was not imported".to_owned(),
+        (refused, files) if refused == files => format!("none of the {files} files was imported"),
+        (1, files) => format!("1 of {files} files was not imported; the others were"),
+        (refused, files) => format!("{refused} of {files} files were not imported; the others were"),
+    }
 }
 
 impl Failure {

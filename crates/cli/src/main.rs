@@ -36,6 +36,7 @@ mod system_words;
 mod terminal;
 mod watcher;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -49,7 +50,10 @@ fn main() -> ExitCode {
     if let Some(call) = pgbench::Call::of_process() {
         return call.run();
     }
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return misunderstood(&error),
+    };
     let terminal = Terminal::of_process(arguments.colour);
     let result = Signals::catch().and_then(|signals| obey(&arguments.command, &terminal, &signals));
     let result = match (result, terminal.lost()) {
@@ -63,6 +67,22 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// What was typed makes no sense, or asks for help. Where an error has the wording of Rust's own parsers, ours takes its
+/// place.
+fn misunderstood(error: &clap::Error) -> ExitCode {
+    let shown = error.render();
+    let to_stderr = error.use_stderr();
+    let colour = if to_stderr { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
+    let colour = colour && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let text = if colour { shown.ansi().to_string() } else { shown.to_string() };
+    if to_stderr {
+        terminal::talk(&arguments::in_plain_words(&text));
+    } else {
+        terminal::put_out(&text);
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitCode, Failure> {

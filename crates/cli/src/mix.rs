@@ -1,11 +1,32 @@
 //! The scripts of a run: their texts, and the programs they are parsed into, before anything is connected.
 //! Where texts come from is the affair of whoever reads the command line.
 
+use std::io::{self, Read};
+
 use engine::Protocol;
 use script::{CommandKind, Dialect, PARAMETERS_MAX, ParseError, Program, Symbols};
 use workload::Builtin;
 
 use crate::failure::Failure;
+
+/// Longer than any script that somebody wrote; a device or a pipe may go on for ever.
+const SCRIPT_LEN_MAX: u64 = 16 << 20;
+
+/// Reads a script whole.
+///
+/// # Errors
+/// It cannot be read, or is longer than scripts may be.
+pub(crate) fn read_script(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    from.take(SCRIPT_LEN_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > SCRIPT_LEN_MAX {
+        return Err(io::Error::other(format!(
+            "it is longer than {} MiB, as no script is",
+            SCRIPT_LEN_MAX >> 20
+        )));
+    }
+    Ok(text)
+}
 
 /// The text of one script of the mix.
 #[derive(Clone, Debug)]

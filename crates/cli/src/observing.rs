@@ -24,9 +24,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) enum LevelName {
     // Not at all.
     Off,
-    // Counters once a second, waits five times.
+    // Counters once a second, waits 20 times.
     Light,
-    // Locks too, waits 20 times a second.
+    // Locks that backends queue for, too.
     Full,
 }
 

@@ -91,7 +91,8 @@ fn measure(
 
 fn heading(name: &str, arguments: &QuickstartArguments) -> String {
     let QuickstartArguments { clients, duration, warmup, .. } = arguments;
-    format!("running {name}: {clients} clients, {duration} s after a warm-up of {warmup} s")
+    let noun = if *clients == 1 { "client" } else { "clients" };
+    format!("running {name}: {clients} {noun}, {duration} s after a warm-up of {warmup} s")
 }
 
 fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<Job, Failure> {

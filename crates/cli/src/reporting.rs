@@ -32,6 +32,10 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
             "this is not for a terminal: name a file with -o, such as -o {example}"
         )));
     }
+    // A column of the table has the number alone, which programs can read.
+    let name = |which: &str| {
+        if *format == FormatName::Csv && is_number(which) { which.to_owned() } else { name(which) }
+    };
     let named = runs.iter().map(|which| Ok((name(which), results::find(&places.store(), which)?)));
     let named: Vec<(String, Record)> = named.collect::<Result<_, Failure>>()?;
     let runs: Vec<Run<'_>> = named.iter().map(|(name, record)| Run { name, record }).collect();
@@ -64,6 +68,13 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(failed(std::io::ErrorKind::IsADirectory.into()));
     }
+    if path.as_os_str() == "-" {
+        return Err(Failure::Usage(
+            "--html needs a file, since the summary goes to standard output; afterwards `pgmeter report last --format \
+             html -o -` writes the page there"
+                .to_owned(),
+        ));
+    }
     if path.exists() && !path.is_file() {
         return Ok(());
     }
@@ -94,9 +105,13 @@ fn text(runs: &[Run<'_>], terminal: &Terminal, to_file: bool) -> String {
 /// What a run is called: its number, or its file without folder and `.json`.
 fn name(which: &str) -> String {
     match which.parse::<u64>() {
-        Ok(number) => format!("run {number}"),
-        Err(_) => Path::new(which).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        Ok(number) if is_number(which) => format!("run {number}"),
+        _ => Path::new(which).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
     }
+}
+
+fn is_number(which: &str) -> bool {
+    !which.is_empty() && which.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Writes beside the file and renames, so that nobody finds half a page.
@@ -137,6 +152,9 @@ mod tests {
         assert!(fs::read_dir(&directory).unwrap().next().is_none(), "something was left behind");
         assert!(check_place(&directory).is_err(), "it is a directory");
         fs::remove_dir(&directory).unwrap();
+        assert!(
+            check_place(Path::new("-")).unwrap_err().to_string().contains("report last --format html -o -")
+        );
         let sentence = check_place(&page).unwrap_err().to_string();
         assert!(sentence.starts_with("cannot write the report to"), "{sentence}");
         assert!(check_place(Path::new("/dev/null")).is_ok());

@@ -77,7 +77,8 @@ fn import(places: &StoreArguments, files: &[PathBuf], terminal: &Terminal) -> Re
         }
     }
     let store = store.path().display();
-    terminal.say(format_args!("{store}: {new} runs imported, {known} were known, {refused} refused"));
+    let (runs, were) = (if new == 1 { "run" } else { "runs" }, if known == 1 { "was" } else { "were" });
+    terminal.say(format_args!("{store}: {new} {runs} imported, {known} {were} known, {refused} refused"));
     if refused > 0 {
         return Err(Failure::NotImported { refused, files: files.len() });
     }

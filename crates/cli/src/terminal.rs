@@ -147,8 +147,14 @@ impl Terminal {
 
 /// Text in which others' words may be, without what steers a terminal.
 fn harmless(text: &str) -> String {
-    let shown = |character: char| if character.is_control() && character != '\n' { ' ' } else { character };
+    let shown =
+        |character: char| if results::steers(character) && character != '\n' { ' ' } else { character };
     text.chars().map(shown).collect()
+}
+
+/// Help, to stdout; nobody needs to know if nobody reads it.
+pub(crate) fn put_out(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
 /// Says something on stderr, whole, whichever thread says it; a view that is drawn there makes room until it is drawn

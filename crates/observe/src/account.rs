@@ -19,6 +19,9 @@ use crate::statements;
 use crate::watch::Watch;
 
 const MICROS_PER_SECOND: f64 = 1e6;
+/// Why there is less.
+const WAS_RESET: &str = "its statistics were reset during the run: what was counted before that is lost, and what a \
+                         transaction cost is not computed from the rest";
 /// What has nothing that grows for its own sake.
 const NOT_SHOWN: [&str; 2] = [catalogue::CONTROL_FILE, catalogue::STATEMENTS];
 
@@ -42,16 +45,17 @@ pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
 pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     let per_transaction = per_transaction(&watch, ran);
     let counters = counters(&mut watch);
-    let statements = statements_of(&watch);
-    let per_transaction =
-        PerTransaction { blocks_dirtied: blocks_dirtied(&statements, ran), ..per_transaction };
-    if per_transaction.blocks_dirtied.is_none() && ran.transactions > 0 {
+    let (statements, was_reset) = statements_of(&watch);
+    let blocks_dirtied = blocks_dirtied(&statements, ran).filter(|_| !was_reset);
+    let per_transaction = PerTransaction { blocks_dirtied, ..per_transaction };
+    if was_reset {
+        watch.server.missing.push(missing(catalogue::STATEMENTS, WAS_RESET));
+    } else if per_transaction.blocks_dirtied.is_none() && ran.transactions > 0 {
         let why = "only pg_stat_statements counts them, and it counted none of the scripts' commands: it has to be in \
                    shared_preload_libraries, and its extension in this database";
         watch.server.missing.push(missing("blocks_dirtied", why));
     }
-    let waits = (watch.server.waits.is_some())
-        .then(|| watch.series.measured.to_waits("pg_stat_activity", watch.rate_hz()));
+    let waits = watch.server.waits.is_some().then(|| watch.to_waits(ran));
     let cost = ObserverCost {
         statements: watch.server.asking.statements,
         busy_share: share(watch.server.asking.busy.as_secs_f64(), ran.measured_s),
@@ -103,19 +107,18 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
         }
     }
     for view in resets {
-        let why = "its statistics were reset during the run; what was counted before that is lost";
-        watch.server.missing.push(missing(view, why));
+        watch.server.missing.push(missing(view, WAS_RESET));
     }
     tables
 }
 
 /// What pg_stat_statements counted of the scripts' commands over the measured time.
-fn statements_of(watch: &Watch) -> Vec<StatementCounters> {
+fn statements_of(watch: &Watch) -> (Vec<StatementCounters>, bool) {
     let of_statements = |question: &&Question| question.view == catalogue::STATEMENTS;
-    let Some(question) = watch.server.questions.iter().find(of_statements) else { return Vec::new() };
+    let Some(question) = watch.server.questions.iter().find(of_statements) else { return Default::default() };
     let reading = |snapshot: &Snapshot| snapshot.get(catalogue::STATEMENTS).cloned();
     let (before, after) = (watch.at_origin.as_ref().and_then(reading), reading(&watch.at_end));
-    let Some((before, after)) = before.zip(after) else { return Vec::new() };
+    let Some((before, after)) = before.zip(after) else { return Default::default() };
     statements::statements(&before, &after, question, &watch.matcher)
 }
 

@@ -1,12 +1,13 @@
 //! What this server lets us see: each question of the catalogue is asked once, and those that fail are named. Called
 //! by `observer` before the run begins, so that nothing unforeseen is asked while it goes on.
 
-use connect::{ConnectError, Session, Target};
+use connect::{ConnectError, Row, Session, Target};
 use results::Missing;
 
 use crate::asking::Asking;
 use crate::catalogue::{self, Question, V10};
 use crate::processes;
+use crate::profile;
 use crate::scripts::Matcher;
 use crate::whose::{Whose, literal};
 
@@ -29,7 +30,9 @@ pub(crate) struct Server {
     /// What it can be asked.
     pub(crate) questions: Vec<Question>,
     /// Asks what the benchmark's backends do.
-    pub(crate) waits: Option<String>,
+    pub(crate) waits: Option<Look>,
+    /// The schema of pg_wait_sampling, in quotes, where its counts can be used.
+    pub(crate) profile: Option<String>,
     /// Asks which they are.
     pub(crate) backends: String,
     /// Asks which autovacuum workers are at work on the tables in use.
@@ -37,6 +40,30 @@ pub(crate) struct Server {
     /// The server's first process, if the server is on this host.
     pub(crate) postmaster: Option<u32>,
     pub(crate) missing: Vec<Missing>,
+}
+
+/// The question that is asked most often. To plan it takes the server several times as long as to answer it, so it is
+/// prepared.
+#[derive(Debug)]
+pub(crate) struct Look {
+    text: String,
+    is_prepared: bool,
+}
+
+/// What the prepared question is called.
+const PREPARED: &str = "pgmeter_look";
+
+impl Look {
+    /// The rows of one look.
+    pub(crate) fn ask(&mut self, asking: &mut Asking) -> Result<Vec<Row>, ConnectError> {
+        if !self.is_prepared {
+            return asking.rows(&self.text);
+        }
+        let rows = asking.rows(&format!("execute {PREPARED}"));
+        // A pooler may have handed us another server session, which does not know it.
+        self.is_prepared = rows.is_ok();
+        rows
+    }
 }
 
 /// Names what cannot be seen.
@@ -63,6 +90,7 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
         version,
         questions: Vec::new(),
         waits: None,
+        profile: None,
         vacuums: None,
         backends: format!("select pid from pg_stat_activity where {condition}"),
         postmaster: None,
@@ -73,6 +101,7 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
     server.try_questions(&tables);
     server.try_vacuums(&tables);
     server.try_waits(&condition, matcher);
+    server.try_profile();
     server.find_postmaster();
     server.note_settings();
     Ok(server)
@@ -149,9 +178,49 @@ impl Server {
     fn try_waits(&mut self, condition: &str, matcher: &Matcher) {
         let waits = waits_sql(condition, matcher.needs_text());
         match self.asking.rows(&waits) {
-            Ok(_) => self.waits = Some(waits),
+            Ok(_) => {
+                let is_prepared = self.asking.sets(&[&format!("prepare {PREPARED} as {waits}")]).is_ok();
+                self.waits = Some(Look { text: waits, is_prepared });
+            }
             Err(error) => self.missing.push(missing("pg_stat_activity", error.to_string())),
         }
+    }
+
+    /// pg_wait_sampling, where it is: it has to be loaded, and created in the database that is connected to.
+    fn try_profile(&mut self) {
+        let sql = "select (select quote_ident(n.nspname) from pg_extension e join pg_namespace n \
+                     on n.oid = e.extnamespace where e.extname = 'pg_wait_sampling'), \
+                   current_setting('pg_wait_sampling.profile_pid', true), \
+                   exists(select from pg_available_extensions where name = 'pg_wait_sampling')";
+        let Ok(rows) = self.asking.rows(sql) else { return };
+        let Some(row) = rows.first() else { return };
+        let why = match (row.get(0), row.get(1), row.get(2)) {
+            (None, None, Some("t")) => {
+                "the extension is installed and not loaded: with shared_preload_libraries and CREATE EXTENSION \
+                 pg_wait_sampling its counts are used"
+            }
+            (None, None, _) => return,
+            (None, Some(_), _) => {
+                "the extension is loaded and not in this database: CREATE EXTENSION pg_wait_sampling"
+            }
+            (Some(_), Some("off"), _) => {
+                "pg_wait_sampling.profile_pid is off, so it does not tell backends apart"
+            }
+            (Some(_), ..) if self.version < V10 => {
+                "before version 10 servers do not tell a backend that waits for its client from one that runs"
+            }
+            (Some(schema), ..) => match self.asking.rows(&profile::sql(schema, "select pg_backend_pid()")) {
+                Ok(_) => {
+                    self.profile = Some(schema.to_owned());
+                    return;
+                }
+                Err(error) => {
+                    self.missing.push(missing(profile::NAME, error.to_string()));
+                    return;
+                }
+            },
+        };
+        self.missing.push(missing(profile::NAME, why));
     }
 
     /// Whether the server is on this host: its process that answers us has our session's number, a server's name, and

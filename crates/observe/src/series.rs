@@ -58,7 +58,7 @@ pub(crate) fn figures(before: &Snapshot, after: &Snapshot, questions: &[Question
 }
 
 /// By how much a column grew in the rows whose keys contain `key`; `None` if there is no such column, or nothing is
-/// known of it.
+/// known of it, or it was reset in between: what was counted since is not what was done.
 pub(crate) fn grown(
     before: &Snapshot,
     after: &Snapshot,
@@ -71,8 +71,11 @@ pub(crate) fn grown(
     let column = question.columns.iter().position(|known| known.name == column)?;
     let (before, after) = (before.get(view)?, after.get(view)?);
     let rows = growths(before, after, &question.columns);
-    let mut values =
-        rows.iter().filter(|(known, _)| known.contains(key)).filter_map(|(_, row)| row.values[column]);
+    let of_key = || rows.iter().filter(|(known, _)| known.contains(key)).map(|(_, row)| row);
+    if of_key().any(|row| row.was_reset) {
+        return None;
+    }
+    let mut values = of_key().filter_map(|row| row.values[column]);
     let first = values.next()?;
     Some(values.fold(first, |sum, value| sum + value))
 }
@@ -102,6 +105,11 @@ impl Series {
     /// The stretch that is going on, to be counted in.
     pub(crate) fn current(&mut self) -> &mut Tally {
         &mut self.current
+    }
+
+    /// What is known of the current stretch is known better.
+    pub(crate) fn replace_current(&mut self, with: impl FnOnce(&Tally) -> Tally) {
+        self.current = with(&self.current);
     }
 
     /// Ends the current stretch.
@@ -226,6 +234,14 @@ mod tests {
             assert_eq!(figures["wal_bytes"], 5.0);
             assert_eq!(figures.contains_key("wal_records"), has_records);
         }
+    }
+
+    #[test]
+    fn what_was_reset_in_between_is_no_figure() {
+        let questions = questions(V17, &[], None);
+        let (before, after) = (snapshot(&questions, 5.0), snapshot(&questions, 4.0));
+        let figures = figures(&before, &after, &questions);
+        assert!(!figures.contains_key("blocks_hit") && !figures.contains_key("commits"), "{figures:?}");
     }
 
     fn series(seconds: u32) -> Vec<ServerSample> {

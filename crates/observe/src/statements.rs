@@ -10,19 +10,22 @@ use crate::scripts::Matcher;
 /// Longer texts are cut: the record is no place for them.
 const SHOWN_MAX: usize = 300;
 
-/// The growth of those statements that are the scripts', in the scripts' order.
+/// The growth of those statements that are the scripts', in the scripts' order; and whether one of them was reset in
+/// between, so that some of its growth is lost.
 pub(crate) fn statements(
     before: &Reading,
     after: &Reading,
     question: &Question,
     matcher: &Matcher,
-) -> Vec<StatementCounters> {
+) -> (Vec<StatementCounters>, bool) {
     let mut found = Vec::new();
+    let mut was_reset = false;
     for (query, growth) in growths(before, after, &question.columns) {
         let places = matcher.places(&query);
         let (Some(&(script, command)), false) = (places.first(), growth.is_nothing(&question.columns)) else {
             continue;
         };
+        was_reset |= growth.was_reset;
         // A statement of several commands belongs to none of them alone.
         let is_single = places.len() == 1;
         let index = |index: usize| u32::try_from(index).ok().filter(|_| is_single);
@@ -37,7 +40,7 @@ pub(crate) fn statements(
         });
     }
     found.sort_by_key(|statement| (statement.script.is_none(), statement.script, statement.command));
-    found
+    (found, was_reset)
 }
 
 #[cfg(test)]
@@ -60,10 +63,11 @@ mod tests {
             let row = || Counters { reset: None, values: vec![Some(count); question.columns.len()] };
             ["select $1 from a", "BEGIN", "vacuum"].map(|query| (query.to_owned(), row())).into()
         };
-        let found = statements(&reading(1.0), &reading(4.0), question, &matcher);
+        let (found, was_reset) = statements(&reading(1.0), &reading(4.0), question, &matcher);
         let places: Vec<_> =
             found.iter().map(|found| (found.query.as_str(), found.script, found.command)).collect();
         assert_eq!(places, [("select $1 from a", Some(0), Some(1)), ("BEGIN", None, None)]);
-        assert_eq!(found[0].values["calls"], 3.0);
+        assert_eq!((found[0].values["calls"], was_reset), (3.0, false));
+        assert!(statements(&reading(4.0), &reading(1.0), question, &matcher).1);
     }
 }

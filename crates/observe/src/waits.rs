@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use connect::Row;
 use results::{WaitMean, WaitShare, Waits};
 
+use crate::profile::scaled;
 use crate::scripts::Matcher;
 
 /// What the record calls a backend that does not wait.
-const RUNNING: (&str, &str) = ("CPU", "running");
+pub(crate) const RUNNING: (&str, &str) = ("CPU", "running");
 /// Nor one that has logged in and not yet waited for its first command.
 const STARTING: (&str, &str) = ("CPU", "starting");
 /// What PostgreSQL calls waiting for the client since version 10.
@@ -30,7 +31,7 @@ pub(crate) struct Seen {
 /// Type and name of a wait event.
 pub(crate) type Doing = (String, String);
 
-fn owned((event_type, event): (&str, &str)) -> Doing {
+pub(crate) fn owned((event_type, event): (&str, &str)) -> Doing {
     (event_type.to_owned(), event.to_owned())
 }
 
@@ -94,6 +95,34 @@ impl Tally {
                 *mine.entry(doing.clone()).or_default() += seen;
             }
         }
+    }
+
+    /// Counts of somebody who looked at the same backends more often, and cannot tell idle ones from those that wait
+    /// for the client within a transaction: these looks say in which ratio they are. Whose the others are they say too,
+    /// unless all are one script's.
+    pub(crate) fn with_counts(
+        &self,
+        looks: u64,
+        mut doing: BTreeMap<Doing, u64>,
+        matcher: &Matcher,
+    ) -> Tally {
+        let client_read = owned(CLIENT_READ);
+        let reading = self.doing.get(&client_read).copied().unwrap_or(0);
+        let waiting = doing.remove(&client_read).unwrap_or(0);
+        let idle_share =
+            if self.idle + reading > 0 { as_f64(self.idle) / as_f64(self.idle + reading) } else { 1.0 };
+        let idle = scaled(waiting, idle_share);
+        if waiting > idle {
+            doing.insert(client_read, waiting - idle);
+        }
+        let mut scripts = self.scripts.clone();
+        if !matcher.needs_text() {
+            scripts.resize_with(matcher.scripts().max(scripts.len()), BTreeMap::new);
+            for (script, _) in matcher.shares(None) {
+                scripts[script] = doing.iter().map(|(doing, &seen)| (doing.clone(), as_f64(seen))).collect();
+            }
+        }
+        Tally { looks, idle, doing, scripts }
     }
 
     fn busy(&self) -> u64 {
@@ -161,6 +190,8 @@ mod tests {
     use super::*;
     use crate::scripts::Script;
 
+    const SYNC: (&str, &str) = ("IO", "WALSync");
+
     fn seen(event_type: &str, event: &str, statement: &str, backends: u64) -> Seen {
         let doing = Some(owned((event_type, event)));
         Seen { doing, statement: Some(statement.to_owned()), backends }
@@ -187,6 +218,26 @@ mod tests {
             assert!((list.iter().map(|wait| wait.share).sum::<f64>() - 1.0).abs() < 1e-9);
         }
         assert_eq!(waits.scripts[1][0].event, "tuple");
+    }
+
+    #[test]
+    fn of_counts_that_know_no_idle_backends_our_own_looks_say_how_many_are() {
+        let reads = |backends| seen("Client", "ClientRead", "select 1 from a", backends);
+        let look = [idle(3), reads(1), seen("IO", "WALSync", "select 1 from a", 1)];
+        let one = Matcher::new(&[Script { weight: 1, commands: Vec::new() }]);
+        for (matcher, seen_of_script) in [(one, 80.0), (matcher(), 2.0)] {
+            let mut own = Tally::default();
+            own.count(&look, &matcher);
+            let counts = [(owned(CLIENT_READ), 80), (owned(SYNC), 40), (owned(RUNNING), 20)];
+            let tally = own.with_counts(100, BTreeMap::from(counts), &matcher);
+            let waits = tally.to_waits("x", 100.0);
+            let top: Vec<_> = waits.top.iter().map(|wait| (wait.event.as_str(), wait.seen)).collect();
+            assert_eq!(top, [("WALSync", 40), ("running", 20), ("ClientRead", 20)]);
+            assert_eq!((waits.looks, waits.backends_seen), (100, 140));
+            assert!((waits.idle_share - 60.0 / 140.0).abs() < 1e-9);
+            // What a script does is known of several by our own looks only.
+            assert_eq!(tally.scripts[0].values().sum::<f64>(), seen_of_script);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use connect::ResultSet;
-use results::{Observation, ObserveLevel};
+use results::{Observation, ObserveLevel, Waits};
 
 use crate::account;
 use crate::backends::{Backends, Used};
@@ -17,17 +17,13 @@ use crate::events::{Events, Vacuuming};
 use crate::observer::{Lately, Ran};
 use crate::probe::{Server, missing};
 use crate::processes::{self, HostTimes};
+use crate::profile::{self, Reading};
 use crate::scripts::Matcher;
 use crate::series::{Series, Snapshot, figures};
-use crate::waits::Seen;
+use crate::waits::{Seen, Tally};
 
 /// Looks per second.
-fn rate(level: ObserveLevel) -> i32 {
-    match level {
-        ObserveLevel::Off | ObserveLevel::Light => 5,
-        ObserveLevel::Full => 20,
-    }
-}
+const RATE: i32 = 20;
 
 /// Backends report what they did when they end; so long is waited for that.
 const END_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -71,6 +67,9 @@ pub(crate) struct Watch {
     pub(crate) looks_missed: u64,
     /// For whoever watches the run.
     lately: Lately,
+    /// What pg_wait_sampling had counted last, and when that was read; `None` where it is not used.
+    profile: Option<(f64, Reading)>,
+    profile_was_reset: bool,
 }
 
 impl Watch {
@@ -90,7 +89,7 @@ impl Watch {
             origin,
             since_s: now_s,
             reconnects,
-            next: number_after(now_s, rate(level)),
+            next: number_after(now_s, RATE),
             series: Series::new(now_s.min(0.0)),
             events: Events::default(),
             has_queue: false,
@@ -108,17 +107,26 @@ impl Watch {
             own_cpu_s: None,
             looks_missed: 0,
             lately,
+            profile: None,
+            profile_was_reset: false,
         }
     }
 
-    /// How often per second it looks.
-    pub(crate) fn rate_hz(&self) -> f64 {
-        f64::from(rate(self.level))
+    /// What was seen of waits in the measured time, and how often it was looked.
+    pub(crate) fn to_waits(&self, ran: Ran) -> Waits {
+        let measured = &self.series.measured;
+        match &self.profile {
+            Some(_) if ran.measured_s > 0.0 => {
+                let rate_hz = measured.looks as f64 / ran.measured_s;
+                measured.to_waits(profile::NAME, (rate_hz * 10.0).round() / 10.0)
+            }
+            _ => measured.to_waits("pg_stat_activity", f64::from(RATE)),
+        }
     }
 
     /// When the next look is due.
     pub(crate) fn next_look(&self) -> Instant {
-        let distance = Duration::from_secs_f64(f64::from(self.next.abs()) / f64::from(rate(self.level)));
+        let distance = Duration::from_secs_f64(f64::from(self.next.abs()) / f64::from(RATE));
         if self.next < 0 {
             self.origin.checked_sub(distance).unwrap_or(self.origin)
         } else {
@@ -136,6 +144,7 @@ impl Watch {
             self.last = snapshot.clone();
             self.at_start = snapshot;
         }
+        self.begin_profile();
         if self.next >= 0 {
             // No warm-up: what is read now is what measuring began with.
             self.at_origin = Some(self.at_start.clone());
@@ -145,24 +154,24 @@ impl Watch {
 
     /// Looks once, and decides when to look again.
     pub(crate) fn look(&mut self) {
-        let is_second = self.next % rate(self.level) == 0;
+        let is_second = self.next % RATE == 0;
         if !self.server.asking.is_lost() {
             self.look_at_waits();
             if is_second {
                 self.look_at_counters();
             }
         }
-        let following = number_after(self.now_s(), rate(self.level));
+        let following = number_after(self.now_s(), RATE);
         let on_time = self.next.saturating_add(1);
         self.looks_missed += u64::try_from((following - on_time).max(0)).unwrap_or(0);
         // The seconds are not left out, late as they may be.
-        let second = (self.next.div_euclid(rate(self.level)) + 1).saturating_mul(rate(self.level));
+        let second = (self.next.div_euclid(RATE) + 1).saturating_mul(RATE);
         self.next = following.max(on_time).min(second.max(on_time));
     }
 
     fn look_at_waits(&mut self) {
-        let Some(waits) = &self.server.waits else { return };
-        match self.server.asking.rows(waits) {
+        let Some(waits) = &mut self.server.waits else { return };
+        match waits.ask(&mut self.server.asking) {
             Ok(rows) => {
                 let look: Vec<_> = rows.iter().filter_map(Seen::of).collect();
                 self.series.current().count(&look, &self.matcher);
@@ -180,6 +189,7 @@ impl Watch {
         self.look_at_backends(at_s);
         self.look_at_vacuums(at_s);
         self.look_at_queues();
+        self.look_at_profile(1.0);
         let Some(snapshot) = read else { return };
         let mut values = figures(&self.last, &snapshot, &self.server.questions);
         self.add_processes(&mut values);
@@ -222,6 +232,49 @@ impl Watch {
             self.backends.look(found);
             self.used_at_last = Some((at_s, self.backends.used()));
         }
+    }
+
+    /// What pg_wait_sampling has counted up to now, if it is used. Backends that live for a transaction come and go
+    /// between two readings of it.
+    fn begin_profile(&mut self) {
+        if self.server.profile.is_none() {
+            return;
+        }
+        if self.reconnects {
+            let why = "not used with a connection for each transaction: its counts are read once a second, and \
+                       those backends are gone by then";
+            self.server.missing.push(missing(profile::NAME, why));
+            return;
+        }
+        self.profile = self.read_profile().map(|reading| (self.now_s(), reading));
+    }
+
+    /// Of backends that are gone it still has the counts.
+    fn read_profile(&mut self) -> Option<Reading> {
+        let schema = self.server.profile.as_deref()?;
+        let known = self.profile.iter().flat_map(|(_, reading)| reading.backends());
+        let known: String = known.map(|pid| format!(" union select {pid}")).collect();
+        let mine = format!("{}{known}", self.server.backends);
+        let rows = self.server.asking.rows(&profile::sql(schema, &mine)).ok()?;
+        Some(Reading::of(&rows))
+    }
+
+    /// The counts of pg_wait_sampling take the place of our own looks. The stretch that has none because they could not
+    /// be read is in the next one.
+    fn look_at_profile(&mut self, lived_share: f64) {
+        if self.profile.is_none() {
+            return;
+        }
+        let (at_s, newest) = (self.now_s(), self.read_profile());
+        let Some((newest, (_, before))) = newest.zip(self.profile.as_ref()) else {
+            return self.series.replace_current(|_| Tally::default());
+        };
+        let growth = newest.since(before, lived_share);
+        self.profile_was_reset |= growth.as_ref().is_some_and(|growth| growth.was_reset);
+        let matcher = &self.matcher;
+        let instead = |own: &Tally| growth.map(|growth| growth.instead_of(own, matcher)).unwrap_or_default();
+        self.series.replace_current(instead);
+        self.profile = Some((at_s, newest));
     }
 
     fn look_at_vacuums(&mut self, at_s: f64) {
@@ -283,6 +336,18 @@ impl Watch {
     pub(crate) fn finish(mut self, ran: Ran) -> Observation {
         let end_s = self.now_s().min(ran.measured_s).max(0.0);
         let (cost_statements, cost_busy) = (self.server.asking.statements, self.server.asking.busy);
+        // Backends are looked at until they end, which is when the run does.
+        let since_s = self.profile.as_ref().map_or(end_s, |(at_s, _)| *at_s);
+        let (ran_s, took_s) = (end_s - since_s, self.now_s() - since_s);
+        if !self.server.asking.is_lost() && ran_s > 0.0 {
+            self.look_at_profile(ran_s / took_s);
+        } else if self.profile.is_some() {
+            self.series.replace_current(|_| Tally::default());
+        }
+        if self.profile_was_reset {
+            let why = "its counts were reset during the run; what was counted before that is lost";
+            self.server.missing.push(missing(profile::NAME, why));
+        }
         self.own_cpu_s = self.own_cpu().zip(self.own_cpu_at_origin_s).map(|(now, then)| now - then);
         if self.server.asking.is_lost() {
             let why = self.server.asking.last_failure.clone().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Runs as one long table: a line for each figure, so that any tool can filter and group them. RFC 4180 with line feeds.
 //! `docs/reports.md` lists the columns and the metrics.
 
-use results::{Counts, Latency, Record};
+use results::{Counts, Latency, Record, steers};
 
 use crate::Run;
 use crate::charts::{LatencyRows, POINTS_MAX, Timeline};
@@ -48,8 +48,8 @@ impl Lines<'_> {
             }
         };
         let value = value.to_string();
-        let cells =
-            [self.run, place.part, place.script, place.item, &start_s, &end_s, metric, &value].map(quoted);
+        let [run, script, item] = [self.run, place.script, place.item].map(inert);
+        let cells = [&run, place.part, &script, &item, &start_s, &end_s, metric, &value].map(quoted);
         *self.out += &(cells.join(",") + "\n");
     }
 
@@ -190,6 +190,13 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
         lines.add(place, "tps", ceiling.tps);
         lines.add(place, "reached_share", ceiling.reached_share);
     }
+}
+
+/// Words of others without what steers a terminal, and so that no spreadsheet takes them for a formula: an apostrophe
+/// before what one could begin with (OWASP, CSV Injection).
+fn inert(words: &str) -> String {
+    let words: String = words.chars().map(|it| if it != '\n' && steers(it) { ' ' } else { it }).collect();
+    if words.trim_start().starts_with(['=', '+', '-', '@']) { format!("'{words}") } else { words }
 }
 
 /// Quoted where a comma, a quote or a line end would be taken for the table's own.

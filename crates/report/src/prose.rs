@@ -1,6 +1,8 @@
 //! How words are written: wrapped to the terminal, coloured if that is wanted, and harmless: text that
 //! comes from servers and files may not steer the terminal. Used by the summary.
 
+use results::steers;
+
 use crate::TextStyle;
 
 /// The emphasis that a piece of text may have; none of them carries meaning that the words do not.
@@ -33,9 +35,9 @@ pub(crate) fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> St
     }
 }
 
-/// Text from outside on one line, without characters that steer a terminal.
+/// Text from outside on one line, without characters that steer a terminal or turn the direction of writing.
 pub(crate) fn harmless(text: &str) -> String {
-    let blank_controls: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let blank_controls: String = text.chars().map(|c| if steers(c) { ' ' } else { c }).collect();
     blank_controls.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -111,6 +113,7 @@ mod tests {
     #[test]
     fn text_from_outside_cannot_steer_the_terminal() {
         assert_eq!(harmless("a\x1b[2Jb\r\nc\tü"), "a [2Jb c ü");
+        assert_eq!(harmless("a\u{202e}lqs.\u{2066}b"), "a lqs. b");
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub fn run_list(runs: &[RunLine], style: &TextStyle) -> String {
 
 fn columns(runs: &[RunLine]) -> Vec<Cells> {
     let column = |title: &str, of: &dyn Fn(&RunLine) -> String| titled(title, runs.iter().map(of).collect());
+    let left = |title: &str, of: &dyn Fn(&RunLine) -> String| {
+        padded(std::iter::once(title.to_owned()).chain(runs.iter().map(of)).collect(), Side::Left)
+    };
     let digits = runs.iter().map(|run| run.run.to_string().len()).max().unwrap_or(0).max("run".len());
     let what = |run: &RunLine| {
         format!(
@@ -43,14 +46,18 @@ fn columns(runs: &[RunLine]) -> Vec<Cells> {
     };
     let title = format!("{:>digits$}  {:<SECONDS_END$}  scripts", "run", "began, UTC");
     let names = std::iter::once(title).chain(runs.iter().map(what)).collect();
-    vec![
+    let mut columns = vec![
         padded(names, Side::Left),
         column("server", &|run| run.server_version.as_deref().map_or(NOTHING.to_owned(), harmless)),
         column("clients", &|run| count(u64::from(run.clients))),
         column("tps", &throughput),
         column("p99", &|run| run.p99_us.map_or(NOTHING.to_owned(), latency)),
-        padded(std::iter::once("limit".to_owned()).chain(runs.iter().map(verdict)).collect(), Side::Left),
-    ]
+        left("limit", &|run| run.limit.as_deref().map_or(NOTHING.to_owned(), harmless)),
+    ];
+    if runs.iter().any(|run| run.status != RunStatus::Complete) {
+        columns.push(left("status", &|run| run.status.name().to_owned()));
+    }
+    columns
 }
 
 /// `2026-11-21T12:03:01.250Z` for people.
@@ -72,14 +79,4 @@ fn throughput(run: &RunLine) -> String {
 /// As many digits as it needs beside a rate.
 fn beside_a_rate(tps: f64) -> String {
     fixed(tps, usize::from(tps < 9.95))
-}
-
-/// What limited a run; of one that is not whole, what became of it.
-fn verdict(run: &RunLine) -> String {
-    let limit = run.limit.as_deref().map(harmless);
-    match (run.status, limit) {
-        (RunStatus::Complete, limit) => limit.unwrap_or(NOTHING.to_owned()),
-        (status, None) => status.name().to_owned(),
-        (status, Some(limit)) => format!("{limit}, {}", status.name()),
-    }
 }

@@ -54,6 +54,8 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     require(*elapsed_s >= 0.0, "a negative elapsed time")?;
     let on_time = lag_us.is_none_or(|lag| 0.0 <= lag.mean && lag.mean <= lag.max);
     require(on_time, "a lag that is negative, or whose mean is above its maximum")?;
+    require(*tps <= MOST && *duration_s <= MOST && *elapsed_s <= MOST, A_MONSTER)?;
+    check_latencies([*response_us, *service_us])?;
     let latencies = response_us.is_some() == measured && service_us.is_some() == measured;
     require(latencies, "latencies without transactions, or transactions without latencies")?;
     check_confidence(confidence, *tps, *response_us, *service_us)?;
@@ -67,6 +69,30 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     }
     let all = sum(scripts.iter().map(|script| &script.counts));
     require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+/// Beyond this no figure of a run is true, whatever it counts: a century has 3 × 10¹⁵ microseconds.
+const MOST: f64 = 1e16;
+const A_MONSTER: &str = "a figure that no run can have";
+
+/// Quantiles rise from the minimum to the maximum, and the mean lies between these; a figure that is stored with three
+/// digits may be that much off.
+fn check_latencies(latencies: [Option<Latency>; 2]) -> Result<(), String> {
+    const TOLERANCE: f64 = 1.002;
+    for Latency { mean, stddev, min, p50, p90, p95, p99, p999, max } in latencies.into_iter().flatten() {
+        require(min >= 0.0 && stddev >= 0.0, "a negative latency")?;
+        require(max <= MOST && stddev <= MOST, A_MONSTER)?;
+        let rising = [min, p50, p90, p95, p99, p999, max];
+        require(
+            rising.windows(2).all(|pair| pair[0] <= pair[1] * TOLERANCE),
+            "latencies whose quantiles do not rise from the minimum to the maximum",
+        )?;
+        require(
+            min <= mean * TOLERANCE && mean <= max * TOLERANCE,
+            "a mean latency that is not between the shortest and the longest",
+        )?;
+    }
+    Ok(())
 }
 
 /// Each estimate holds the figure that it is about.
@@ -181,6 +207,8 @@ fn is_ordered(lateness: Option<Lateness>) -> bool {
 fn check_script(script: &ScriptSummary) -> Result<(), String> {
     let ScriptSummary { name: _, tps, counts, response_us, service_us, confidence, commands } = script;
     check_counts(counts)?;
+    require(0.0 <= *tps && *tps <= MOST, "a rate that is negative, or beyond all rates")?;
+    check_latencies([*response_us, *service_us])?;
     check_confidence(confidence, *tps, *response_us, *service_us)?;
     commands.iter().try_for_each(check_command)?;
     let all =
@@ -203,6 +231,9 @@ fn check_command(command: &CommandSummary) -> Result<(), String> {
         figures.iter().all(|figure| figure.is_some() == (*executions > 0)),
         "a command with executions but no latencies, or the other way round",
     )?;
+    check_latencies([*latency_us, None])?;
+    let possible = figures.into_iter().flatten().all(|&figure| (0.0..=MOST).contains(&figure));
+    require(possible, "a command's latency that is negative, or longer than anything takes")?;
     require(min_us <= mean_us && mean_us <= max_us, "a command's mean latency beyond its extremes")?;
     let same = latency_us.is_none_or(|latency| {
         (Some(latency.mean), Some(latency.min), Some(latency.max)) == (*mean_us, *min_us, *max_us)

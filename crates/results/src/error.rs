@@ -46,7 +46,7 @@ pub enum ResultsError {
     },
     /// A file is larger than any record.
     #[error(
-        "{} is not a record: it has {len} bytes, records have at most {len_max}; \
+        "{} is not a record: it has {len} bytes or more, and here records have at most {len_max}; \
          name a file that pgmeter wrote",
         path.display()
     )]
@@ -107,6 +107,16 @@ pub enum ResultsError {
     )]
     NoStore {
         /// Where it would be.
+        path: PathBuf,
+    },
+    /// A name that SQLite does not take for a file's.
+    #[error(
+        "a store is a file, and \"{}\" means something else to SQLite; for a file of that name write ./{} in its place",
+        path.display(),
+        path.display()
+    )]
+    NotAFileName {
+        /// Which.
         path: PathBuf,
     },
     /// A database of another program.

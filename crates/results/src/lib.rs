@@ -86,7 +86,7 @@ pub use observation::{
 };
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
-pub use safe_text::SafeText;
+pub use safe_text::{SafeText, steers};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
     DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store, TrialFigures,

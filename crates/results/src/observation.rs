@@ -15,9 +15,9 @@ use crate::SafeText;
 pub enum ObserveLevel {
     /// Not at all.
     Off,
-    /// Counters at both ends and once a second, waits a few times a second.
+    /// Counters at both ends and once a second, waits 20 times a second.
     Light,
-    /// All there is, waits 20 times a second.
+    /// What is queued for, too.
     Full,
 }
 

@@ -12,13 +12,32 @@ use crate::upgrade;
 use crate::{Record, ResultsError, SCHEMA_VERSION};
 
 /// A day of one-second intervals of ten scripts is below it; anything above is some other file.
-const RECORD_LEN_MAX: u64 = 4 << 30;
+const RECORD_LEN_MAX: u64 = 1 << 30;
+/// A pipe or a device does not say how much is to come: 100 runs of ten minutes are below it.
+const STREAM_LEN_MAX: u64 = 1 << 27;
 
 /// The one field that every schema has, whatever else it has.
 #[derive(Deserialize)]
 struct Schema {
     schema_version: u64,
 }
+
+/// Up to `len_max` bytes, and no further than it takes to see that they are no JSON object.
+fn read_document(file: File, len_max: u64) -> std::io::Result<Vec<u8>> {
+    let (mut json, mut file) = (Vec::new(), file.take(len_max));
+    while json.iter().all(u8::is_ascii_whitespace) {
+        if (&mut file).take(FIRST_READ).read_to_end(&mut json)? == 0 {
+            return Ok(json);
+        }
+    }
+    if json.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
+        file.read_to_end(&mut json)?;
+    }
+    Ok(json)
+}
+
+/// So much is read to see what a file begins with.
+const FIRST_READ: u64 = 4096;
 
 impl Record {
     /// Reads a record and checks it.
@@ -28,12 +47,16 @@ impl Record {
     pub fn read(path: &Path) -> Result<Record, ResultsError> {
         let failed = |source| ResultsError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
-        if len > RECORD_LEN_MAX {
-            return Err(ResultsError::TooLarge { path: path.to_owned(), len, len_max: RECORD_LEN_MAX });
+        let metadata = file.metadata().map_err(failed)?;
+        let len_max = if metadata.is_file() { RECORD_LEN_MAX } else { STREAM_LEN_MAX };
+        let too_large = |len| ResultsError::TooLarge { path: path.to_owned(), len, len_max };
+        if metadata.len() > len_max {
+            return Err(too_large(metadata.len()));
         }
-        let mut json = Vec::new();
-        file.take(RECORD_LEN_MAX).read_to_end(&mut json).map_err(failed)?;
+        let json = read_document(file, len_max + 1).map_err(failed)?;
+        if json.len() as u64 > len_max {
+            return Err(too_large(json.len() as u64));
+        }
         Record::from_json(&json, path)
     }
 

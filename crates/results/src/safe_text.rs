@@ -7,6 +7,16 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+/// Whether a character steers what shows it, and shows nothing itself: controls, and those that turn the direction of
+/// writing (Unicode Standard Annex 9, section 2), by which a text can look like another one.
+pub fn steers(character: char) -> bool {
+    let turns = matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    turns || character.is_control()
+}
+
 /// What stands where a password stood.
 const MASK: &str = "***";
 
@@ -29,7 +39,7 @@ impl SafeText {
 
 impl From<String> for SafeText {
     fn from(text: String) -> SafeText {
-        SafeText(mask_uri_passwords(&mask_password_words(&text)))
+        SafeText(mask_encoded_words(&mask_uri_passwords(&mask_password_words(&text))))
     }
 }
 
@@ -69,6 +79,46 @@ fn mask_password_words(text: &str) -> String {
     }
     out.push_str(&text[done..]);
     out
+}
+
+/// Masks the values of URI parameters whose names become `…password` when they are decoded, as libpq decodes them
+/// (`conninfo_uri_decode`): `?pass%77ord=…`.
+fn mask_encoded_words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('=') {
+        let (name, value) = (&rest[..at], &rest[at + 1..]);
+        out.push_str(&rest[..=at]);
+        rest = value;
+        let begin = name.rfind(|c: char| matches!(c, '?' | '&') || c.is_whitespace());
+        let name = &name[begin.map_or(0, |begin| begin + 1)..];
+        if name.contains('%') && is_password_encoded(name.as_bytes()) {
+            let end = value.find(|c: char| c == '&' || c.is_whitespace()).unwrap_or(value.len());
+            out.push_str(if end == 0 { "" } else { MASK });
+            rest = &value[end..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether a name that is encoded for a URI ends in `password`.
+fn is_password_encoded(name: &[u8]) -> bool {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut decoded = Vec::new();
+    let mut rest = name;
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        decoded.push(*byte);
+        if let ([b'%', ..], [high, low, behind @ ..]) = (&[*byte][..], after)
+            && let (Some(high), Some(low)) = (digit(*high), digit(*low))
+        {
+            decoded.pop();
+            decoded.push(high << 4 | low);
+            rest = behind;
+        }
+    }
+    decoded.to_ascii_lowercase().ends_with(b"password")
 }
 
 /// Where in the text that follows the word `password` the secret is; empty if there is none.
@@ -170,6 +220,11 @@ mod tests {
         check("postgresql://me:secret@host:5432/db", "postgresql://me:***@host:5432/db");
         check("postgres://me:se@cret@host/db?x=y", "postgres://me:***@host/db?x=y");
         check("postgres://host/db?user=me&password=secret", "postgres://host/db?user=me&password=***");
+        check("postgres://h/d?pass%77ord=secret&x=y z", "postgres://h/d?pass%77ord=***&x=y z");
+        check(
+            "postgres://h/d?%50%61ssword=s&ssl%70assword=",
+            "postgres://h/d?%50%61ssword=***&ssl%70assword=",
+        );
         check("either postgres://a:b@c or http://d:e@f.", "either postgres://a:***@c or http://d:***@f.");
     }
 

@@ -147,11 +147,12 @@ impl Calibrated {
 /// Judges a run. The first rule that has something to say says it: whether there is anything to judge, then who
 /// was saturated, then who has most of a round trip.
 pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
-    let rules: [fn(&Run<'_>) -> Option<Verdict>; 11] = [
+    let rules: [fn(&Run<'_>) -> Option<Verdict>; 12] = [
         too_little,
         nothing_sent,
         saturated_worker,
         kept_rate,
+        skipped_rate,
         calibrated_maximum,
         waiting_of_its_own,
         connecting,
@@ -265,6 +266,24 @@ fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
             percent(1.0 - run.busiest.busy_share())
         ),
     )
+}
+
+/// A rate that was not kept although most clients had nothing to do for some of the time: what was skipped came due
+/// while all of them were held up, and who held them up the round trips on average do not tell.
+fn skipped_rate(run: &Run<'_>) -> Option<Verdict> {
+    let Opening::Scheduled { rate_tps, missed_share, .. } = run.opening else { return None };
+    let CommandTimes { round_trips, round_trip_us, .. } = run.commands;
+    let occupied = round_trips as f64 * round_trip_us? / (f64::from(run.clients) * run.duration_s * 1e6);
+    (missed_share > MISSED_MAX && occupied < DOUBTFUL).then(|| Verdict {
+        limit: LimitedBy::Undecided,
+        evidence: format!(
+            "{} of the transactions at {} tps were skipped or not done in time, though the clients had nothing to do for \
+             {} of theirs: something held all of them up now and then, see the response times over time",
+            percent(missed_share),
+            rate(rate_tps),
+            percent(1.0 - occupied)
+        ),
+    })
 }
 
 /// One long delay of a worker is one late wake-up, and late for all that was due meanwhile.

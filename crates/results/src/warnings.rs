@@ -5,7 +5,8 @@
 use crate::observation::{Event, EventKind};
 use crate::wording::{number, percent, time};
 use crate::{
-    ConnectionInUse, DiskHolds, PgmeterBuild, ProcessorShares, Record, SafeText, Script, ServerFacts, Status,
+    ConnectionInUse, DiskHolds, Generator, LimitedBy, PgmeterBuild, ProcessorShares, Record, SafeText,
+    Script, ServerFacts, Status,
 };
 
 /// A sentence for whoever reads the figures.
@@ -65,8 +66,28 @@ impl Record {
                 Severity::Note => self.notes.push(text),
             }
         }
+        self.doubt_the_server();
+    }
+
+    /// That pgmeter waited for the server does not make the server the limit if others had its processors.
+    fn doubt_the_server(&mut self) {
+        let busy = self.environment.conditions.processors.map_or(0.0, |shares| shares.busy);
+        let is_beside = self.environment.connection.as_ref().is_some_and(|connection| connection.same_host);
+        let Some(others) = others_share(self).filter(|&share| share > OTHERS_SHARE_MAX) else { return };
+        let Some(Generator { verdict, .. }) = &mut self.summary.generator else { return };
+        if is_beside && busy >= FULL && verdict.limit == LimitedBy::Server {
+            verdict.limit = LimitedBy::Undecided;
+            verdict.evidence += &format!(
+                "; but the processors were {} busy, and others than pgmeter and this load's backends took {} of them",
+                percent(busy),
+                percent(others)
+            );
+        }
     }
 }
+
+/// Processors as busy as that have little left for whoever wants more.
+const FULL: f64 = 0.9;
 
 fn debug_build(record: &Record) -> Option<String> {
     (record.pgmeter_build == Some(PgmeterBuild::Debug)).then(|| {

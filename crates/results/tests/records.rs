@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use pgmeter_results::{
     BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse, Disk,
-    DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval, Introspection, Level, Limit,
-    Measured, PartitionMethod, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, SafeText,
-    Script, ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Work,
+    DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval, Introspection, Latency,
+    Level, Limit, Measured, PartitionMethod, PgmeterBuild, Plan, ProcessorShares, Protocol, Record,
+    ResultsError, SafeText, Script, ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime,
+    Work,
 };
 use stats::{
     CommandTable, Distribution, Ending, Failure, Recorder, Sample, Summary, Timestamp, WorkerHealth,
@@ -398,6 +399,34 @@ fn figures_that_contradict_each_other_are_refused() {
     insta::assert_snapshot!(refusal("\"mean_us\": 3.0", "\"mean_us\": 4.5"), @"r.json does not add up: script tpcb-like: a command's mean latency beyond its extremes; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"executions\": 2", "\"executions\": 0"), @"r.json does not add up: script tpcb-like: a command with executions but no latencies, or the other way round; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"failures\": 1,", "\"failures\": 5,"), @"r.json does not add up: script tpcb-like: more commands than transactions failed; it was changed or damaged after it was written, use another copy");
+}
+
+#[test]
+fn latencies_that_cannot_be_are_refused() {
+    let changed = |change: &dyn Fn(&mut Record)| {
+        let mut record = record();
+        change(&mut record);
+        let json = record.to_json();
+        let error = Record::from_json(json.as_bytes(), Path::new("r.json")).expect_err("it must be refused");
+        error.to_string().split(';').next().unwrap_or_default().to_owned()
+    };
+    let response = |change: fn(&mut Latency)| {
+        changed(&move |record| change(record.summary.response_us.as_mut().expect("some succeeded")))
+    };
+    insta::assert_snapshot!(response(|it| it.p50 = it.p99 * 2.0), @"r.json does not add up: latencies whose quantiles do not rise from the minimum to the maximum");
+    insta::assert_snapshot!(response(|it| it.min = it.max * 2.0), @"r.json does not add up: latencies whose quantiles do not rise from the minimum to the maximum");
+    insta::assert_snapshot!(response(|it| it.min = -1.0), @"r.json does not add up: a negative latency");
+    insta::assert_snapshot!(response(|it| it.max = 1e308), @"r.json does not add up: a figure that no run can have");
+    insta::assert_snapshot!(response(|it| it.mean = 1.0), @"r.json does not add up: a mean latency that is not between the shortest and the longest");
+    insta::assert_snapshot!(changed(&|record| record.summary.tps = 1e308), @"r.json does not add up: a figure that no run can have");
+    let of_script = |record: &mut Record| record.summary.scripts[0].tps = -1.0;
+    insta::assert_snapshot!(changed(&of_script), @"r.json does not add up: script tpcb-like: a rate that is negative, or beyond all rates");
+}
+
+#[test]
+fn what_never_ends_is_read_no_further_than_a_record_could_go() {
+    let error = Record::read(Path::new("/dev/zero")).expect_err("it is no record").to_string();
+    assert!(error.starts_with("/dev/zero is not a readable record: expected value"), "{error}");
 }
 
 #[test]

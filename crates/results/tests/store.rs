@@ -257,6 +257,14 @@ fn what_is_no_store_is_left_alone() {
     drop(Store::create(&newer).expect("it can be made"));
     Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
     insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 6; use the pgmeter that made it, or a newer one, or name another place with --store");
+    for name in [":memory:", "file:x?mode=memory", ""] {
+        let error = Store::create(Path::new(name)).expect_err("it is no file").to_string();
+        assert!(
+            error.starts_with(&format!("a store is a file, and \"{name}\" means something else")),
+            "{error}"
+        );
+        assert_eq!(Store::open(Path::new(name)).expect_err("it is no file").to_string(), error);
+    }
     let below = text.join("results.sqlite");
     let error = Store::create(&below).expect_err("a file is in the way").to_string();
     assert!(error.contains("something that is not a directory is in the way"), "{error}");
@@ -359,6 +367,7 @@ fn the_manuals_queries_and_all_views_can_be_asked() {
     queries.iter().for_each(|query| {
         rows(query);
     });
+    assert_eq!(rows("SELECT mean_low_us, mean_high_us, stddev_us FROM run_scripts WHERE min_us > 0"), 1);
     let mut views =
         sql.prepare("SELECT name FROM sqlite_master WHERE type = 'view'").expect("it can be asked");
     let names = views.query_map([], |row| row.get::<_, String>(0)).expect("there are some");

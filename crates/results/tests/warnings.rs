@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use pgmeter_results::{
-    ConnectionInUse, Disk, DiskHolds, Observation, PgmeterBuild, ProcessorShares, Record, Settings, Severity,
-    SteadyState, TransportInUse, WaitShare, Waits, warnings, warnings_of_comparison,
+    ConnectionInUse, Disk, DiskHolds, LimitedBy, Observation, PgmeterBuild, ProcessorShares, Record,
+    Settings, Severity, SteadyState, TransportInUse, WaitShare, Waits, warnings, warnings_of_comparison,
 };
 
 /// A long run of the TPC-B-like script against another host, of which there is nothing to say.
@@ -202,6 +202,24 @@ fn a_run_that_never_settled_or_only_late_says_so() {
     insta::assert_snapshot!(caution(state(Some(false), Some(12.0))), @"the run settled only after 12.0 s: leave that out with --warmup, or run for longer (the first half has 12 % more than the second)");
     assert_eq!(said(state(Some(true), Some(0.0))), []);
     assert_eq!(said(state(None, None)), []);
+}
+
+#[test]
+fn where_others_took_full_processors_the_server_is_not_called_the_limit() {
+    let judged = |busy, own| {
+        let mut record = quiet();
+        record.observation = observed("");
+        record.environment.connection.as_mut().expect("it is known").same_host = true;
+        record.environment.conditions.processors = Some(ProcessorShares { busy, own, stolen: 0.0 });
+        record.warn();
+        let verdict = record.summary.generator.expect("it has one").verdict;
+        (verdict.limit, verdict.evidence)
+    };
+    let (limit, evidence) = judged(0.95, 0.2);
+    assert_eq!(limit, LimitedBy::Undecided);
+    let reason = "; but the processors were 95 % busy, and others than pgmeter and this load's backends took 75 % of them";
+    assert!(evidence.ends_with(reason), "{evidence}");
+    assert_eq!([judged(0.5, 0.2).0, judged(0.95, 0.85).0], [LimitedBy::Server; 2]);
 }
 
 #[test]

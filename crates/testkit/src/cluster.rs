@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::pgbench::DEBIAN;
 use connect::{Overrides, Session, resolve};
 use server::{Environment, Locations, Server, ServerOptions, obtain, sweep};
 
@@ -59,12 +60,26 @@ impl Cluster {
     /// # Panics
     /// It cannot be fetched or started.
     pub fn start_with(major: &str, settings: &[(&str, &str)]) -> Cluster {
+        Cluster::start_from(None, major, settings)
+    }
+
+    /// A server of the newest PostgreSQL that Debian's packages installed together with this library, which it loads;
+    /// `None`, which the test has to say aloud, where there is none.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub fn start_with_library(library: &str) -> Option<Cluster> {
+        let bin_dir = debian_with(library)?;
+        Some(Cluster::start_from(Some(&bin_dir), "", &[("shared_preload_libraries", library)]))
+    }
+
+    fn start_from(bin_dir: Option<&Path>, major: &str, settings: &[(&str, &str)]) -> Cluster {
         let of_process = Locations::from_environment(&Environment::of_process());
         let started = of_process.and_then(|locations| {
             sweep(&locations);
             // Not the programs that this machine happens to have: all machines test the same.
             let locations = Locations { search_path: Vec::new(), ..locations };
-            let installation = obtain(major, None, &locations, &mut |_| {})?;
+            let installation = obtain(major, bin_dir, &locations, &mut |_| {})?;
             let settings =
                 SETTINGS.iter().chain(settings).map(|&(name, value)| (name.to_owned(), value.to_owned()));
             let options = ServerOptions { settings: settings.collect(), ..ServerOptions::default() };
@@ -137,6 +152,18 @@ impl Cluster {
         fs::write(&path, format!("local all all trust\n{lines}\n")).expect("the data directory is ours");
         self.execute("select pg_reload_conf()");
     }
+}
+
+/// The newest of Debian's servers that has a library.
+fn debian_with(library: &str) -> Option<PathBuf> {
+    let folders = fs::read_dir(DEBIAN).ok()?.filter_map(Result::ok);
+    let versions = folders.filter_map(|entry| {
+        let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let has = |file: String| entry.path().join(file).is_file();
+        let fits = has(format!("lib/{library}.so")) && has("bin/initdb".to_owned());
+        fits.then(|| (version, entry.path().join("bin")))
+    });
+    versions.max().map(|(_, bin_dir)| bin_dir)
 }
 
 /// What needs no quotes in SQL or in a connection string.

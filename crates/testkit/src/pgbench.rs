@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Where Debian keeps the programs of each major version.
-const DEBIAN: &str = "/usr/lib/postgresql";
+pub(crate) const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// The program that `PGBENCH` names, else one of the path, else the newest of Debian's.
 pub fn find() -> Option<PathBuf> {

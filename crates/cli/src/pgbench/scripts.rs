@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use workload::{Builtin, WorkloadError};
 
 use super::diagnostics::{Level, Stop};
 use super::numbers;
-use crate::mix::ScriptText;
+use crate::mix::{ScriptText, read_script};
 use crate::system_words::system_words;
 
 /// Most scripts in a mix.
@@ -66,13 +66,12 @@ pub(super) fn read(path: &OsStr, weight: u32) -> Result<ScriptText, Stop> {
     let fault = |what: &str, error: &io::Error| {
         Stop::error(format_args!("could not {what} file \"{name}\": {}", system_words(error)))
     };
-    let mut text = Vec::new();
-    if path == "-" {
-        io::stdin().lock().read_to_end(&mut text).map_err(|error| fault("read", &error))?;
+    let text = if path == "-" {
+        read_script(io::stdin().lock())
     } else {
-        let mut file = fs::File::open(Path::new(path)).map_err(|error| fault("open", &error))?;
-        file.read_to_end(&mut text).map_err(|error| fault("read", &error))?;
-    }
+        read_script(fs::File::open(Path::new(path)).map_err(|error| fault("open", &error))?)
+    };
+    let text = text.map_err(|error| fault("read", &error))?;
     Ok(ScriptText::of_file(name, text, weight))
 }
 

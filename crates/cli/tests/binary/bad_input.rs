@@ -48,6 +48,17 @@ fn options_out_of_range_are_refused_with_the_range() {
         let out = bench.run(["bench"].iter().chain(&flags)).exits(2);
         assert!(out.stderr.contains(&format!("'{}'", flags[1])), "{}", out.stderr);
     }
+    for (flags, says) in [(["-c", "x"], "expected a whole number"), (["-c", "99999999999"], "not in 1..")] {
+        let out = bench.run(["bench"].iter().chain(&flags)).exits(2).says(&[says]);
+        assert!(!out.stderr.contains("invalid digit"), "{}", out.stderr);
+    }
+    assert!(bench.run(["bench", "--help"]).exits(0).stdout.contains("Usage: pgmeter bench"));
+    bench.run(["bench", "-f", "/dev/zero"]).exits(1).says(&["/dev/zero", "longer than 16 MiB"]);
+    bench
+        .run(["bench", "--html", "-"])
+        .exits(1)
+        .says(&["--html needs a file", "report last --format html -o -"]);
+    bench.run(["runs", "--store", ":memory:"]).exits(1).says(&["a store is a file"]);
     bench.run(["bench", "-f", "a.sql@x"]).exits(1).says(&["invalid weight specification: @x"]);
     bench.run(["bench", "-D", "x"]).exits(1).says(&["invalid variable definition"]);
     bench.run(["init", "-I", "dtx"]).exits(1).says(&["unrecognized initialization step \"x\"", "dtgGvpf"]);

@@ -101,6 +101,12 @@ impl Bench {
         records
     }
 
+    /// The paths of the records in a directory.
+    pub(crate) fn records_of(&self, directory: &str) -> Vec<String> {
+        let files = results::records_in(&self.path().join(directory)).expect("it can be listed");
+        files.iter().map(|path| path.display().to_string()).collect()
+    }
+
     /// The only record.
     pub(crate) fn record(&self) -> Record {
         let mut records = self.records();

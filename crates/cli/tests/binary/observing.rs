@@ -47,3 +47,38 @@ fn an_observer_gives_its_connection_away_to_a_client() {
     let observation = bench.record().observation.expect("it was asked for");
     assert!(observation.missing[0].why.as_str().contains("max_connections"), "{:?}", observation.missing);
 }
+
+#[test]
+#[expect(clippy::print_stderr, reason = "whoever reads the log should know that this was not tested")]
+fn where_pg_wait_sampling_counts_waits_its_counts_are_used() {
+    let Some(cluster) = Cluster::start_with_library("pg_wait_sampling") else {
+        eprintln!("SKIPPED: no PostgreSQL of Debian's packages has pg_wait_sampling, so nothing is compared");
+        return;
+    };
+    let conninfo = cluster.database("sampled");
+    let nap = "SELECT pg_sleep(0.005);";
+    let run = |more: &[&str]| {
+        let bench = Bench::new();
+        let script = bench.file("nap.sql", nap);
+        let flags = ["bench", "-n", "-c", "2", "-T", "1", "-f", script, &conninfo];
+        bench.run(flags.iter().chain(more)).exits(0);
+        let observation = bench.record().observation.expect("it is observed by default");
+        let why = observation.missing.iter().find(|missing| missing.what == "pg_wait_sampling");
+        (why.map(|missing| missing.why.as_str().to_owned()), observation.waits.expect("they can be seen"))
+    };
+    let (why, waits) = run(&[]);
+    assert_eq!(waits.source, "pg_stat_activity");
+    assert!(why.is_some_and(|why| why.contains("CREATE EXTENSION pg_wait_sampling")));
+
+    Cluster::session(&conninfo).execute("create extension pg_wait_sampling").expect("it is installed");
+    let (why, waits) = run(&[]);
+    assert_eq!((waits.source.as_str(), why), ("pg_wait_sampling", None));
+    assert!(waits.looks > 0 && waits.rate_hz > 0.0, "{waits:?}");
+    assert!(waits.backends_seen <= 2 * waits.looks, "each is counted once at a look: {waits:?}");
+    assert_eq!(waits.top.first().map(|wait| wait.event.as_str()), Some("PgSleep"), "{waits:?}");
+    assert_eq!(waits.scripts[0], waits.top);
+
+    let (why, waits) = run(&["-C"]);
+    assert_eq!(waits.source, "pg_stat_activity");
+    assert!(why.is_some_and(|why| why.contains("a connection for each transaction")));
+}

@@ -26,6 +26,8 @@ fn runs_are_listed_with_their_numbers_and_found_by_them() {
     let lines: Vec<&str> = list.lines().collect();
     assert!(lines[1].starts_with("  1  20") && lines[2].starts_with("  2  20"), "{list}");
     assert!(lines[1].contains("one.sql") && lines[1].contains(" 18."), "{list}");
+    let csv = bench.run(["report", "2", "--format", "csv"]).exits(0).stdout;
+    assert!(csv.lines().skip(1).all(|line| line.starts_with("2,")), "{csv}");
     let newest = bench.run(["runs", "-n", "1", "--format", "json"]).exits(0).stdout;
     assert!(newest.contains("\"run\": 2,") && !newest.contains("\"run\": 1,"), "{newest}");
     assert!(newest.contains("\"status\": \"complete\""), "{newest}");
@@ -79,6 +81,11 @@ fn a_store_that_is_lost_is_imported_again_and_what_is_no_record_is_told() {
     std::fs::remove_file(bench.path().join("kept/my.db")).expect("it is there");
     let import = ["runs", "import", "--store", "kept/my.db"];
     bench.run(import).exits(0).says(&["kept/my.db: 2 runs imported, 0 were known, 0 refused"]);
+    std::fs::remove_file(bench.path().join("kept/my.db")).expect("it is there");
+    let one = bench.records_of("kept").swap_remove(0);
+    let one = ["runs", "import", "--store", "kept/my.db", one.as_str()];
+    bench.run(one).exits(0).says(&["kept/my.db: 1 run imported, 0 were known, 0 refused"]);
+    bench.run(import).exits(0).says(&["1 run imported, 1 was known, 0 refused"]);
     bench.file("kept/none.json", "{}");
     let out = bench.run(import).exits(1);
     out.says(&["kept/none.json is not a readable record", "0 runs imported, 2 were known, 1 refused"]);

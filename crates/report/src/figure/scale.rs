@@ -18,10 +18,10 @@ impl Scale {
         Scale { low, high, from, to, logarithmic: false }
     }
 
-    /// Both above 0; otherwise they are made so.
+    /// Both above 0 and finite; otherwise they are made so.
     pub(super) fn logarithmic(low: f64, high: f64, from: f32, to: f32) -> Scale {
-        let low = if low > 0.0 { low } else { 1.0 };
-        let high = if high > low { high } else { low * 10.0 };
+        let low = if low > 0.0 && low.is_finite() { low } else { 1.0 };
+        let high = if high > low && high.is_finite() { high } else { low * 10.0 };
         Scale { low, high, from, to, logarithmic: true }
     }
 

@@ -80,7 +80,7 @@ fn escaped(text: &str) -> String {
             '<' => out += "&lt;",
             '>' => out += "&gt;",
             '"' => out += "&quot;",
-            character if character.is_control() => out.push('\u{fffd}'),
+            character if results::steers(character) => out.push('\u{fffd}'),
             '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             character => out.push(character),
         }

@@ -32,8 +32,8 @@ impl Markup {
                 '"' => self.0 += "&quot;",
                 '\'' => self.0 += "&#39;",
                 '\n' | '\t' => self.0.push(character),
-                // HTML has no place for them (HTML Living Standard, §13.1: control characters).
-                character if character.is_control() => self.0.push('\u{fffd}'),
+                // HTML has no place for controls (HTML Living Standard, §13.1), and we have none for what turns text.
+                character if results::steers(character) => self.0.push('\u{fffd}'),
                 character => self.0.push(character),
             }
         }

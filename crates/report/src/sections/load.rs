@@ -4,7 +4,7 @@
 use results::{Counts, Generator, Limit, Plan, Record};
 
 use super::Fact;
-use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, latency, percent};
+use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, percent};
 use crate::prose::harmless;
 
 /// What was asked.
@@ -21,7 +21,9 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
     };
     let limit = match plan.limit {
         Limit::Duration(seconds) => asked_seconds(seconds),
-        Limit::TransactionsPerClient(number) => format!("{} transactions per client", count(number)),
+        Limit::TransactionsPerClient(number) => {
+            format!("{} per client", counted(number, "transaction", "transactions"))
+        }
     };
     let mut facts = vec![
         Fact::new("scripts", scripts.join(", ")),

@@ -175,6 +175,24 @@ pub fn empty() -> Record {
     record
 }
 
+/// The example in which nothing succeeded.
+pub fn fruitless() -> Record {
+    let mut record = full(&Example { seconds: 3, ..Example::default() });
+    for interval in &mut record.intervals {
+        interval.counts = Counts { scheduled: 5, failed: 5, ..Counts::default() };
+        for script in &mut interval.scripts {
+            script.counts = interval.counts;
+            script.response = EncodedDistribution::of(&Distribution::new());
+        }
+    }
+    let counts = Counts { scheduled: 15, failed: 15, ..Counts::default() };
+    let summary = &mut record.summary;
+    (summary.counts, summary.scripts[0].counts, summary.tps) = (counts, counts, 0.0);
+    (summary.response_us, summary.service_us, summary.confidence) = (None, None, Confidence::default());
+    (summary.scripts[0].response_us, summary.scripts[0].service_us) = (None, None);
+    record
+}
+
 fn interval(second: u32, example: &Example, draws: &mut Draws, total: &mut Distribution) -> Interval {
     let start_s = f64::from(second);
     let slow = if under_checkpoint(start_s) { 1.0 } else { 0.0 };

@@ -153,3 +153,23 @@ fn markdown_of_several_runs_has_their_warnings_means_and_what_they_were_asked_fo
     let page = pgmeter_report::html(&runs);
     assert!(page.find(">workers</th>").unwrap() < page.find(">shared_buffers<").unwrap());
 }
+
+#[test]
+fn a_cell_of_a_table_is_no_formula_and_steers_nothing() {
+    let mut record = short();
+    record.plan.scripts[0].name = "=cmd()\u{1b}[2J\u{202e}x".to_owned();
+    record.summary.scripts[0].name = record.plan.scripts[0].name.clone();
+    let csv = pgmeter_report::csv(&[Run { name: "-a\u{7}", record: &record }]);
+    assert!(csv.contains("\n'-a ,script,'=cmd() [2J x,,,,tps,"), "{}", &csv[..2_000]);
+    assert!(!csv.contains(['\u{1b}', '\u{202e}', '\u{7}']));
+    assert!(csv.lines().skip(1).all(|line| line.starts_with("'-a ,")));
+}
+
+#[test]
+fn a_run_without_success_is_drawn_with_numbers() {
+    let record = example::fruitless();
+    let runs = [Run { name: "a run", record: &record }];
+    let svg = pgmeter_report::svg(&runs);
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    pgmeter_report::png(&runs).expect("it can be drawn");
+}

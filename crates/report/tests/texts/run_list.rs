@@ -52,11 +52,11 @@ fn runs() -> Vec<RunLine> {
 #[test]
 fn each_run_has_a_line_with_what_finds_it_again() {
     insta::assert_snapshot!(run_list(&runs(), &TextStyle { colour: false, width: 130 }), @r"
-     run  began, UTC           scripts                            server   clients          tps       p99   limit
-       9  2026-11-21 20:07:35  tpcb-like                            18.6         8   1,959 ± 41   10.5 ms   server
-      10  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   killed
-    1000  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   running
-    1001  2026-11-21 20:07:35  a [2Jscript of mine.sql+another…     18.6     1,200        0.523   61.2 µs   server, interrupted
+     run  began, UTC           scripts                            server   clients          tps       p99   limit    status
+       9  2026-11-21 20:07:35  tpcb-like                            18.6         8   1,959 ± 41   10.5 ms   server   complete
+      10  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   -        killed
+    1000  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   -        running
+    1001  2026-11-21 20:07:35  a [2Jscript of mine.sql+another…     18.6     1,200        0.523   61.2 µs   server   interrupted
     ± is half of the 95 % interval of the throughput
     ");
 }
@@ -65,11 +65,11 @@ fn each_run_has_a_line_with_what_finds_it_again() {
 fn in_a_narrow_terminal_the_scripts_names_are_cut() {
     let list = run_list(&runs(), &TextStyle { colour: false, width: 90 });
     insta::assert_snapshot!(list, @r"
-     run  began, UTC           scripts   server clients        tps     p99 limit
-       9  2026-11-21 20:07:35  tpcb-like   18.6       8 1,959 ± 41 10.5 ms server
-      10  2026-11-21 20:07:35  tpcb-like      -       8          -       - killed
-    1000  2026-11-21 20:07:35  tpcb-like      -       8          -       - running
-    1001  2026-11-21 20:07:35  a [2Jscr…   18.6   1,200      0.523 61.2 µs server, interrupted
+     run  began, UTC           scripts    server clients        tps     p99 limit  status
+       9  2026-11-21 20:07:35  tpcb-like    18.6       8 1,959 ± 41 10.5 ms server complete
+      10  2026-11-21 20:07:35  tpcb-like       -       8          -       - -      killed
+    1000  2026-11-21 20:07:35  tpcb-like       -       8          -       - -      running
+    1001  2026-11-21 20:07:35  a [2Jscri…   18.6   1,200      0.523 61.2 µs server interrupted
     ± is half of the 95 % interval of the throughput
     ");
     assert!(list.lines().all(|line| line.chars().count() <= 90));

@@ -57,7 +57,7 @@ impl Store {
     /// # Errors
     /// If it cannot be made or written, or is not a store of ours.
     pub fn create(path: &Path) -> Result<Store, ResultsError> {
-        let path = Store::path_of(path);
+        let path = file_name(path)?;
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         if let Some(directory) = directory {
             let failed = |source| ResultsError::Write { directory: directory.to_owned(), source };
@@ -76,7 +76,7 @@ impl Store {
     /// # Errors
     /// If there is none, or it is not a store of ours.
     pub fn open(path: &Path) -> Result<Store, ResultsError> {
-        let path = Store::path_of(path);
+        let path = file_name(path)?;
         if !path.exists() {
             return Err(ResultsError::NoStore { path });
         }
@@ -121,6 +121,16 @@ impl Store {
         let connection = settled.map_err(failed(&path))?;
         Ok(Store { path, connection })
     }
+}
+
+/// What [`Store::path_of`] means, unless SQLite would take it for a database in memory, a temporary one or a URI:
+/// <https://www.sqlite.org/inmemorydb.html>, <https://www.sqlite.org/uri.html>.
+fn file_name(path: &Path) -> Result<PathBuf, ResultsError> {
+    let name = path.as_os_str().as_encoded_bytes();
+    if name.is_empty() || name.starts_with(b":memory:") || name.starts_with(b"file:") {
+        return Err(ResultsError::NotAFileName { path: path.to_owned() });
+    }
+    Ok(Store::path_of(path))
 }
 
 /// The directory of a file, `.` if it has none.

@@ -1,0 +1,208 @@
+//! Waits as the extension pg_wait_sampling has counted them: a process of the server's own looks at all backends every
+//! few milliseconds and counts, by backend and event. What matters is by how much its counts grow between two
+//! readings. Pure, apart from the questions, which `probe` and `watch` ask.
+//!
+//! Some versions of the extension count only backends that wait. Processes that always wait, as a server has several,
+//! say how often it looked, and a backend that was not counted at a look was running.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect::Row;
+
+use crate::scripts::Matcher;
+use crate::waits::{Doing, RUNNING, Tally, owned};
+
+/// What the record calls it.
+pub(crate) const NAME: &str = "pg_wait_sampling";
+
+/// Its counts by process, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Of the benchmark's backends that were there, by event.
+    mine: BTreeMap<u32, BTreeMap<Doing, u64>>,
+    /// Of all other processes, all events together.
+    others: BTreeMap<u32, u64>,
+}
+
+/// Asks for the counts of the processes that are there: process, type of event, event, count, whether it is the
+/// benchmark's. `mine` is what finds those: a question or a list.
+pub(crate) fn sql(schema: &str, mine: &str) -> String {
+    format!(
+        "select a.pid, coalesce(p.event_type, ''), coalesce(p.event, ''), coalesce(sum(p.count), 0), a.is_mine \
+         from (select pid, false as is_mine from pg_stat_activity where pid not in ({mine}) \
+               union all select pid, true from (select unnest(array({mine})) as pid) as mine) as a \
+         left join {schema}.pg_wait_sampling_profile as p on p.pid = a.pid group by 1, 2, 3, 5"
+    )
+}
+
+impl Reading {
+    /// Understands rows of [`sql`].
+    pub(crate) fn of(rows: &[Row]) -> Reading {
+        let mut reading = Reading::default();
+        for row in rows {
+            let number = |column: usize| row.get(column).and_then(|text| text.parse::<u64>().ok());
+            let Some((pid, count)) = number(0).and_then(|pid| u32::try_from(pid).ok()).zip(number(3)) else {
+                continue;
+            };
+            let (event_type, event) = (row.get(1).unwrap_or_default(), row.get(2).unwrap_or_default());
+            if row.get(4) == Some("t") {
+                let doing = if event.is_empty() { owned(RUNNING) } else { owned((event_type, event)) };
+                let counts = reading.mine.entry(pid).or_default();
+                if count > 0 {
+                    *counts.entry(doing).or_default() += count;
+                }
+            } else {
+                *reading.others.entry(pid).or_default() += count;
+            }
+        }
+        reading
+    }
+
+    /// The benchmark's backends.
+    pub(crate) fn backends(&self) -> BTreeSet<u32> {
+        self.mine.keys().copied().collect()
+    }
+
+    /// What the backends did since `before`; `lived_share` is how much of that time they were there.
+    /// Nothing if it cannot be known how often it was looked.
+    pub(crate) fn since(&self, before: &Reading, lived_share: f64) -> Option<Growth> {
+        let looks_at_all = self.looks_since(before)?;
+        let mut growth = Growth { looks: scaled(looks_at_all, lived_share), ..Growth::default() };
+        let mut waited = Vec::new();
+        for (pid, counts) in &self.mine {
+            let known = before.mine.get(pid);
+            let mut waits = 0;
+            for (doing, &count) in counts {
+                let earlier = known.and_then(|counts| counts.get(doing)).copied().unwrap_or(0);
+                // Counting began anew if it is less.
+                growth.was_reset |= count < earlier;
+                let grown = count.checked_sub(earlier).unwrap_or(count).min(looks_at_all);
+                waits += grown;
+                if grown > 0 {
+                    *growth.doing.entry(doing.clone()).or_default() += grown;
+                }
+            }
+            // It was there at each look that found it waiting.
+            growth.looks = growth.looks.max(waits);
+            // Of one that is new it is not known since when it was there.
+            waited.extend(known.map(|_| waits));
+        }
+        let running: u64 = waited.iter().map(|waits| growth.looks - waits).sum();
+        if running > 0 {
+            *growth.doing.entry(owned(RUNNING)).or_default() += running;
+        }
+        (growth.looks > 0).then_some(growth)
+    }
+
+    /// How often it was looked at each backend: whoever is looked at is counted once at most, and some always wait.
+    fn looks_since(&self, before: &Reading) -> Option<u64> {
+        let grown = |later: u64, earlier: u64| later.checked_sub(earlier).unwrap_or(later);
+        let others =
+            self.others.iter().filter_map(|(pid, &later)| Some(grown(later, *before.others.get(pid)?)));
+        let sum = |counts: &BTreeMap<Doing, u64>| counts.values().sum::<u64>();
+        let mine =
+            self.mine.iter().filter_map(|(pid, later)| Some(grown(sum(later), sum(before.mine.get(pid)?))));
+        others.chain(mine).max().filter(|&looks| looks > 0)
+    }
+}
+
+/// What backends did between two readings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Growth {
+    /// How often it was looked at each.
+    looks: u64,
+    /// How often backends were found so.
+    doing: BTreeMap<Doing, u64>,
+    /// Somebody reset the counts in between.
+    pub(crate) was_reset: bool,
+}
+
+impl Growth {
+    /// These counts in the place of our own looks of the same time, which say what counts cannot: of those that wait
+    /// for the client, how many are idle and how many in a transaction; and, with several scripts, whose they are.
+    pub(crate) fn instead_of(self, own: &Tally, matcher: &Matcher) -> Tally {
+        own.with_counts(self.looks, self.doing, matcher)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a part of a count that is far below 2⁵³"
+)]
+pub(crate) fn scaled(count: u64, share: f64) -> u64 {
+    (count as f64 * share.clamp(0.0, 1.0)).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYNC: (&str, &str) = ("IO", "WALSync");
+
+    /// What one backend was counted doing.
+    type Counted<'a> = &'a [((&'a str, &'a str), u64)];
+
+    fn reading(mine: &[(u32, Counted<'_>)], others: &[(u32, u64)]) -> Reading {
+        let counts = |counts: Counted<'_>| {
+            counts.iter().map(|&(doing, count)| (owned(doing), count)).collect::<BTreeMap<_, _>>()
+        };
+        Reading {
+            mine: mine.iter().map(|&(pid, of)| (pid, counts(of))).collect(),
+            others: others.iter().copied().collect(),
+        }
+    }
+
+    fn grown(before: &Reading, after: &Reading, lived_share: f64) -> (u64, Vec<(String, u64)>) {
+        let growth = after.since(before, lived_share).expect("it was looked");
+        (growth.looks, growth.doing.into_iter().map(|((_, event), count)| (event, count)).collect())
+    }
+
+    fn of(doing: &[(&str, u64)]) -> Vec<(String, u64)> {
+        doing.iter().map(|&(event, count)| (event.to_owned(), count)).collect()
+    }
+
+    #[test]
+    fn a_backend_that_was_not_counted_at_a_look_was_running() {
+        let before = reading(&[(1, &[(SYNC, 10)]), (2, &[])], &[(7, 1000), (8, 5)]);
+        let after = reading(&[(1, &[(SYNC, 40)]), (2, &[(SYNC, 5)])], &[(7, 1100), (8, 55)]);
+        assert_eq!(grown(&before, &after, 1.0), (100, of(&[("running", 165), ("WALSync", 35)])));
+    }
+
+    #[test]
+    fn what_runs_is_not_counted_twice_where_the_extension_counts_it_too() {
+        let before = reading(&[(1, &[(SYNC, 10), (RUNNING, 5)])], &[(7, 1000)]);
+        let after = reading(&[(1, &[(SYNC, 40), (RUNNING, 75)])], &[(7, 1090)]);
+        assert_eq!(grown(&before, &after, 1.0), (100, of(&[("running", 70), ("WALSync", 30)])));
+    }
+
+    #[test]
+    fn of_the_time_after_its_end_a_backend_was_not_running() {
+        let before = reading(&[(1, &[(SYNC, 10)])], &[(7, 0)]);
+        let after = reading(&[(1, &[(SYNC, 20)])], &[(7, 100)]);
+        assert_eq!(grown(&before, &after, 0.25), (25, of(&[("running", 15), ("WALSync", 10)])));
+    }
+
+    #[test]
+    fn a_backend_that_is_new_has_what_was_counted_of_it_and_a_reset_begins_anew() {
+        let before = reading(&[(1, &[(SYNC, 50)])], &[(7, 1000)]);
+        let after = reading(&[(1, &[(SYNC, 30)]), (2, &[(SYNC, 5)])], &[(7, 30)]);
+        assert_eq!(grown(&before, &after, 1.0), (30, of(&[("WALSync", 35)])));
+        assert!(after.since(&before, 1.0).expect("it was looked").was_reset);
+    }
+
+    #[test]
+    fn a_backend_was_there_at_each_look_that_found_it_waiting() {
+        let before = reading(&[(1, &[]), (2, &[])], &[(7, 0)]);
+        let after = reading(&[(1, &[(SYNC, 60)]), (2, &[(SYNC, 20)])], &[(7, 100)]);
+        assert_eq!(grown(&before, &after, 0.5), (60, of(&[("running", 40), ("WALSync", 80)])));
+    }
+
+    #[test]
+    fn where_it_was_not_looked_nothing_is_known() {
+        let still = reading(&[(1, &[(SYNC, 50)])], &[(7, 1000)]);
+        assert_eq!(still.since(&still, 1.0), None);
+        assert_eq!(still.since(&Reading::default(), 1.0), None);
+    }
+}
