@@ -22,6 +22,36 @@ pub struct Configuration {
     pub steps: Vec<Step>,
 }
 
+impl Configuration {
+    /// That its parts go together; a sentence if not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Self { server, data, .. } = self;
+        if let Origin::Running(_) = server.origin {
+            if !server.tablespaces.is_empty() {
+                return Err(
+                    "tablespaces are made for embedded servers: those of a dsn are named by tablespace alone"
+                        .to_owned(),
+                );
+            }
+            if data.restore == Restore::Files {
+                return Err(
+                    "restore = \"files\" stops the server, which is done with embedded ones only: take \
+                            \"template\" for one with a dsn"
+                        .to_owned(),
+                );
+            }
+            return Ok(());
+        }
+        let is_known = |name: &String| server.tablespaces.contains_key(name) || name == "pg_default";
+        match [&data.tablespace, &data.index_tablespace].into_iter().flatten().find(|name| !is_known(name)) {
+            Some(name) => Err(format!(
+                "there is no tablespace {name}: name it in [server], such as tablespaces = {{ {name} = \"/dev/shm\" }}"
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The server of a trial. Trials with equal ones share it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerSpec {
@@ -29,6 +59,8 @@ pub struct ServerSpec {
     pub origin: Origin,
     /// Settings in the manner of postgresql.conf, by name.
     pub settings: BTreeMap<String, String>,
+    /// Tablespaces by name: the directory in which each has one of its own; `""`: beside the data.
+    pub tablespaces: BTreeMap<String, String>,
 }
 
 /// Where a server comes from.
@@ -91,6 +123,8 @@ pub enum Restore {
     Auto,
     /// From a template database, made after loading.
     Template,
+    /// From a copy of all files of the server, which is stopped for it.
+    Files,
     /// By loading again.
     Reload,
     /// Not at all: trials find what those before left.
@@ -198,7 +232,8 @@ pub enum ProtocolChoice {
 
 impl Default for ServerSpec {
     fn default() -> Self {
-        Self { origin: Origin::Version("18".to_owned()), settings: BTreeMap::new() }
+        let origin = Origin::Version("18".to_owned());
+        Self { origin, settings: BTreeMap::new(), tablespaces: BTreeMap::new() }
     }
 }
 

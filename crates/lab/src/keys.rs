@@ -1,6 +1,7 @@
 //! The keys that describe a trial, as a table: what each is called, in which section it stands, and what it sets.
 //! A key is a row here and a line in docs/experiments.md; sections, factors, levels and cases all use the same rows.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -59,6 +60,10 @@ pub(crate) const KEYS: &[Key] = &[
         Ok(())
     }),
     key("settings", Section::Server, |it, node, _| pairs(&mut it.server.settings, node)),
+    key("tablespaces", Section::Server, |it, node, _| {
+        it.server.tablespaces = tablespaces(node)?;
+        Ok(())
+    }),
     key("workload", Section::Data, |it, node, _| {
         it.data.workload = node.one_of(&[("tpcb", Workload::Tpcb), ("none", Workload::Nothing)])?;
         Ok(())
@@ -83,6 +88,7 @@ pub(crate) const KEYS: &[Key] = &[
         let ways = [
             ("auto", Restore::Auto),
             ("template", Restore::Template),
+            ("files", Restore::Files),
             ("reload", Restore::Reload),
             ("never", Restore::Never),
         ];
@@ -266,7 +272,7 @@ pub(crate) fn beside(name: &str, node: &Node, folder: &Path) -> Result<PathBuf, 
     }
 }
 
-fn pairs(target: &mut std::collections::BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
+fn pairs(target: &mut BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
     let Value::Table(entries) = &node.value else { return Err(node.expected("a table of names and values")) };
     for entry in entries {
         target.insert(entry.key.clone(), entry.node.scalar()?);
@@ -285,6 +291,31 @@ fn version(node: &Node) -> Result<String, Complaint> {
     let is_version = !text.is_empty()
         && text.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
     if is_version { Ok(text) } else { Err(node.expected("a version such as \"18\", \"16.4\" or \"9.6\"")) }
+}
+
+/// `{ fast = "/dev/shm", disk = "" }`: names that need no quotes, and directories.
+fn tablespaces(node: &Node) -> Result<BTreeMap<String, String>, Complaint> {
+    let Value::Table(entries) = &node.value else {
+        return Err(
+            node.expected("a table of names and directories, such as { fast = \"/dev/shm\", disk = \"\" }")
+        );
+    };
+    let mut tablespaces = BTreeMap::new();
+    for entry in entries {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let named = entry.key.starts_with(|c: char| c.is_ascii_lowercase()) && entry.key.chars().all(plain);
+        if !named || entry.key.starts_with("pg_") || entry.key.len() > 63 {
+            let what =
+                "the name of a tablespace is made of a to z, 0 to 9 and _, and does not begin with pg_";
+            return Err(Complaint::at(entry.place, what));
+        }
+        let place = entry.node.text()?;
+        if !place.is_empty() && !place.starts_with('/') {
+            return Err(entry.node.expected("a directory from the root on, or \"\" for one beside the data"));
+        }
+        tablespaces.insert(entry.key.clone(), place.to_owned());
+    }
+    Ok(tablespaces)
 }
 
 /// A connection string without a password: experiments are files that are shared.

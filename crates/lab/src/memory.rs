@@ -145,6 +145,7 @@ mod tests {
         let server = |(number, value): (usize, &&str)| ServerSpec {
             origin: Origin::Version(number.to_string()),
             settings: [("Shared_Buffers".to_owned(), (*value).to_owned())].into(),
+            ..ServerSpec::default()
         };
         let servers: Vec<_> = shared_buffers.iter().enumerate().map(server).collect();
         let data: Vec<_> =
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn servers_that_run_already_take_nothing_of_ours() {
         let running =
-            |dsn: &str| ServerSpec { origin: Origin::Running(dsn.to_owned()), settings: BTreeMap::new() };
+            |dsn: &str| ServerSpec { origin: Origin::Running(dsn.to_owned()), ..ServerSpec::default() };
         let servers = [running("host=a"), running("host=b"), ServerSpec::default()];
         let memory = Memory { available_bytes: Some(1), shared_buffers_bytes: GB };
         assert_eq!(Arrangement::of(&servers, &[], &[], &memory), Arrangement::Single);

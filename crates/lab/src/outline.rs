@@ -112,6 +112,10 @@ fn server_in_words(server: &ServerSpec) -> String {
     for (name, value) in &server.settings {
         let _ = write!(words, ", {name} = {value}");
     }
+    for (name, directory) in &server.tablespaces {
+        let place = if directory.is_empty() { "beside its data" } else { directory };
+        let _ = write!(words, ", tablespace {name} {place}");
+    }
     words
 }
 
@@ -187,6 +191,10 @@ fn way_back_in_words(plan: &Plan, number: usize, data: &DataSpec) -> &'static st
         }
         WayBack::Copy => {
             "loaded once; each trial gets a copy (template database), since it writes and copying is quicker than loading"
+        }
+        WayBack::Files => {
+            "loaded once; before a trial that finds data written to, the server is stopped and all its files are copied \
+             back, as the file asks"
         }
         WayBack::Reload => "loaded anew for each trial that finds data written to, as the file asks",
         WayBack::None => {

@@ -72,6 +72,7 @@ impl Plan {
         if cells.is_empty() {
             return Err(complain("all combinations are left out by exclude".to_owned()));
         }
+        cells.iter().try_for_each(|cell| cell.configuration.check()).map_err(complain)?;
         Ok(Plan::of_cells(experiment, cells, memory))
     }
 

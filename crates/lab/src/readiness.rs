@@ -48,7 +48,7 @@ impl Readiness {
         let held = self.standing.entry(*server).or_default();
         let is_stale = held.fresh != Some(data);
         let (loads, copies) = match spec.way_back() {
-            WayBack::Copy => (held.loaded.insert(data), is_stale),
+            WayBack::Copy | WayBack::Files => (held.loaded.insert(data), is_stale),
             WayBack::Reload => (is_stale, false),
             WayBack::None => (held.in_trial != Some(data), false),
         };
@@ -68,6 +68,8 @@ impl Readiness {
 pub enum WayBack {
     /// By a copy of what was loaded once.
     Copy,
+    /// By a copy of all files of the server.
+    Files,
     /// By loading again.
     Reload,
     /// Not at all.
@@ -79,6 +81,7 @@ impl DataSpec {
     pub fn way_back(&self) -> WayBack {
         match self.restore {
             Restore::Auto | Restore::Template => WayBack::Copy,
+            Restore::Files => WayBack::Files,
             Restore::Reload => WayBack::Reload,
             Restore::Never => WayBack::None,
         }

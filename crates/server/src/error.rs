@@ -109,6 +109,9 @@ pub enum ServerError {
     #[error("the server {name} (process {pid}) does not end, not even when killed; look at that process, then remove {}", directory.display())]
     WillNotEnd { name: String, pid: i32, directory: PathBuf },
 
+    #[error("cannot make the tablespace {name}: {reason}")]
+    Tablespace { name: String, reason: String },
+
     #[error("cannot make a certificate for the server: {0}")]
     Certificate(String),
 

@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use crate::patience::wait_for;
+use crate::tablespaces::Tablespace;
 
 /// What dismisses the guard; the end of the pipe without it means that the owner is gone.
 const DISMISSAL: &[u8] = b"done\n";
@@ -17,11 +18,12 @@ const DISMISSAL: &[u8] = b"done\n";
 /// How long a guard may be at work: an initdb is let finish, and a server may be slow to end.
 const WORK_LIMIT: Duration = Duration::from_secs(60);
 
-/// Arguments: the home, the socket's directory. A process is the server's if it is a postgres whose working directory is
+/// Arguments: the home, the socket's directory, those of tablespaces. A process is the server's if it is a postgres whose working directory is
 /// the data directory; see `process`. An initdb is let finish, because killed in the middle it leaves shared memory.
 const SCRIPT: &str = r#"
 read -r word && [ "$word" = done ] && exit 0
-home=$1 data=$1/data sockets=$2
+home=$1 data=$1/data
+shift
 ours() {
   name=
   { read -r name < "$1/comm"; } 2>/dev/null
@@ -52,8 +54,7 @@ while [ "$round" -lt 100 ]; do
   any=no
   if [ "$round" -lt 60 ]; then tell QUIT; else tell KILL; fi
   if [ "$any" = no ]; then
-    rm -rf -- "$home" "$sockets"
-    [ -e "$home" ] || [ -e "$sockets" ] || exit 0
+    rm -rf -- "$home" "$@" && exit 0
   fi
   round=$((round + 1))
   sleep 0.1 || sleep 1
@@ -69,7 +70,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Starts the guard of a home; `None` where none can be had (no `/proc`, no shell).
-    pub(crate) fn over(home: &Path, sockets: &Path) -> Option<Guard> {
+    pub(crate) fn over(home: &Path, sockets: &Path, tablespaces: &[Tablespace]) -> Option<Guard> {
         if !Path::new("/proc/self/cwd").exists() {
             return None;
         }
@@ -78,6 +79,7 @@ impl Guard {
         let mut process = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "pgmeter-guard"])
             .args([home.canonicalize().ok()?, sockets.canonicalize().ok()?])
+            .args(tablespaces.iter().map(|tablespace| &tablespace.directory))
             .env_clear()
             .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
             .current_dir("/")

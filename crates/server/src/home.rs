@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::Account;
 use crate::cache::make_open_directories;
 use crate::patience::wait_for;
+use crate::tablespaces::{self, Tablespace};
 use crate::{Locations, ServerError, Setting};
 
 /// The longest path of a socket that every system takes (macOS; Linux takes 107 bytes).
@@ -49,6 +50,9 @@ pub(crate) struct Description {
     /// The port of the last start; 0 before the first.
     pub(crate) port: u16,
     pub(crate) socket_directory: PathBuf,
+    /// Those that are ours.
+    #[serde(default)]
+    pub(crate) tablespaces: Vec<Tablespace>,
 }
 
 impl Description {
@@ -58,7 +62,7 @@ impl Description {
         server_user: String,
         settings: Vec<Setting>,
     ) -> Description {
-        let socket_directory = PathBuf::new();
+        let (socket_directory, tablespaces) = (PathBuf::new(), Vec::new());
         Description {
             schema: SCHEMA,
             kept: false,
@@ -68,6 +72,7 @@ impl Description {
             settings,
             port: 0,
             socket_directory,
+            tablespaces,
         }
     }
 }
@@ -239,6 +244,7 @@ impl Claim {
         // Without a description that can be read there is no socket directory elsewhere that we know of.
         if let Ok(Some(description)) = self.home.read() {
             remove_short_directory(&description.socket_directory)?;
+            description.tablespaces.iter().try_for_each(tablespaces::remove_directory)?;
         }
         remove_tree(&self.home.directory)
     }

@@ -7,6 +7,7 @@
 
 mod account;
 mod cache;
+mod copies;
 mod error;
 mod facts;
 mod fetch;
@@ -23,6 +24,7 @@ mod removal;
 mod running;
 mod settings;
 mod sweep;
+mod tablespaces;
 mod tls;
 mod version;
 

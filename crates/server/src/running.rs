@@ -1,9 +1,10 @@
 //! A server that runs and that this process answers for: from its first directory to the last. The public face for
 //! whoever needs a server for a while; servers that stay are the business of `named`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 
+use connect::{ConnectError, Environment, Overrides, Session, resolve};
 use rustix::process::Pid;
 
 use crate::account::Account;
@@ -11,7 +12,10 @@ use crate::guard::Guard;
 use crate::home::{Claim, Description, Home};
 use crate::named::Status;
 use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child};
-use crate::{Installation, Locations, ServerError, Setting, launch, memory, removal, settings, tls};
+use crate::{
+    Installation, Locations, ServerError, Setting, copies, launch, memory, removal, settings, tablespaces,
+    tls,
+};
 
 /// How a server is to be started.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +30,9 @@ pub struct ServerOptions {
     pub keep: bool,
     /// Whether it offers TLS, with a certificate of its own: see [`Server::conninfo_tls`].
     pub tls: bool,
+    /// Tablespaces that it has from its start on: names, and the directories in which a private one is made for each;
+    /// none: beside its data.
+    pub tablespaces: Vec<(String, Option<PathBuf>)>,
 }
 
 /// A running server. Dropping it stops it and removes everything it had, unless it is kept.
@@ -55,6 +62,7 @@ impl Server {
     ) -> Result<Server, ServerError> {
         let mut server = Server::prepare(installation, options, locations)?;
         server.launch()?;
+        server.create_tablespaces()?;
         if options.keep {
             server.let_stay()?;
         }
@@ -81,8 +89,11 @@ impl Server {
         let claim = Claim::new(options.name.as_deref(), locations)?;
         let mut server = Server { about, claim, account, child: None, guard: None, removed: false };
         server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
+        server.about.tablespaces =
+            tablespaces::make_directories(&options.tablespaces, &server.claim.home, &server.account)?;
         server.claim.write(&server.about)?;
-        server.guard = Guard::over(&server.claim.home.directory, &server.about.socket_directory);
+        let Description { socket_directory, tablespaces, .. } = &server.about;
+        server.guard = Guard::over(&server.claim.home.directory, socket_directory, tablespaces);
         launch::initdb(&server.claim.home, &server.about, &server.account)?;
         if options.tls {
             tls::make(&server.claim.home.data(), &server.account)?;
@@ -102,6 +113,37 @@ impl Server {
     pub(crate) fn launch(&mut self) -> Result<(), ServerError> {
         self.child = Some(launch::launch(&self.claim.home, &mut self.about, &self.account)?);
         self.claim.write(&self.about)
+    }
+
+    fn create_tablespaces(&self) -> Result<(), ServerError> {
+        let Some(first) = self.about.tablespaces.first() else { return Ok(()) };
+        let refused = |error: ConnectError| ServerError::Tablespace {
+            name: first.name.clone(),
+            reason: error.to_string(),
+        };
+        let target = resolve(Some(&self.conninfo()), &Overrides::default(), &Environment::default());
+        let mut session = target.and_then(|target| Session::connect(&target)).map_err(refused)?;
+        tablespaces::create(&self.about.tablespaces, &mut session)
+    }
+
+    /// Stops it, copies all its files, tablespaces too, and starts it again. Its port may be another then.
+    ///
+    /// # Errors
+    /// It does not end or start; something cannot be copied. Then it is of no use any more.
+    pub fn keep_copy(&mut self, number: usize) -> Result<(), ServerError> {
+        self.end(&ORDERLY)?;
+        copies::keep(&self.claim.home, &self.about, number)?;
+        self.launch()
+    }
+
+    /// Throws away what it has, and starts it with the files of a copy. Its port may be another then.
+    ///
+    /// # Errors
+    /// There is no such copy; otherwise as [`Server::keep_copy`].
+    pub fn bring_back(&mut self, number: usize) -> Result<(), ServerError> {
+        self.end(&THROWN_AWAY)?;
+        copies::bring_back(&self.claim.home, &self.about, number)?;
+        self.launch()
     }
 
     /// How to connect over its Unix socket, as the superuser `postgres`, to the database `postgres`.

@@ -2,7 +2,7 @@
 //! side by side; each data set is loaded once into a database that stays as it is, and trials get a copy of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ::lab::{Arrangement, Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec, Workload};
@@ -58,6 +58,15 @@ struct Standing {
     /// The data set that was loaded into the trial database itself, where there is no copy.
     in_trial: Option<usize>,
     /// Databases that are ours.
+    databases: BTreeSet<String>,
+    /// Copies of all files, by the number of the data set that was just loaded, and the databases that are in them.
+    copies: BTreeMap<usize, Copied>,
+}
+
+/// What is in a copy of all files.
+#[derive(Clone)]
+struct Copied {
+    loaded: BTreeSet<usize>,
     databases: BTreeSet<String>,
 }
 
@@ -120,6 +129,7 @@ impl<'a> Stage<'a> {
             settings: self.settings(wanted),
             server_user: self.server_user.clone(),
             keep: false,
+            tablespaces: tablespaces(wanted),
             tls: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tls),
         };
         let bar = self.terminal.bar(None, Unit::Nothing);
@@ -134,6 +144,7 @@ impl<'a> Stage<'a> {
             fresh: None,
             in_trial: None,
             databases: BTreeSet::new(),
+            copies: BTreeMap::new(),
         })
     }
 
@@ -157,6 +168,16 @@ impl<'a> Stage<'a> {
         let (kept, trial_database) = (format!("{}data_{data}", self.prefix), format!("{}trial", self.prefix));
         let spec = &wanted.data;
         let copies = spec.restore == Restore::Auto || spec.restore == Restore::Template;
+        if spec.restore == Restore::Files && standing.fresh != Some(data) {
+            let old_target = standing.target.clone();
+            let load = |target: &Target| {
+                load(&in_database(target, &trial_database), spec, self.terminal, self.signals)
+            };
+            standing.bring_files(data, &trial_database, load, self.terminal, self.signals)?;
+            if standing.target != old_target {
+                self.networks.forget(server);
+            }
+        }
         let mut session = Session::connect(&standing.target)?;
         let stale = standing.fresh != Some(data) && spec.restore != Restore::Never;
         let loaded_into = if copies { &kept } else { &trial_database };
@@ -191,6 +212,40 @@ impl<'a> Stage<'a> {
 }
 
 impl Standing {
+    /// Sees to it that all files are as they were when the data had been loaded: loads them the first time, and copies.
+    fn bring_files(
+        &mut self,
+        data: usize,
+        trial_database: &str,
+        load: impl FnOnce(&Target) -> Result<(), Failure>,
+        terminal: &Terminal,
+        signals: &Signals,
+    ) -> Result<(), Failure> {
+        if let Some(copied) = self.copies.get(&data).cloned() {
+            let bar = terminal.bar(None, Unit::Nothing);
+            bar.label("bringing the server's files back …".to_owned());
+            let server =
+                self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
+            signals.leave_at_once(|| server.bring_back(data))?;
+            (self.loaded, self.databases) = (copied.loaded, copied.databases);
+        } else {
+            self.make_database(&mut Session::connect(&self.target)?, trial_database, "")?;
+            load(&self.target)?;
+            let bar = terminal.bar(None, Unit::Nothing);
+            bar.label("copying the server's files …".to_owned());
+            let server =
+                self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
+            signals.leave_at_once(|| server.keep_copy(data))?;
+            let copied = Copied { loaded: self.loaded.clone(), databases: self.databases.clone() };
+            self.copies.insert(data, copied);
+        }
+        if let Some(server) = &self.server {
+            self.target = resolve(&server.conninfo())?;
+        }
+        self.in_trial = Some(data);
+        Ok(())
+    }
+
     /// Makes a database anew, if the one of that name is ours or there is none.
     fn make_database(&mut self, session: &mut Session, name: &str, how: &str) -> Result<(), Failure> {
         if self.databases.contains(name) {
@@ -220,6 +275,12 @@ fn internal(what: &str) -> Failure {
     Failure::Usage(format!("the plan has no {what}"))
 }
 
+/// As the server takes them.
+fn tablespaces(wanted: &ServerSpec) -> Vec<(String, Option<PathBuf>)> {
+    let place = |directory: &String| (!directory.is_empty()).then(|| PathBuf::from(directory));
+    wanted.tablespaces.iter().map(|(name, directory)| (name.clone(), place(directory))).collect()
+}
+
 /// A server that runs already, and is left running.
 fn running(dsn: &str) -> Result<Standing, Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
@@ -230,6 +291,7 @@ fn running(dsn: &str) -> Result<Standing, Failure> {
         fresh: None,
         in_trial: None,
         databases: BTreeSet::new(),
+        copies: BTreeMap::new(),
     })
 }
 

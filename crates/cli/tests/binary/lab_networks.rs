@@ -1,8 +1,12 @@
-//! What stands around a trial, as its record tells afterwards: the network its clients came through.
-//! How a relay treats bytes is tested in its own crate.
+//! What stands around a trial, as its record or its script tells afterwards: the network its clients came through, the
+//! build of its server, tablespaces, files as they were. How a relay treats bytes is tested in its own crate.
+
+use std::fs;
 
 use results::{Record, TransportInUse};
 use rustix::process::Signal;
+
+use server::{Environment, Locations};
 
 use crate::harness::{Bench, Running};
 
@@ -83,4 +87,80 @@ fn what_no_network_can_be_is_told_before_anything_is_started() {
     let file = bench.file("networks.toml", &dsn);
     let out = bench.run(["lab", "run", file]).exits(2);
     assert!(out.stdout.contains("0 of 5 trials complete"), "{}", out.stdout);
+}
+
+/// Fails if the data are not as they were loaded, or not where they should be; and spoils them.
+const SPOIL: &str = "\
+SELECT 1 / count(*) FROM pgbench_branches;
+SELECT 1 / count(*) FROM pg_class JOIN pg_tablespace t ON t.oid = reltablespace
+ WHERE (relname, spcname) = ('pgbench_accounts', 'fast');
+SELECT 1 / count(*) FROM pg_class JOIN pg_tablespace t ON t.oid = reltablespace
+ WHERE (relname, spcname) = ('pgbench_accounts_pkey', 'disk');
+DELETE FROM pgbench_branches;
+";
+
+const STORAGE: &str = r#"
+name = "storage"
+[server]
+tablespaces = { fast = "ELSEWHERE", disk = "" }
+[data]
+restore = "files"
+tablespace = "fast"
+index_tablespace = "disk"
+[load]
+script = "spoil.sql"
+transactions = 1
+warmup = "0s"
+[factors]
+build = ["named", "fetched"]
+[levels.build.named]
+bin_dir = "PROGRAMS"
+[design]
+repeats = 2
+order = "sequential"
+"#;
+
+#[test]
+fn files_are_brought_back_with_their_tablespaces_and_the_record_has_the_build() {
+    let bench = Bench::new();
+    let locations = Locations::from_environment(&Environment::of_process()).expect("there are places");
+    let installation = server::obtain("18", None, &locations, &mut |_| {}).expect("an embedded server");
+    bench.file("spoil.sql", SPOIL);
+    fs::create_dir(bench.path().join("elsewhere")).expect("a directory can be made");
+    let elsewhere = bench.path().join("elsewhere");
+    let text = STORAGE
+        .replace("ELSEWHERE", &elsewhere.display().to_string())
+        .replace("PROGRAMS", &installation.bin_dir.display().to_string());
+    let file = bench.file("storage.toml", &text);
+    let out = bench.run(["lab", "run", file]).exits(0);
+    assert!(out.stdout.contains("4 of 4 trials complete"), "{}", out.stdout);
+    for record in bench.records() {
+        let server = record.environment.server.expect("it was asked");
+        assert!(!server.build.configure.as_deref().unwrap_or_default().is_empty(), "{:?}", server.build);
+    }
+    assert_eq!(fs::read_dir(&elsewhere).expect("it is there").count(), 0, "the tablespaces are gone");
+    assert_eq!(bench.servers_left(), Vec::<String>::new());
+}
+
+#[test]
+fn tablespaces_and_files_that_cannot_be_had_are_told_before_anything_is_started() {
+    let bench = Bench::new();
+    bench.file("spoil.sql", SPOIL);
+    let text =
+        STORAGE.replace("ELSEWHERE", "/tmp").replace("[levels.build.named]\nbin_dir = \"PROGRAMS\"\n", "");
+    let text = text.replace("[factors]\nbuild = [\"named\", \"fetched\"]\n", "");
+    for (old, new, says) in [
+        ("fast = \"/tmp\"", "fast = \"tmp\"", "storage.toml:4:24: "),
+        ("fast = \"/tmp\"", "pg_fast = \"/tmp\"", "does not begin with pg_"),
+        ("fast = \"/tmp\"", "slow = \"/tmp\"", "there is no tablespace fast"),
+        ("tablespaces = {", "dsn = \"host=/tmp\"\ntablespaces = {", "made for embedded servers"),
+        ("\"files\"", "\"file\"", "files"),
+    ] {
+        let file = bench.file("storage.toml", &text.replace(old, new));
+        bench.run(["lab", "plan", file]).exits(1).says(&[says]);
+    }
+    let no_place = text.replace("\"/tmp\"", "\"/no/such/place\"");
+    let file = bench.file("storage.toml", &no_place);
+    bench.run(["lab", "run", file]).exits(2).says(&["tablespace", "/no/such/place"]);
+    assert_eq!(bench.servers_left(), Vec::<String>::new());
 }
