@@ -1,4 +1,5 @@
 //! A comparison as text: the answer in a sentence, a table of all metrics, the noise floor, and how it was made.
+//! Called by `compare`; what is said of stored runs side by side is `compare.rs`'s affair.
 
 use results::{
     ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, DrawnAnew, MetricFinding,
@@ -20,8 +21,10 @@ pub fn comparison(record: &ComparisonRecord, style: &TextStyle) -> String {
     let sentence = wrap(&sentence(record), INDENT, INDENT, style.width);
     out += &format!("{}{}\n", " ".repeat(INDENT), emphasise(&untied(&sentence), Emphasis::Strong, style));
     out.push('\n');
-    out += &table(record, style);
-    out.push('\n');
+    if !record.findings.is_empty() {
+        out += &table(record, style);
+        out.push('\n');
+    }
     for line in beneath(record) {
         out += &format!("{}{}\n", " ".repeat(INDENT), untied(&wrap(&line, INDENT, INDENT + 2, style.width)));
     }
@@ -31,7 +34,7 @@ pub fn comparison(record: &ComparisonRecord, style: &TextStyle) -> String {
 /// *B is 4.2 % faster (95 %: 2.9 … 5.6), smallest difference this could have seen 1.1 %.*
 fn sentence(record: &ComparisonRecord) -> String {
     let Some(finding) = record.finding(record.method.decisive) else {
-        return "Nothing is known: there were fewer than two pairs. Give --budget more time.".to_owned();
+        return "Undecided: of so few pairs nothing can be told. Give --budget more time.".to_owned();
     };
     let smallest = format!(
         "smallest difference this could have seen {}",

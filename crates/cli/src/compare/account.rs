@@ -1,4 +1,5 @@
-//! What a comparison comes to: the record that is kept, shown, and judged.
+//! What a comparison comes to: the record that is kept, shown, and judged. Made by `compare` when the course is over;
+//! its words are `report`'s.
 
 use ::lab::{Cell, ProtocolChoice, ScriptName};
 use results::{

@@ -61,7 +61,6 @@ impl Course {
         builder: &Builder<'a>,
         stand: Stand<'a>,
         draws: DrawnAnew,
-        starting_s: f64,
         wish: Wish,
         watching: &mut Watching<'_>,
     ) -> Result<Self, Failure> {
@@ -86,7 +85,7 @@ impl Course {
         };
         let ran = match draws {
             DrawnAnew::Connections => course.draw_connections(builder, &mut stand, watching),
-            DrawnAnew::Servers => course.draw_servers(builder, stand, starting_s, watching),
+            DrawnAnew::Servers => course.draw_servers(builder, stand, watching),
         };
         course.elapsed_s = course.passed.seconds();
         watching.end();
@@ -138,9 +137,9 @@ impl Course {
         &mut self,
         builder: &Builder<'a>,
         stand: Stand<'a>,
-        starting_s: f64,
         watching: &mut Watching<'_>,
     ) -> Result<(), Failure> {
+        let mut starting_s = stand.starting_s;
         let mut stand = Some(stand);
         let budget_s = self.wish.budget_s;
         let (least, most) = SERVERS;
@@ -153,8 +152,10 @@ impl Course {
             }
             if at > 0 {
                 // The old ones are gone before the new ones come.
+                let begun_s = self.passed.seconds();
                 drop(stand.take());
                 stand = Some(builder.apart(at)?);
+                starting_s = starting_s.max(self.passed.seconds() - begun_s);
             }
             let Some(stand) = &mut stand else { break };
             let until_s = budget_s - (draws - 1.0 - at as f64) * starting_s;
@@ -166,7 +167,8 @@ impl Course {
             let pair = self.long_pair(builder, stand, at, end_s, watching)?;
             self.take(&pair);
             watching.pair(self);
-            if self.passed.seconds() + starting_s > budget_s {
+            // What is left may be a little less than was reserved, and the last draw has little time to measure then.
+            if self.passed.seconds() + starting_s / 2.0 > budget_s {
                 break;
             }
         }

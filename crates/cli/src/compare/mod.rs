@@ -15,7 +15,6 @@ use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus, Store, Utc
 pub(crate) use arguments::CompareArguments;
 
 use crate::failure::Failure;
-use crate::lab::Passed;
 use crate::signals::Signals;
 use crate::terminal::{Terminal, Unit};
 use account::Before;
@@ -53,14 +52,12 @@ fn compare(
     let started_at = UtcTime::now();
     let name = what.experiment.name.clone();
     let builder = Builder { what, cells, seed: wish.seed, terminal, signals };
-    let standing_up = Passed::since_now();
     let (ground, stand) = builder.first()?;
-    let starting_s = standing_up.seconds();
     signals.check()?;
     let draws = builder.draws(&ground);
     let versions = [stand.sides[0].server_version(), stand.sides[1].server_version()];
     let mut watching = Watching::new(terminal);
-    let course = Course::run(&builder, stand, draws, starting_s, wish, &mut watching)?;
+    let course = Course::run(&builder, stand, draws, wish, &mut watching)?;
     let bar = terminal.bar(None, Unit::Nothing);
     bar.label("working out the answer …");
     let record =

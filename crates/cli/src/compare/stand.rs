@@ -11,7 +11,7 @@ use results::DrawnAnew;
 use super::block::Side;
 use crate::describing;
 use crate::failure::Failure;
-use crate::lab::{Comparable, Scene, job};
+use crate::lab::{Comparable, Passed, Scene, job};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -39,6 +39,8 @@ pub(super) struct Builder<'a> {
 /// Both sides, ready for load. Servers go when this is dropped.
 pub(super) struct Stand<'a> {
     pub(super) sides: [Side; 2],
+    /// How long it took to start and to load what it stands on.
+    pub(super) starting_s: f64,
     _scenes: Vec<Scene<'a>>,
 }
 
@@ -99,11 +101,13 @@ impl<'a> Builder<'a> {
         let targets = [scene.ready(0)?, scene.ready(1)?];
         let [a, b] = targets;
         let sides = [self.side(0, a, &session[0])?, self.side(1, b, &session[1])?];
-        Ok(Stand { sides, _scenes: vec![scene] })
+        // Nothing is ever started anew on a ground that is shared.
+        Ok(Stand { sides, starting_s: 0.0, _scenes: vec![scene] })
     }
 
     /// Two servers side by side, made anew; which of them comes first is drawn.
     pub(super) fn apart(&self, draw: usize) -> Result<Stand<'a>, Failure> {
+        let passed = Passed::since_now();
         let first = stats::comparison::order(!self.seed, draw, 1);
         let mut stood: [Option<(Side, Scene<'a>)>; 2] = [None, None];
         for side in first {
@@ -116,7 +120,7 @@ impl<'a> Builder<'a> {
         }
         match stood {
             [Some((a, scene_a)), Some((b, scene_b))] => {
-                Ok(Stand { sides: [a, b], _scenes: vec![scene_a, scene_b] })
+                Ok(Stand { sides: [a, b], starting_s: passed.seconds(), _scenes: vec![scene_a, scene_b] })
             }
             _ => Err(Failure::Usage("a pair has two sides".to_owned())),
         }

@@ -1,4 +1,5 @@
-//! The stage lent to `compare`: servers and data for a few combinations, ready for load, without trials of their own.
+//! The stage lent to `compare`: servers and data for a few combinations, ready for load. No trials are made or kept
+//! here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Comparisons: each is a row with what was found, and the whole of it as JSON beside.
+//! Comparisons: each is a row with what was found, and the whole of it as JSON beside. Written once, when a comparison
+//! is over; its single blocks are no runs.
 
 use std::collections::BTreeMap;
 

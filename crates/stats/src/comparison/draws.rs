@@ -1,10 +1,8 @@
 //! One metric of a comparison whose draws are too expensive to have many of: servers that are started and loaded anew.
-//! Few numbers come in, so that ranks could never tell; Student's t can, if they scatter normally. The looks share the
-//! error rate as in `sequential`, which is for many.
-//!
-//! Each number is the mean over all blocks of a draw of both sides: blocks within a draw share its luck and never count
-//! as independent (as in cluster randomised trials: Donner and Klar, Design and analysis of cluster randomization
-//! trials in health research, 2000, chapter 6: the analysis at the level of the cluster).
+//! Ranks could never tell of so few numbers; Student's t can, if they scatter normally. The looks share the error rate
+//! as in `sequential`, which is for many. Each number is the mean over all blocks of a draw of both sides: blocks within
+//! a draw share its luck and never count as independent (analysis by clusters: Donner and Klar, Design and analysis of
+//! cluster randomization trials in health research, 2000, chapter 6).
 
 use std::sync::Arc;
 
