@@ -283,12 +283,38 @@ pub(crate) enum FormatName {
     Png,
 }
 
+/// In which of its file's sizes an experiment was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// As the file says
+    Full,
+    /// With --quick
+    Quick,
+}
+
+impl ProfileName {
+    /// As the store has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Quick => "quick",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// Runs: by number as `pgmeter runs` lists them, `last`, `last-1` for the one before, or a record's path; the others
-    /// are compared with the first
-    #[arg(value_name = "RUN", required = true)]
+    /// are compared with the first. The file of an experiment stands for the newest of its name. Without any: the one
+    /// experiment in the store
+    #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
+    /// The newest experiment of this name, instead of runs
+    #[arg(long, value_name = "NAME", conflicts_with = "runs")]
+    pub(crate) experiment: Option<String>,
+    /// Of that, the one in this size [default: whichever was begun last]
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<ProfileName>,
     /// What to make of them; `text` shows several one below the other, the others compare them
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: FormatName,

@@ -1,5 +1,7 @@
-//! `pgmeter report`: recorded runs in another form, and the page that `bench` and `quickstart` write. What the forms
+//! `pgmeter report`: recorded runs and experiments in another form, and the page that `bench` and `quickstart` write. What the forms
 //! say is `report`'s affair; here records are found and files written.
+
+pub(crate) mod experiments;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use crate::terminal::Terminal;
 const RUNS_MAX: usize = 1_000;
 
 pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let ReportArguments { runs, format, output, places } = arguments;
+    let ReportArguments { runs, experiment, profile, format, output, places } = arguments;
     // As everywhere, `-` is standard output.
     let output = &output.clone().filter(|path| path.as_os_str() != "-");
     if runs.len() > RUNS_MAX {
@@ -31,6 +33,12 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
         return Err(Failure::Usage(format!(
             "this is not for a terminal: name a file with -o, such as -o {example}"
         )));
+    }
+    if let Some(name) = experiments::asked_for(runs, experiment.as_deref(), *profile, &places.store())? {
+        let overview =
+            experiments::overview(&places.store(), &name, profile.map(crate::arguments::ProfileName::name))?;
+        let report = experiments::report(&overview, *format, &text_style(terminal, output.is_some()))?;
+        return put_out(&report, output.as_deref(), terminal);
     }
     // A column of the table has the number alone, which programs can read.
     let name = |which: &str| {
@@ -93,13 +101,18 @@ pub(crate) fn write_page(shown: &[Shown], path: &Path, terminal: &Terminal) -> R
 
 /// The summaries, one below the other; without colours in a file.
 fn text(runs: &[Run<'_>], terminal: &Terminal, to_file: bool) -> String {
-    let mut style = *terminal.style();
-    style.colour &= !to_file;
+    let style = text_style(terminal, to_file);
     let of_run = |run: &Run<'_>| {
         let name = if runs.len() > 1 { format!("{}\n", run.name) } else { String::new() };
         name + &report::text(run.record, &style) + &report::command_table(run.record, &style)
     };
     runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
+}
+
+fn text_style(terminal: &Terminal, to_file: bool) -> report::TextStyle {
+    let mut style = *terminal.style();
+    style.colour &= !to_file;
+    style
 }
 
 /// What a run is called: its number, or its file without folder and `.json`.

@@ -1,11 +1,11 @@
 // Sets the page going: the theme, and a chart in each place that waits for one.
 
-const runs = JSON.parse(document.getElementById("data").textContent).runs;
+const data = JSON.parse(document.getElementById("data").textContent);
 document.body.append(tip, said);
 
 const charts = [...document.querySelectorAll("figure[data-chart]")].map((figure) => {
   const { chart, run } = figure.dataset;
-  return new Chart(figure, KINDS[chart](runs, run === "" ? undefined : Number(run)));
+  return new Chart(figure, KINDS[chart](data.runs ?? data.panels, run === "" ? undefined : Number(run)));
 });
 const redraw = () => {
   tip.hidden = true;
@@ -39,4 +39,12 @@ addEventListener("scroll", () => (tip.hidden = true), { passive: true });
 // Paper is light, and folded parts are unfolded on it.
 addEventListener("beforeprint", () => wear("light"));
 addEventListener("afterprint", () => wear(theme));
+
+// A link to a folded part opens it.
+const unfold = () => {
+  const part = location.hash && document.getElementById(location.hash.slice(1));
+  if (part instanceof HTMLDetailsElement) part.open = true;
+};
+addEventListener("hashchange", unfold);
+unfold();
 root.dataset.ready = "";

@@ -200,7 +200,7 @@ fn inert(words: &str) -> String {
 }
 
 /// Quoted where a comma, a quote or a line end would be taken for the table's own.
-fn quoted(cell: &str) -> String {
+pub(crate) fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {

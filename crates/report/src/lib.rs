@@ -7,7 +7,7 @@
 //! that are stored, [`cells_so_far`] what an experiment has found, [`live_line`] and [`live_view`] the progress, [`open_metrics`] the same for monitoring; `figures`
 //! says how numbers are written, `prose` how words are. Of one [`Run`] or several, `charts` computes what is drawn,
 //! `compare` whether they differ, `sections` what is said; [`html`], [`markdown`], [`csv`], [`json`], [`svg`] and [`png`]
-//! give that its form. [`pgbench`] says the same things the way pgbench does.
+//! give that its form. [`experiment`] shows many runs as cells of a table and points of charts. [`pgbench`] says the same things the way pgbench does.
 
 mod run;
 
@@ -58,6 +58,8 @@ mod json;
 mod html;
 
 mod figure;
+
+pub mod experiment;
 
 pub mod pgbench;
 

@@ -87,7 +87,7 @@ fn side_by_side(runs: &[Run<'_>]) -> String {
 }
 
 /// A heading and what is below it; nothing if that is nothing.
-fn part(title: &str, content: Option<String>) -> String {
+pub(crate) fn part(title: &str, content: Option<String>) -> String {
     match content {
         Some(content) if !content.is_empty() => format!("## {title}\n\n{content}\n"),
         _ => String::new(),
@@ -143,12 +143,12 @@ fn settings(runs: &[Run<'_>]) -> String {
     table(&grid, &grid.columns.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn facts(facts: &[Fact]) -> String {
+pub(crate) fn facts(facts: &[Fact]) -> String {
     facts.iter().map(|fact| format!("- {}: {}\n", escaped(&fact.label), escaped(&fact.value))).collect()
 }
 
 /// The first column and those named hold words, which stand at the left; all others hold figures.
-fn table(grid: &Grid, words: &[&str]) -> String {
+pub(crate) fn table(grid: &Grid, words: &[&str]) -> String {
     let line = |cells: &[String]| {
         format!("| {} |\n", cells.iter().map(|it| escaped(it)).collect::<Vec<_>>().join(" | "))
     };
@@ -160,14 +160,14 @@ fn table(grid: &Grid, words: &[&str]) -> String {
 }
 
 /// A fence longer than any run of backticks in it.
-fn code_block(text: &str) -> String {
+pub(crate) fn code_block(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}sh\n{text}\n{fence}\n")
 }
 
 /// Text on one line that no Markdown reader takes for markup (CommonMark, §2.4: any punctuation may be escaped).
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in crate::prose::harmless(text).chars() {
         match character {

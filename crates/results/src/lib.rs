@@ -89,8 +89,9 @@ pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
 pub use safe_text::{SafeText, steers};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
-    DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store, TrialFigures,
-    TrialRow, TrialStatus, find, records_in, runs_json,
+    DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store,
+    StoredExperiment, StoredRun, StoredTrial, TrialFigures, TrialRow, TrialStatus, find, records_in,
+    runs_json,
 };
 pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};

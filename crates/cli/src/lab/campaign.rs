@@ -16,6 +16,7 @@ use super::stage::Stage;
 use super::trial::{self, Finished};
 use super::{Limits, Subject, leftovers, standing, steps};
 use crate::failure::Failure;
+use crate::reporting::experiments;
 use crate::signals::Signals;
 use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
@@ -92,7 +93,20 @@ impl Campaign {
         Store::create(&self.places.store())?.end_sitting(sitting.sitting)?;
         result?;
         terminal.print(&standing::standing(&self.subject, &self.row));
+        self.report(terminal);
         self.judge(limits)
+    }
+
+    /// What came of it so far, if anything did.
+    fn report(&self, terminal: &Terminal) {
+        if self.row.trials.iter().all(|trial| trial.status != TrialStatus::Complete) {
+            return;
+        }
+        let (name, profile) = (&self.subject.experiment.name, profile_name(self.subject.profile));
+        match experiments::text(&self.places.store(), name, profile, terminal.style()) {
+            Ok(report) => terminal.print(&format!("\n{report}")),
+            Err(failure) => terminal.warn(format_args!("the trials are stored, but not reported: {failure}")),
+        }
     }
 
     /// What failed is to be made again; whether there is any.

@@ -15,23 +15,24 @@ use crate::prose::cut;
 use crate::run::letter;
 use crate::sections::{self, Headline};
 
-const WIDTH: f32 = 1_000.0;
-const LEFT: f32 = 76.0;
-const RIGHT: f32 = 24.0;
+pub(super) const WIDTH: f32 = 1_000.0;
+pub(super) const LEFT: f32 = 76.0;
+pub(super) const RIGHT: f32 = 24.0;
 const TOP: f32 = 126.0;
-const PANEL: f32 = 170.0;
+pub(super) const PANEL: f32 = 170.0;
 /// Between panels: the axis of the one, the title of the other.
-const GAP: f32 = 62.0;
+pub(super) const GAP: f32 = 62.0;
 /// Runs of which a legend has room.
 const LEGEND_MAX: usize = 8;
 /// Characters of a title.
-const TITLE_LEN_MAX: usize = 84;
+pub(super) const TITLE_LEN_MAX: usize = 84;
 
 /// A place for marks.
-struct Panel {
-    top: f32,
-    x: Scale,
-    y: Scale,
+pub(super) struct Panel {
+    pub(super) top: f32,
+    pub(super) height: f32,
+    pub(super) x: Scale,
+    pub(super) y: Scale,
 }
 
 /// The picture of one run or several.
@@ -61,12 +62,12 @@ pub(super) fn sheet(runs: &[Run<'_>]) -> Sheet {
     Sheet { width: WIDTH, height, description, shapes }
 }
 
-fn text(x: f32, y: f32, size: f32, colour: Colour, text: &str) -> Shape {
+pub(super) fn text(x: f32, y: f32, size: f32, colour: Colour, text: &str) -> Shape {
     let text = untied(text);
     Shape::Text { x, y, size, bold: false, anchor: Anchor::Start, colour, text }
 }
 
-fn bold(x: f32, y: f32, size: f32, words: &str) -> Shape {
+pub(super) fn bold(x: f32, y: f32, size: f32, words: &str) -> Shape {
     Shape::Text { x, y, size, bold: true, anchor: Anchor::Start, colour: TEXT, text: untied(words) }
 }
 
@@ -106,7 +107,7 @@ fn throughput(shapes: &mut Vec<Shape>, top: f32, runs: &[Run<'_>], timelines: &[
     let most =
         timelines.iter().flat_map(|timeline| &timeline.points).map(|point| point.tps).fold(0.0, f64::max);
     let y = Scale::linear(0.0, most * 1.08, top + PANEL, top);
-    let panel = Panel { top, x: time_scale(timelines), y };
+    let panel = Panel { top, height: PANEL, x: time_scale(timelines), y };
     let legend = if runs.len() > 1 { run_legend(runs) } else { event_legend(runs) };
     panel.frame(shapes, "Throughput", "transactions per second", &legend);
     panel.time_axis(shapes);
@@ -133,7 +134,7 @@ fn response(shapes: &mut Vec<Shape>, top: f32, runs: &[Run<'_>], timelines: &[Ti
     let low = quantiles().map(|it| if several { it.p99 } else { it.p50 }).fold(f64::INFINITY, f64::min);
     let high = quantiles().map(|it| if several { it.p99 } else { it.max }).fold(0.0, f64::max);
     let y = Scale::logarithmic(low / 1.15, high * 1.15, top + PANEL, top);
-    let panel = Panel { top, x: time_scale(timelines), y };
+    let panel = Panel { top, height: PANEL, x: time_scale(timelines), y };
     let legend: Vec<(String, Colour)> = if several {
         run_legend(runs)
     } else {
@@ -160,7 +161,7 @@ fn heat(shapes: &mut Vec<Shape>, top: f32, heat: &Heat, end_s: f64) {
     let edges = heat.rows.edges_us();
     let (Some(&low), Some(&high)) = (edges.first(), edges.last()) else { return };
     let y = Scale::logarithmic(low, high, top + PANEL, top);
-    let panel = Panel { top, x: Scale::linear(0.0, end_s, LEFT, WIDTH - RIGHT), y };
+    let panel = Panel { top, height: PANEL, x: Scale::linear(0.0, end_s, LEFT, WIDTH - RIGHT), y };
     panel.frame(shapes, "Where the transactions were", "darker: more of them, logarithmic", &[]);
     panel.time_axis(shapes);
     panel.value_axis(shapes, asked_latency);
@@ -196,7 +197,8 @@ fn percentiles(shapes: &mut Vec<Shape>, top: f32, runs: &[Run<'_>], timelines: &
     let all = || curves.iter().flatten().map(|point| point.us);
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     let x = Scale::logarithmic(1.0, 1e4, LEFT, WIDTH - RIGHT - 20.0);
-    let panel = Panel { top, x, y: Scale::logarithmic(low / 1.15, high * 1.15, top + PANEL, top) };
+    let panel =
+        Panel { top, height: PANEL, x, y: Scale::logarithmic(low / 1.15, high * 1.15, top + PANEL, top) };
     let legend = if runs.len() > 1 { run_legend(runs) } else { Vec::new() };
     panel.frame(shapes, "Percentiles of the response time", "both axes logarithmic", &legend);
     panel.value_axis(shapes, asked_latency);
@@ -243,7 +245,7 @@ fn event_colour(kind: EventKind) -> Colour {
 
 impl Panel {
     /// Title, how to read it, and which line is which.
-    fn frame(&self, shapes: &mut Vec<Shape>, title: &str, how: &str, legend: &[(String, Colour)]) {
+    pub(super) fn frame(&self, shapes: &mut Vec<Shape>, title: &str, how: &str, legend: &[(String, Colour)]) {
         // About what a character of these sizes takes.
         const TITLE_CHARACTER: f32 = 7.6;
         const LEGEND_CHARACTER: f32 = 6.6;
@@ -270,8 +272,8 @@ impl Panel {
     }
 
     /// A line upwards, and a word below it.
-    fn mark(&self, shapes: &mut Vec<Shape>, value: f64, word: &str) {
-        let (x, bottom) = (self.x.at(value), self.top + PANEL);
+    pub(super) fn mark(&self, shapes: &mut Vec<Shape>, value: f64, word: &str) {
+        let (x, bottom) = (self.x.at(value), self.top + self.height);
         shapes.push(Shape::Line { points: vec![(x, self.top), (x, bottom)], colour: GRID, width: 1.0 });
         let (y, text) = (bottom + 17.0, word.to_owned());
         shapes.push(Shape::Text {
@@ -285,7 +287,7 @@ impl Panel {
         });
     }
 
-    fn value_axis(&self, shapes: &mut Vec<Shape>, write: impl Fn(f64) -> String) {
+    pub(super) fn value_axis(&self, shapes: &mut Vec<Shape>, write: impl Fn(f64) -> String) {
         for tick in self.y.ticks(5) {
             let y = self.y.at(tick);
             let points = vec![(LEFT, y), (WIDTH - RIGHT, y)];

@@ -33,15 +33,20 @@ impl std::error::Error for PngError {}
 /// # Errors
 /// If there is no memory for the picture.
 pub fn png(runs: &[Run<'_>]) -> Result<Vec<u8>, PngError> {
-    let Sheet { width, height, shapes, .. } = sheet(runs);
+    drawn(&sheet(runs))
+}
+
+/// A sheet as one PNG file.
+pub(super) fn drawn(sheet: &Sheet) -> Result<Vec<u8>, PngError> {
+    let Sheet { width, height, shapes, .. } = sheet;
     // Some thousand pixels, and not negative.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let size = |length: f32| (length * PIXELS).ceil() as u32;
     let mut pixmap =
-        Pixmap::new(size(width), size(height)).ok_or_else(|| PngError("it is too large".to_owned()))?;
+        Pixmap::new(size(*width), size(*height)).ok_or_else(|| PngError("it is too large".to_owned()))?;
     pixmap.fill(paint_colour(PAGE, 1.0));
     let fonts = Fonts::load()?;
-    for shape in &shapes {
+    for shape in shapes {
         draw(&mut pixmap, shape, &fonts);
     }
     pixmap.encode_png().map_err(|error| PngError(error.to_string()))
@@ -73,6 +78,11 @@ fn draw(pixmap: &mut Pixmap, shape: &Shape, fonts: &Fonts) {
             let stroke = Stroke { width: *width, line_join: tiny_skia::LineJoin::Round, ..Stroke::default() };
             if let Some(path) = path_of(points) {
                 pixmap.stroke_path(&path, &paint(*colour, 1.0), &stroke, scale, None);
+            }
+        }
+        Shape::Polygon { points, colour } => {
+            if let Some(path) = path_of(points) {
+                pixmap.fill_path(&path, &paint(*colour, 1.0), FillRule::Winding, scale, None);
             }
         }
         Shape::Text { x, y, size, bold, anchor, colour, text } => {

@@ -30,6 +30,11 @@ pub(super) enum Shape {
         colour: Colour,
         width: f32,
     },
+    /// Closed and filled.
+    Polygon {
+        points: Vec<(f32, f32)>,
+        colour: Colour,
+    },
     /// `y` is its base line.
     Text {
         x: f32,

@@ -9,15 +9,20 @@ use crate::Run;
 
 /// The main charts of one run or several as one SVG document.
 pub fn svg(runs: &[Run<'_>]) -> String {
-    let Sheet { width, height, description, shapes } = sheet(runs);
+    written(&sheet(runs))
+}
+
+/// A sheet as one SVG document.
+pub(super) fn written(sheet: &Sheet) -> String {
+    let Sheet { width, height, description, shapes } = sheet;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" \
          font-family=\"Inter, system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif\">\n\
          <title>{}</title>\n",
-        escaped(&description)
+        escaped(description)
     );
-    for shape in &shapes {
+    for shape in shapes {
         // Writing to a string cannot fail.
         let _ = draw(&mut out, shape);
     }
@@ -48,6 +53,13 @@ fn draw(out: &mut String, shape: &Shape) -> std::fmt::Result {
                 out,
                 "\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"/>"
             )
+        }
+        Shape::Polygon { points, colour } => {
+            out.write_str("<polygon points=\"")?;
+            for (x, y) in points {
+                write!(out, "{x:.1},{y:.1} ")?;
+            }
+            writeln!(out, "\" fill=\"{}\"/>", hex(*colour))
         }
         Shape::Text { x, y, size, bold, anchor, colour, text } => {
             let anchor = match anchor {

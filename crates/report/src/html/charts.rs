@@ -119,13 +119,7 @@ fn place(page: &mut Markup, place: &Place<'_>) {
             page.leaf("span", &[("class", "how")], how);
             page.raw("<span class=\"legend\"></span>");
         });
-        let label = format!("Chart: {title}, {how}. Arrow keys read out the values; a table follows.");
-        let attributes =
-            [("class", "plot"), ("tabindex", "0"), ("role", "img"), ("aria-label", label.as_str())];
-        page.element("div", &attributes, |_| ());
-        page.raw(
-            "<details class=\"table\"><summary>As a table</summary><div class=\"scroll\"></div></details>",
-        );
+        page.chart_place(title, how);
     });
     page.raw("\n");
 }

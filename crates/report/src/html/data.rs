@@ -110,7 +110,7 @@ struct EventData {
 
 /// Five digits; not a number is `null`.
 #[derive(Copy, Clone, Debug, PartialEq)]
-struct Number(f64);
+pub(super) struct Number(pub(super) f64);
 
 impl Serialize for Number {
     // Whole numbers below 10¹⁵.
@@ -129,7 +129,7 @@ impl Serialize for Number {
     }
 }
 
-fn numbers(values: impl IntoIterator<Item = f64>) -> Vec<Number> {
+pub(super) fn numbers(values: impl IntoIterator<Item = f64>) -> Vec<Number> {
     values.into_iter().map(Number).collect()
 }
 

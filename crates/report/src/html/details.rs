@@ -35,7 +35,7 @@ pub(super) fn server(page: &mut Markup, record: &Record) {
         waits(page, &rows);
         page.leaf("p", &[("class", "how")], &how);
     }
-    ceilings(page, record);
+    ceilings(page, &sections::ceilings(record));
     let events = sections::events(record);
     if !events.is_empty() {
         page.leaf("h3", &[], "Events");
@@ -66,7 +66,7 @@ pub(super) fn server(page: &mut Markup, record: &Record) {
     }
 }
 
-fn waits(page: &mut Markup, rows: &[sections::WaitRow]) {
+pub(super) fn waits(page: &mut Markup, rows: &[sections::WaitRow]) {
     page.element("ol", &[("class", "shares")], |page| {
         for wait in rows {
             page.element("li", &[], |page| {
@@ -81,14 +81,13 @@ fn waits(page: &mut Markup, rows: &[sections::WaitRow]) {
     });
 }
 
-fn ceilings(page: &mut Markup, record: &Record) {
-    let ceilings = sections::ceilings(record);
+pub(super) fn ceilings(page: &mut Markup, ceilings: &[sections::CeilingRow]) {
     if ceilings.is_empty() {
         return;
     }
     page.leaf("h3", &[], "What would bound it, and how near the run came");
     page.element("ol", &[("class", "shares ceilings")], |page| {
-        for ceiling in &ceilings {
+        for ceiling in ceilings {
             page.element("li", &[], |page| {
                 page.element("span", &[("class", "name")], |page| {
                     page.text(ceiling.kind);
@@ -234,7 +233,7 @@ pub(super) fn table(
     page.raw("\n");
 }
 
-fn row(page: &mut Markup, columns: &[&str], cells: &[&str]) {
+pub(super) fn row(page: &mut Markup, columns: &[&str], cells: &[&str]) {
     page.element("tr", &[], |page| {
         for (at, (cell, column)) in cells.iter().zip(columns).enumerate() {
             page.leaf(if at == 0 { "th" } else { "td" }, &[("data-label", column)], cell);

@@ -5,7 +5,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest, Sha256};
 
-use super::data::PageData;
 use super::markup::Markup;
 
 /// The charts' library; assets/VENDORED.md says which.
@@ -13,10 +12,11 @@ const UPLOT: &str = include_str!("../../assets/uPlot.iife.min.js");
 const UPLOT_LICENCE: &str = include_str!("../../assets/uPlot.LICENSE");
 const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
 const STYLE: &str = include_str!("../../assets/page.css");
-const SCRIPTS: [&str; 4] = [
+const SCRIPTS: [&str; 5] = [
     include_str!("../../assets/words.js"),
     include_str!("../../assets/chart.js"),
     include_str!("../../assets/kinds.js"),
+    include_str!("../../assets/cells.js"),
     include_str!("../../assets/page.js"),
 ];
 
@@ -38,10 +38,10 @@ pub(super) fn head(page: &mut Markup, title: &str) {
     page.raw("</style>\n</head>\n");
 }
 
-/// The data and what draws it.
-pub(super) fn scripts(page: &mut Markup, data: &PageData) {
+/// The data, as JSON, and what draws it.
+pub(super) fn scripts(page: &mut Markup, data: &str) {
     page.raw("<script type=\"application/json\" id=\"data\">");
-    page.made_safe(&safe_in_script(&data.to_json()));
+    page.made_safe(&safe_in_script(data));
     page.raw("</script>\n<script>");
     page.made_safe(&script());
     page.raw("</script>\n");

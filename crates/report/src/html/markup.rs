@@ -103,6 +103,79 @@ impl Markup {
         );
     }
 
+    /// Where the script draws a chart, and where its values can be had as a table.
+    pub(super) fn chart_place(&mut self, title: &str, how: &str) {
+        let label = format!("Chart: {title}, {how}. Arrow keys read out the values; a table follows.");
+        let attributes =
+            [("class", "plot"), ("tabindex", "0"), ("role", "img"), ("aria-label", label.as_str())];
+        self.element("div", &attributes, |_| ());
+        self.raw(
+            "<details class=\"table\"><summary>As a table</summary><div class=\"scroll\"></div></details>",
+        );
+    }
+
+    /// A bar from the left end, or a dot, with an interval; all in shares of the row's width. `colour` is a run's.
+    pub(super) fn bar_with_interval(
+        &mut self,
+        share: f64,
+        interval: Option<(f64, f64)>,
+        colour: usize,
+        as_dot: bool,
+    ) {
+        let place = |share: f64| if share.is_finite() { share.clamp(0.0, 1.0) * 1000.0 } else { 0.0 };
+        let (x, colour) = (place(share), colour % 8);
+        self.raw(
+            "<svg class=\"strip\" viewBox=\"0 0 1000 16\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+        );
+        // Writing to a string cannot fail.
+        let _ = if as_dot {
+            // A line of no length with round ends is a dot, however the drawing is stretched.
+            write!(
+                self.0,
+                "<path class=\"ground\" d=\"M0 8H1000\"/><path class=\"dot\" stroke=\"var(--run-{colour})\" d=\"M{x:.1} 8h0\"/>"
+            )
+        } else {
+            write!(
+                self.0,
+                "<rect y=\"1\" width=\"{:.1}\" height=\"14\" fill=\"var(--run-{colour})\" fill-opacity=\"0.72\"/>",
+                x.max(1.0)
+            )
+        };
+        if let Some((low, high)) = interval {
+            let (low, high) = (place(low), place(high));
+            let _ = write!(
+                self.0,
+                "<path class=\"whisker\" d=\"M{low:.1} 8H{high:.1}M{low:.1} 4V12M{high:.1} 4V12\"/>"
+            );
+        }
+        self.raw("</svg>");
+    }
+
+    /// A bar of parts beside each other: their shares of the whole and the variables of their colours.
+    pub(super) fn stacked_bar(&mut self, parts: &[(f64, String)]) {
+        self.raw(
+            "<svg class=\"strip\" viewBox=\"0 0 1000 16\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+        );
+        let mut x = 0.0;
+        for (share, colour) in parts.iter().filter(|(share, _)| *share > 0.0005) {
+            let width = share.min(1.0) * 1000.0;
+            self.0 += &format!("<rect x=\"{x:.1}\" y=\"1\" width=\"{width:.1}\" height=\"14\" fill=\"var(--");
+            self.text(colour);
+            self.raw(")\"/>");
+            x += width;
+        }
+        self.raw("</svg>");
+    }
+
+    /// An entry of a legend: a colour, by the name of its variable, and what it stands for.
+    pub(super) fn key(&mut self, name: &str, colour: &str) {
+        self.raw("<span class=\"item\"><svg class=\"key\" viewBox=\"0 0 10 6\" aria-hidden=\"true\"><rect width=\"10\" height=\"6\" rx=\"1\" fill=\"var(--");
+        self.text(colour);
+        self.raw(")\"/></svg>");
+        self.text(name);
+        self.raw("</span> ");
+    }
+
     pub(super) fn finish(self) -> String {
         self.0
     }

@@ -5,6 +5,7 @@ mod charts;
 mod comparison;
 mod data;
 mod details;
+pub(crate) mod experiment;
 mod head;
 mod headline;
 mod markup;
@@ -20,20 +21,29 @@ const DETAILED_MAX: usize = 12;
 /// The page of one run, or of several side by side.
 pub fn html(runs: &[Run<'_>]) -> String {
     let data = PageData::of(runs);
+    page(&title(runs), &contents(runs, &data), &data.to_json(), |page| match runs {
+        [only] => one(page, *only, &data),
+        several => side_by_side(page, several, &data),
+    })
+}
+
+/// What all pages have around what they say: head, links to their parts, the data of the charts and what draws them.
+fn page(title: &str, contents: &[Link], data: &str, main: impl FnOnce(&mut Markup)) -> String {
     let mut page = Markup::new();
     page.raw("<!doctype html>\n<html lang=\"en\">\n");
-    head::head(&mut page, &title(runs));
+    head::head(&mut page, title);
     page.raw("<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n");
     page.element("header", &[("class", "bar")], |page| {
         page.leaf("span", &[("class", "brand")], "pgmeter");
-        contents(page, runs, &data);
+        page.element("nav", &[("aria-label", "Contents")], |page| {
+            for (href, name, _) in contents.iter().filter(|(_, _, there)| *there) {
+                page.leaf("a", &[("href", href)], name);
+            }
+        });
         page.raw("<button type=\"button\" id=\"theme\" hidden>Theme: system</button>");
     });
     page.raw("\n<main id=\"main\" tabindex=\"-1\">\n");
-    match runs {
-        [only] => one(&mut page, *only, &data),
-        several => side_by_side(&mut page, several, &data),
-    }
+    main(&mut page);
     page.raw("</main>\n");
     page.element("footer", &[], |page| {
         page.text("Made by pgmeter ");
@@ -42,10 +52,13 @@ pub fn html(runs: &[Run<'_>]) -> String {
         page.raw("<span translate=\"no\">uPlot</span> (MIT licence, © Leon Sorokin; its text is in the source of this page).");
     });
     page.raw("\n<noscript><p class=\"note\">The charts need JavaScript; all figures are in the tables.</p></noscript>\n");
-    head::scripts(&mut page, &data);
+    head::scripts(&mut page, data);
     page.raw("</body>\n</html>\n");
     page.finish()
 }
+
+/// A part of a page: where, what, and whether it is there.
+type Link = (&'static str, &'static str, bool);
 
 fn title(runs: &[Run<'_>]) -> String {
     match runs {
@@ -59,10 +72,10 @@ fn title(runs: &[Run<'_>]) -> String {
     }
 }
 
-/// Links to the parts that are there.
-fn contents(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
+/// Links to the parts.
+fn contents(runs: &[Run<'_>], data: &PageData) -> [Link; 8] {
     let several = runs.len() > 1;
-    let links = [
+    [
         ("#comparison", "Comparison", several),
         ("#over-time", "Over time", data.has_time()),
         ("#latency", "Latency", data.has_latency()),
@@ -71,12 +84,7 @@ fn contents(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
         ("#settings", "Settings", true),
         ("#runs", "Runs", several && runs.len() <= DETAILED_MAX),
         ("#repeat", "Repeat", !several),
-    ];
-    page.element("nav", &[("aria-label", "Contents")], |page| {
-        for (href, name, _) in links.iter().filter(|(_, _, there)| *there) {
-            page.leaf("a", &[("href", href)], name);
-        }
-    });
+    ]
 }
 
 fn one(page: &mut Markup, run: Run<'_>, data: &PageData) {

@@ -11,12 +11,14 @@ mod server;
 mod settings;
 
 pub(crate) use comparison::{ComparedRun, Told, Verdict as ComparisonVerdict, comparison};
-pub(crate) use cost::costs;
+pub(crate) use cost::{bytes, costs};
 pub(crate) use environment::{builds, environment};
 pub(crate) use headline::{Headline, capitalised, headline};
 pub(crate) use latencies::{commands, latencies};
 pub(crate) use load::{generator, plan, precision, repeat_command, transactions};
-pub(crate) use server::{WaitRow, ceilings, event_name, events, missing, observed, statements, waits};
+pub(crate) use server::{
+    CeilingRow, WaitRow, ceiling_rows, ceilings, event_name, events, missing, observed, statements, waits,
+};
 pub(crate) use settings::{Setting, settings};
 
 /// A label and what it is.

@@ -87,6 +87,11 @@ pub(crate) struct CeilingRow {
 
 /// The lowest first.
 pub(crate) fn ceilings(record: &Record) -> Vec<CeilingRow> {
+    record.observation.as_ref().map_or(Vec::new(), |observation| ceiling_rows(&observation.ceilings))
+}
+
+/// The same of a run of which the record is not at hand.
+pub(crate) fn ceiling_rows(ceilings: &[results::Ceiling]) -> Vec<CeilingRow> {
     let row = |ceiling: &results::Ceiling| CeilingRow {
         kind: match ceiling.kind {
             CeilingKind::HottestRow => "the hottest rows",
@@ -98,7 +103,7 @@ pub(crate) fn ceilings(record: &Record) -> Vec<CeilingRow> {
         reached_share: ceiling.reached_share,
         explanation: harmless(ceiling.explanation.as_str()),
     };
-    record.observation.iter().flat_map(|observation| &observation.ceilings).map(row).collect()
+    ceilings.iter().map(row).collect()
 }
 
 /// Characters of a statement that are shown.

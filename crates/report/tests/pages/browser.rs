@@ -13,7 +13,7 @@ use crate::example::{self, Example};
 
 /// A browser, or nothing and a loud word where there is none.
 #[allow(clippy::print_stderr)] // who runs the tests has to see it
-fn browser() -> Option<Browser> {
+pub fn browser() -> Option<Browser> {
     let Some(program) = devtools::find() else {
         // `.ci/run` installs one and says so by this variable; a skipped test is then a failed one.
         assert!(
@@ -26,7 +26,7 @@ fn browser() -> Option<Browser> {
     Some(Browser::start(&program))
 }
 
-fn artefact(name: &str) -> PathBuf {
+pub fn artefact(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pages");
     fs::create_dir_all(&folder).expect("the target directory can be written");
     folder.join(name)
@@ -40,7 +40,7 @@ fn page(name: &str, runs: &[(&str, &Record)]) -> PathBuf {
 }
 
 /// Nothing was complained of, and nothing asked for but the page itself.
-fn assert_quiet(browser: &Browser) {
+pub fn assert_quiet(browser: &Browser) {
     for (method, parameters) in &browser.events {
         match method.as_str() {
             "Runtime.exceptionThrown" | "Log.entryAdded" | "Runtime.consoleAPICalled" => {
@@ -56,7 +56,7 @@ fn assert_quiet(browser: &Browser) {
 }
 
 /// Of each chart: its kind, how many pixels of its canvas are drawn, and in how many colours.
-const MARKS: &str = r#"
+pub const MARKS: &str = r#"
 [...document.querySelectorAll("figure[data-chart]")].map((figure) => {
   const canvas = figure.querySelector("canvas");
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -4,5 +4,6 @@
 mod browser;
 mod devtools;
 mod example;
+mod experiment;
 mod formats;
 mod html;

@@ -4,6 +4,7 @@
 //! have it open at once.
 
 mod comparisons;
+mod experiment;
 mod find;
 mod import;
 mod list;
@@ -22,6 +23,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::ResultsError;
 
+pub use experiment::{StoredExperiment, StoredRun, StoredTrial};
 pub use find::find;
 pub use import::{Imported, records_in};
 pub use list::{RunLine, RunStatus, runs_json};

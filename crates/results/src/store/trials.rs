@@ -36,6 +36,11 @@ impl TrialStatus {
             TrialStatus::Failed => "failed",
         }
     }
+
+    /// The table takes no other.
+    pub(super) fn of(name: &str) -> Self {
+        STATUSES.into_iter().find(|known| known.name() == name).unwrap_or(TrialStatus::Planned)
+    }
 }
 
 /// A trial that is to be made.
@@ -190,14 +195,11 @@ impl Store {
 }
 
 fn trial_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<TrialRow> {
-    let status: String = row.get(3)?;
-    let status = STATUSES.into_iter().find(|known| known.name() == status);
     Ok(TrialRow {
         trial: row.get(0)?,
         factors: serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default(),
         repeat: row.get(2)?,
-        // The table takes no other.
-        status: status.unwrap_or(TrialStatus::Planned),
+        status: TrialStatus::of(&row.get::<_, String>(3)?),
         reason: row.get(4)?,
         run: row.get(5)?,
         figures: match row.get(6)? {

@@ -1,0 +1,111 @@
+//! Reports of whole experiments: which one is meant, what its file says, as far as the store has it, and the form asked
+//! for. What is shown is `report::experiment`'s affair.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path};
+
+use ::lab::{Experiment, Plan, Profile};
+use report::TextStyle;
+use report::experiment::{self, Overview};
+use results::{DEFAULT_STORE, Store, StoredExperiment};
+
+use crate::arguments::{FormatName, ProfileName};
+use crate::failure::Failure;
+
+/// The name of the experiment that is meant; `None` if runs are. Without either it is the only one that the store has.
+pub(super) fn asked_for(
+    runs: &[String],
+    experiment: Option<&str>,
+    profile: Option<ProfileName>,
+    store: &Path,
+) -> Result<Option<String>, Failure> {
+    if let Some(name) = experiment {
+        return Ok(Some(name.to_owned()));
+    }
+    match runs {
+        [file] if file.ends_with(".toml") => Ok(Some(Experiment::read(Path::new(file), Profile::Full)?.name)),
+        [] => only_one(store).map(Some),
+        _ if profile.is_some() => {
+            Err(Failure::Usage("--profile is of experiments; runs have none".to_owned()))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn only_one(store: &Path) -> Result<String, Failure> {
+    let names = Store::open(store)?.experiment_names()?;
+    match names.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(Failure::Usage(format!(
+            "the store {} has no experiment: name runs, such as `pgmeter report last`, or make one with `pgmeter lab run`",
+            store.display()
+        ))),
+        several => Err(Failure::Usage(format!(
+            "the store {} has several experiments: choose one with --experiment, of {}; or name runs, such as \
+             `pgmeter report last`",
+            store.display(),
+            several.join(", ")
+        ))),
+    }
+}
+
+/// What the store has of the newest experiment of this name.
+pub(super) fn overview(store: &Path, name: &str, profile: Option<&str>) -> Result<Overview, Failure> {
+    let opened = Store::open(store)?;
+    let Some(stored) = opened.stored_experiment(name, profile)? else {
+        let names = opened.experiment_names()?;
+        let size = profile.map_or(String::new(), |profile| format!(" in the size {profile}"));
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Failure::Usage(format!(
+            "the store {} has no experiment {name}{size}; it has {there}",
+            store.display()
+        )));
+    };
+    let read = file_of(&stored);
+    let overview = Overview::of(stored, read.as_ref().map(|(experiment, plan)| (experiment, plan)));
+    let is_default = store == Path::new(DEFAULT_STORE);
+    Ok(if is_default { overview } else { overview.kept_in(&store.display().to_string()) })
+}
+
+/// What is shown at the end of an experiment.
+pub(crate) fn text(store: &Path, name: &str, profile: &str, style: &TextStyle) -> Result<String, Failure> {
+    Ok(experiment::text(&overview(store, name, Some(profile))?, style))
+}
+
+/// In the form asked for.
+pub(super) fn report(overview: &Overview, format: FormatName, style: &TextStyle) -> Result<Vec<u8>, Failure> {
+    Ok(match format {
+        FormatName::Text => experiment::text(overview, style).into_bytes(),
+        FormatName::Markdown => experiment::markdown(overview).into_bytes(),
+        FormatName::Html => experiment::html(overview).into_bytes(),
+        FormatName::Csv => experiment::csv(overview).into_bytes(),
+        FormatName::Json => experiment::json(overview).into_bytes(),
+        FormatName::Svg => experiment::svg(overview).into_bytes(),
+        FormatName::Png => experiment::png(overview)?,
+    })
+}
+
+/// What the file says that the experiment was begun with. Files that it names are looked for beside it, so the stored ones
+/// are laid out for a moment; `None` if this pgmeter cannot read it.
+fn file_of(stored: &StoredExperiment) -> Option<(Experiment, Plan)> {
+    let profile = if stored.profile == "quick" { Profile::Quick } else { Profile::Full };
+    let folder = tempfile::tempdir().ok()?;
+    lay_out(&stored.files, folder.path()).ok()?;
+    let read = |(name, text): (&String, &String)| {
+        let experiment = Experiment::parse(text, name, folder.path(), profile).ok()?;
+        let plan = Plan::of(&experiment, name, folder.path()).ok()?;
+        (experiment.name == stored.name).then_some((experiment, plan))
+    };
+    stored.files.iter().filter(|(name, _)| !name.ends_with(".sql")).find_map(read)
+}
+
+fn lay_out(files: &BTreeMap<String, String>, folder: &Path) -> std::io::Result<()> {
+    let stays = |name: &String| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    for (name, text) in files.iter().filter(|(name, _)| stays(name)) {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        fs::write(path, text)?;
+    }
+    Ok(())
+}

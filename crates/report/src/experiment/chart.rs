@@ -1,0 +1,249 @@
+//! What the charts of an experiment show: panels of lines of cells, and which cells are the best of their line. Where they
+//! are drawn, and with what, is the business of `html` and `figure`.
+
+use super::metric::Metric;
+use super::overview::{Factor, Overview};
+
+/// A chart: of one figure, along one factor.
+#[derive(Clone, Debug)]
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    /// The factor along the axis.
+    pub(crate) x: usize,
+    pub(crate) metric: Metric,
+    /// Where the levels of `x` stand if they are numbers; they are names otherwise.
+    pub(crate) positions: Option<Vec<f64>>,
+    pub(crate) x_log: bool,
+    pub(crate) y_log: bool,
+    pub(crate) panels: Vec<Panel>,
+}
+
+/// A part of a chart, with axes of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Panel {
+    /// Which levels it is of; empty if it is the only one.
+    pub(crate) title: String,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// A line of a panel.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// The level of the series; empty if there is one line only.
+    pub(crate) label: String,
+    /// Which colour: the number of that level.
+    pub(crate) colour: usize,
+    /// In the order of the axis; of cells that have the figure.
+    pub(crate) points: Vec<Point>,
+}
+
+/// A cell on a line.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    /// The level of the axis.
+    pub(crate) level: usize,
+    pub(crate) cell: usize,
+    pub(crate) marks: Marks,
+}
+
+/// What a cell is best in among those of its line.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// The most transactions per second.
+    pub(crate) throughput: bool,
+    /// The lowest mean latency.
+    pub(crate) latency: bool,
+    /// The most of both: the greatest throughput ÷ mean latency.
+    pub(crate) compromise: bool,
+}
+
+impl Panel {
+    /// The lowest above 0 and the highest that is drawn, intervals included.
+    pub(crate) fn ends(&self, overview: &Overview, metric: Metric) -> (f64, f64) {
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let figures = points.filter_map(|point| overview.cells[point.cell].figure(metric));
+        figures.fold((f64::INFINITY, 0.0), |(low, high), it| {
+            let (from, to) = it.interval.unwrap_or((it.mean, it.mean));
+            // Where an interval ends at 0, a logarithmic axis begins at its figure.
+            let above_0 = [from, it.mean].into_iter().find(|end| *end > 0.0);
+            (low.min(above_0.unwrap_or(low)), high.max(to).max(it.mean))
+        })
+    }
+}
+
+impl Marks {
+    pub(crate) fn any(self) -> bool {
+        self != Marks::default()
+    }
+}
+
+/// Those of the file, or what suggests itself.
+pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Chart> {
+    if overview.factors.is_empty() || overview.cells.iter().all(|cell| cell.figure(overview.main()).is_none())
+    {
+        return Vec::new();
+    }
+    let number = |name: &String| overview.factors.iter().position(|factor| factor.name == *name);
+    let of_file = of_file.iter().filter_map(|chart| {
+        let lab::Chart { title, x, y, series, facet, x_log, y_log } = chart;
+        let [series, facet] = [series, facet].map(|name| name.as_ref().and_then(number));
+        let asked = Asked { x: number(x)?, series, facet, x_log: *x_log, y_log: *y_log };
+        Some(build(overview, Metric::named(y)?, title.as_deref(), asked))
+    });
+    let charts: Vec<Chart> = of_file.filter(|chart| !chart.panels.is_empty()).collect();
+    if charts.is_empty() && !overview.has_steps() { suggested(overview) } else { charts }
+}
+
+struct Asked {
+    x: usize,
+    series: Option<usize>,
+    facet: Option<usize>,
+    x_log: bool,
+    y_log: bool,
+}
+
+/// Throughput and latency along the factor with the most numbers, or the most levels; the next gives the lines.
+fn suggested(overview: &Overview) -> Vec<Chart> {
+    let mut by_size: Vec<usize> = (0..overview.factors.len()).collect();
+    let size = |factor: &usize| {
+        let Factor { levels, .. } = &overview.factors[*factor];
+        (numbers(levels).is_some() && levels.len() > 2, levels.len())
+    };
+    by_size.sort_by_key(|factor| std::cmp::Reverse(size(factor)));
+    let x = by_size[0];
+    let x_log = numbers(&overview.factors[x].levels).is_some_and(|numbers| {
+        let ends =
+            numbers.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), it| (low.min(*it), high.max(*it)));
+        ends.0 > 0.0 && ends.1 / ends.0 >= 16.0
+    });
+    let several = |factor: &usize| overview.factors[*factor].levels.len() > 1;
+    let chart = |metric| {
+        let series = by_size.get(1).copied().filter(several);
+        build(overview, metric, None, Asked { x, series, facet: None, x_log, y_log: false })
+    };
+    [Metric::Tps, Metric::Mean].map(chart).into_iter().filter(|chart| !chart.panels.is_empty()).collect()
+}
+
+/// Factors that the chart does not name have a panel for each of their combinations: cells are never averaged.
+fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked) -> Chart {
+    let Asked { x, series, facet, x_log, y_log } = asked;
+    let along = &overview.factors[x];
+    let others: Vec<usize> = facet
+        .into_iter()
+        .chain((0..overview.factors.len()).filter(|factor| Some(*factor) != facet))
+        .filter(|factor| *factor != x && Some(*factor) != series)
+        .collect();
+    let varied: Vec<usize> =
+        others.iter().copied().filter(|factor| overview.factors[*factor].levels.len() > 1).collect();
+    let mut panels: Vec<(Vec<Option<usize>>, Panel)> = Vec::new();
+    for (number, cell) in overview.cells.iter().enumerate() {
+        let (Some(level), Some(_)) = (cell.levels[x], cell.figure(metric)) else { continue };
+        let key: Vec<Option<usize>> = others.iter().map(|factor| cell.levels[*factor]).collect();
+        let at = panels.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+            let name = |factor: &usize| {
+                let Factor { name, levels } = &overview.factors[*factor];
+                format!("{name} {}", cell.levels[*factor].map_or("—", |level| levels[level].as_str()))
+            };
+            let title = varied.iter().map(name).collect::<Vec<_>>().join(", ");
+            panels.push((key, Panel { title, lines: Vec::new() }));
+            panels.len() - 1
+        });
+        let of_series = series.and_then(|factor| Some((factor, cell.levels[factor]?)));
+        let label =
+            of_series.map_or(String::new(), |(factor, level)| overview.factors[factor].levels[level].clone());
+        let colour = of_series.map_or(0, |(_, level)| level);
+        let lines = &mut panels[at].1.lines;
+        let line = lines.iter().position(|line| line.colour == colour).unwrap_or_else(|| {
+            lines.push(Line { label, colour, points: Vec::new() });
+            lines.len() - 1
+        });
+        lines[line].points.push(Point { level, cell: number, marks: Marks::default() });
+    }
+    panels.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut panels: Vec<Panel> = panels.into_iter().map(|(_, panel)| panel).collect();
+    for panel in &mut panels {
+        panel.lines.sort_by_key(|line| line.colour);
+        panel.lines.iter_mut().for_each(|line| mark(overview, line));
+    }
+    let positions = numbers(&along.levels);
+    let x_log = x_log && positions.as_ref().is_some_and(|all| all.iter().all(|position| *position > 0.0));
+    let title = title.map_or_else(|| told(overview, metric, x, series), crate::prose::harmless);
+    Chart { title, x, metric, positions, x_log, y_log, panels }
+}
+
+/// `Throughput by clients and protocol`
+fn told(overview: &Overview, metric: Metric, x: usize, series: Option<usize>) -> String {
+    let and = series.map_or(String::new(), |series| format!(" and {}", overview.factors[series].name));
+    format!("{} by {}{and}", super::said::titled(metric.title()), overview.factors[x].name)
+}
+
+/// The best of a line. The compromise is where "power", throughput ÷ delay, is greatest (Giessler, Hänle, König and Pade,
+/// Free buffer allocation, Computer Networks 2, 1978; Kleinrock, Power and deterministic rules of thumb, ICC 1979). A line
+/// of one cell has no best.
+fn mark(overview: &Overview, line: &mut Line) {
+    line.points.sort_by_key(|point| point.level);
+    let figures = |point: &Point| {
+        let cell = &overview.cells[point.cell];
+        Some((cell.figure(Metric::Tps)?.mean, cell.figure(Metric::Mean)?.mean))
+    };
+    let best = |of: fn((f64, f64)) -> f64| {
+        let all = line.points.iter().enumerate().filter_map(|(at, point)| Some((at, of(figures(point)?))));
+        // The first of equals: the lesser load, where the axis is that.
+        let first = all.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        first.map(|(at, _)| at)
+    };
+    if line.points.iter().filter_map(figures).count() < 2 {
+        return;
+    }
+    let bests = [best(|(tps, _)| tps), best(|(_, us)| -us), best(|(tps, us)| tps / us)];
+    let [throughput, latency, compromise] = bests;
+    for (at, point) in line.points.iter_mut().enumerate() {
+        let is = |best: Option<usize>| best == Some(at);
+        point.marks = Marks { throughput: is(throughput), latency: is(latency), compromise: is(compromise) };
+    }
+}
+
+/// The levels as numbers, if all are, and have one unit at most among them: `8`, `10ms`, `2GB`.
+pub(super) fn numbers(levels: &[String]) -> Option<Vec<f64>> {
+    const UNITS: [(&str, f64, &str); 14] = [
+        ("", 1.0, "number"),
+        ("%", 1.0, "percent"),
+        ("us", 1e-6, "time"),
+        ("ms", 1e-3, "time"),
+        ("s", 1.0, "time"),
+        ("min", 60.0, "time"),
+        ("h", 3600.0, "time"),
+        ("d", 86_400.0, "time"),
+        ("B", 1.0, "size"),
+        ("kB", 1024.0, "size"),
+        ("MB", 1_048_576.0, "size"),
+        ("GB", 1_073_741_824.0, "size"),
+        ("TB", 1_099_511_627_776.0, "size"),
+        ("k", 1e3, "number"),
+    ];
+    let number = |level: &String| {
+        let end = level.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(level.len());
+        let (digits, unit) = level.split_at(end);
+        let (_, factor, kind) = UNITS.iter().find(|(name, ..)| *name == unit.trim())?;
+        let number: f64 = digits.parse().ok()?;
+        number.is_finite().then_some((number * factor, *kind))
+    };
+    let all: Vec<(f64, &str)> = levels.iter().map(number).collect::<Option<_>>()?;
+    let same = all.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    (same && all.len() > 1).then(|| all.into_iter().map(|(number, _)| number).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_numbers_if_all_of_them_are() {
+        let of = |levels: &[&str]| numbers(&levels.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["1", "8", "64"]), Some(vec![1.0, 8.0, 64.0]));
+        assert_eq!(of(&["64kB", "1MB"]), Some(vec![65_536.0, 1_048_576.0]));
+        for words in [&["1", "off"][..], &["10ms", "8"], &["16.4", "socket"], &["1"], &["", "1"], &[]] {
+            assert_eq!(of(words), None, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! An experiment as JSON: each trial with its factors and figures, then the cells with their intervals and ratios.
+//! docs/reports.md documents the names; what cannot be known is `null` or absent.
+
+use std::collections::BTreeMap;
+
+use results::{StepResult, WaitShare};
+use serde::Serialize;
+
+use super::overview::{Cost, Overview, Standing};
+use super::repeats::Subtraction;
+use super::steps::StepFigures;
+use super::{MARKS, Metric, Repeated, Trial};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    trials: Vec<TrialJson<'a>>,
+    cells: Vec<CellJson<'a>>,
+    /// What things cost, by subtraction.
+    differences: Vec<DifferenceJson<'a>>,
+    experiment: About<'a>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct About<'a> {
+    name: &'a str,
+    title: &'a str,
+    source: Option<&'a str>,
+    profile: &'a str,
+    number: i64,
+    started_at: &'a str,
+    factors: Vec<FactorJson<'a>>,
+    repeats_are_blocks: bool,
+}
+
+#[derive(Serialize)]
+struct FactorJson<'a> {
+    name: &'a str,
+    levels: &'a [String],
+}
+
+#[derive(Serialize)]
+struct TrialJson<'a> {
+    status: &'static str,
+    factors: &'a BTreeMap<String, String>,
+    repeat: u32,
+    trial: usize,
+    reason: Option<&'a str>,
+    run: Option<i64>,
+    /// Of complete trials.
+    figures: Option<BTreeMap<&'static str, f64>>,
+    limited_by: Option<&'static str>,
+    waits: &'a [WaitShare],
+    /// Of a trial of steps, as in its record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<&'a [StepResult]>,
+}
+
+#[derive(Serialize)]
+struct CellJson<'a> {
+    factors: BTreeMap<&'a str, &'a str>,
+    trials: usize,
+    complete: usize,
+    figures: BTreeMap<&'static str, FigureJson>,
+    /// The levels of the cell that ratios are to; `null` for the base itself.
+    base: Option<BTreeMap<&'a str, &'a str>>,
+    ratios: BTreeMap<&'static str, RatioJson>,
+    marks: Vec<&'static str>,
+    waits: &'a [WaitShare],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<StepJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepJson<'a> {
+    name: &'a str,
+    duration_us: Option<FigureJson>,
+    wal_bytes: Option<FigureJson>,
+    server_cpu_us: Option<FigureJson>,
+    table_bytes: Option<FigureJson>,
+    index_bytes: Option<FigureJson>,
+    times: usize,
+    limited: usize,
+}
+
+#[derive(Serialize)]
+struct FigureJson {
+    mean: f64,
+    median: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    repeats: usize,
+}
+
+#[derive(Serialize)]
+struct RatioJson {
+    ratio: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    within_repeats: bool,
+}
+
+#[derive(Serialize)]
+struct DifferenceJson<'a> {
+    name: &'a str,
+    metric: &'static str,
+    /// The cell that has what costs it.
+    factors: BTreeMap<&'a str, &'a str>,
+    value: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+/// The document, indented for people.
+pub fn json(overview: &Overview) -> String {
+    let document = Document {
+        trials: (1..).zip(&overview.trials).map(|(number, trial)| of_trial(number, trial)).collect(),
+        cells: (0..overview.cells.len()).map(|cell| of_cell(overview, cell)).collect(),
+        differences: differences(overview),
+        experiment: About {
+            name: &overview.name,
+            title: &overview.title,
+            source: overview.source.as_deref(),
+            profile: &overview.profile,
+            number: overview.number,
+            started_at: &overview.started_at,
+            factors: overview
+                .factors
+                .iter()
+                .map(|factor| FactorJson { name: &factor.name, levels: &factor.levels })
+                .collect(),
+            repeats_are_blocks: overview.repeats_are_blocks,
+        },
+        warnings: &overview.concerns,
+    };
+    let mut json = serde_json::to_string_pretty(&document).expect("the document has string keys only");
+    json.push('\n');
+    json
+}
+
+fn of_trial(number: usize, trial: &Trial) -> TrialJson<'_> {
+    let run = trial.complete_run();
+    TrialJson {
+        status: trial.standing.name(),
+        factors: &trial.factors,
+        repeat: trial.repeat,
+        trial: number,
+        reason: match &trial.standing {
+            Standing::Failed(reason) => Some(reason),
+            _ => None,
+        },
+        run: trial.run.as_ref().map(|run| run.run),
+        figures: (trial.standing == Standing::Complete).then(|| {
+            Metric::all().filter_map(|metric| Some((metric.column(), trial.figure(metric)?))).collect()
+        }),
+        limited_by: run.and_then(results::StoredRun::limited_by).map(results::LimitedBy::name),
+        steps: trial.steps.as_ref().map(|record| record.steps.as_slice()),
+        waits: run.and_then(|run| run.waits.as_ref()).map_or(&[], |waits| &waits.top),
+    }
+}
+
+fn differences<'a>(overview: &'a Overview) -> Vec<DifferenceJson<'a>> {
+    let cells = overview.costs.iter().flat_map(|cost| cost.cells.iter().map(move |cell| (cost, cell)));
+    let difference = |(cost, (cell, it)): (&'a Cost, &(usize, Subtraction))| {
+        let (low, high) = it.interval.unzip();
+        let (factors, metric) = (levels_of(overview, *cell), cost.metric.column());
+        DifferenceJson { name: &cost.name, metric, factors, value: it.value, low, high }
+    };
+    cells.map(difference).collect()
+}
+
+fn levels_of(overview: &Overview, cell: usize) -> BTreeMap<&str, &str> {
+    overview.levels(cell).map(|(factor, level)| (factor.name.as_str(), level)).collect()
+}
+
+fn of_figure(figure: &Repeated) -> FigureJson {
+    let Repeated { values, mean, median, interval } = figure;
+    let (low, high) = interval.unzip();
+    FigureJson { mean: *mean, median: *median, low, high, repeats: values.len() }
+}
+
+fn of_step(step: &StepFigures) -> StepJson<'_> {
+    let figure = |figure: &Option<Repeated>| figure.as_ref().map(of_figure);
+    StepJson {
+        name: &step.name,
+        duration_us: figure(&step.duration_us),
+        wal_bytes: figure(&step.wal_bytes),
+        server_cpu_us: figure(&step.cpu_us),
+        table_bytes: figure(&step.table_bytes),
+        index_bytes: figure(&step.index_bytes),
+        times: step.times,
+        limited: step.limited,
+    }
+}
+
+fn of_cell(overview: &Overview, number: usize) -> CellJson<'_> {
+    let cell = &overview.cells[number];
+    let figure = |metric: Metric| Some((metric.column(), of_figure(cell.figure(metric)?)));
+    let ratio = |metric: Metric| {
+        let ratio = overview.ratio(number, metric)?;
+        let (low, high) = ratio.interval.unzip();
+        Some((metric.column(), RatioJson { ratio: ratio.value, low, high, within_repeats: ratio.paired }))
+    };
+    let marks = overview.marks(number);
+    CellJson {
+        factors: levels_of(overview, number),
+        trials: cell.trials.len(),
+        complete: overview.complete(number).count(),
+        figures: Metric::all().filter_map(figure).collect(),
+        base: cell.base.map(|base| levels_of(overview, base)),
+        ratios: Metric::all().filter_map(ratio).collect(),
+        marks: MARKS.iter().filter(|(.., is)| is(marks)).map(|(_, name, _)| *name).collect(),
+        waits: &cell.waits,
+        steps: cell.steps.iter().map(of_step).collect(),
+    }
+}

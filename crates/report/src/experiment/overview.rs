@@ -1,0 +1,431 @@
+//! An experiment as tables and charts see it: its factors, its cells with the figures of their trials, and what came of
+//! each trial. Made from what the store has; the file, if it can be read, gives the order, the base and the charts.
+
+use std::collections::BTreeMap;
+
+use lab::{Difference, Experiment, Order, Plan};
+use results::{StepsRecord, StoredExperiment, StoredRun, StoredTrial, TrialStatus, WaitShare};
+
+use super::chart::{self, Chart};
+use super::metric::Metric;
+use super::repeats::{Ratio, Repeated, Subtraction, ratio};
+use super::steps::{self, Stack, StepFigures};
+use crate::prose::harmless;
+
+/// A whole experiment.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) source: Option<String>,
+    pub(crate) description: Option<String>,
+    /// `full` or `quick`.
+    pub(crate) profile: String,
+    /// Its number in the store.
+    pub(crate) number: i64,
+    pub(crate) started_at: String,
+    /// What commands need to find it again: ` --store X`, or nothing.
+    pub(crate) store: String,
+    /// Texts of its file and of those beside it, by name.
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) factors: Vec<Factor>,
+    /// In the order of the file: the first factor varies slowest.
+    pub(crate) cells: Vec<Cell>,
+    /// In the order in which they run.
+    pub(crate) trials: Vec<Trial>,
+    pub(crate) base: Base,
+    /// Whether each repeat went through all cells, so that cells are compared within repeats.
+    pub(crate) repeats_are_blocks: bool,
+    pub(crate) charts: Vec<Chart>,
+    /// Charts of steps.
+    pub(crate) stacks: Vec<Stack>,
+    /// What things cost, by subtraction.
+    pub(crate) costs: Vec<Cost>,
+    /// What to know before believing the figures.
+    pub(crate) concerns: Vec<String>,
+}
+
+/// Something that is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Factor {
+    pub(crate) name: String,
+    pub(crate) levels: Vec<String>,
+}
+
+/// What ratios are given to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Base {
+    /// The first cell, since the file names none.
+    First,
+    /// These levels, everything else the same.
+    Levels(Vec<(String, String)>),
+}
+
+/// One combination of levels.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    /// Of each factor, in their order; `None` if a trial did not have it.
+    pub(crate) levels: Vec<Option<usize>>,
+    /// In the order of the repeats.
+    pub(crate) trials: Vec<usize>,
+    /// Of all metrics, in their order; of complete trials.
+    figures: Vec<Option<Repeated>>,
+    /// The cell that this one is compared with; `None` for itself, and if there is none.
+    pub(crate) base: Option<usize>,
+    /// What the backends did, on average over its trials, the most frequent first.
+    pub(crate) waits: Vec<WaitShare>,
+    /// Of trials of steps.
+    pub(crate) steps: Vec<StepFigures>,
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    pub(crate) cell: usize,
+    pub(crate) repeat: u32,
+    pub(crate) standing: Standing,
+    pub(crate) factors: BTreeMap<String, String>,
+    /// Its run, if it had one; figures count only if it is complete.
+    pub(crate) run: Option<StoredRun>,
+    /// What was measured, if it is one of steps.
+    pub(crate) steps: Option<StepsRecord>,
+    /// How much of the users' work a transaction does.
+    operations: f64,
+}
+
+/// What something costs: the figure of the cells that have it, less that of those that lack it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cost {
+    pub(crate) name: String,
+    pub(crate) metric: Metric,
+    /// One, or of each combination of the other factors.
+    pub(crate) cells: Vec<(usize, Subtraction)>,
+}
+
+/// How a trial stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Complete,
+    Failed(String),
+    Running,
+    Planned,
+}
+
+impl Overview {
+    /// The whole of what the store has; `read` is what its file says, if that can be read.
+    pub fn of(stored: StoredExperiment, read: Option<(&Experiment, &Plan)>) -> Overview {
+        let file = read.map(|(file, _)| file);
+        let StoredExperiment { experiment, name, profile, started_at, files, trials } = stored;
+        let factors = factors(&trials, file);
+        let operations = operations(read.map(|(_, plan)| plan));
+        let (mut cells, trials) = cells(trials, &factors, &operations);
+        let base = match file.map(|file| file.design.base.as_slice()) {
+            None | Some([]) => Base::First,
+            Some(pairs) => Base::Levels(pairs.to_vec()),
+        };
+        find_bases(&mut cells, &factors, &base);
+        let text = |of: fn(&Experiment) -> Option<&String>| file.and_then(of).map(|text| harmless(text));
+        let mut overview = Overview {
+            title: file.map_or_else(|| name.clone(), |file| harmless(&file.title)),
+            name: harmless(&name),
+            source: text(|file| file.source.as_ref()),
+            description: text(|file| file.description.as_ref()),
+            profile,
+            number: experiment,
+            started_at,
+            store: String::new(),
+            files,
+            factors,
+            cells,
+            trials,
+            base,
+            repeats_are_blocks: file.is_some_and(|file| file.design.order == Order::Interleaved),
+            charts: Vec::new(),
+            stacks: Vec::new(),
+            costs: Vec::new(),
+            concerns: Vec::new(),
+        };
+        let charts: &[lab::Chart] = file.map_or(&[], |file| &file.charts);
+        overview.charts = chart::charts(&overview, charts);
+        overview.stacks = steps::stacks(&overview, charts);
+        overview.costs = file.map_or(Vec::new(), |file| overview.costs_of(&file.differences));
+        overview.concerns = super::concerns::concerns(&overview, file.is_some());
+        overview
+    }
+
+    /// The same, with the store that its commands have to name.
+    #[must_use]
+    pub fn kept_in(mut self, store: &str) -> Overview {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+        let quoted = if store.chars().all(plain) {
+            store.to_owned()
+        } else {
+            format!("'{}'", store.replace('\'', "'\\''"))
+        };
+        self.store = format!(" --store {}", harmless(&quoted));
+        self
+    }
+
+    /// Whether its trials are of timed steps.
+    pub(crate) fn has_steps(&self) -> bool {
+        self.trials.iter().any(|trial| trial.steps.is_some())
+    }
+
+    /// What cells are compared in first.
+    pub(crate) fn main(&self) -> Metric {
+        if self.has_steps() { Metric::Duration } else { Metric::Tps }
+    }
+
+    /// A figure by its name.
+    pub(crate) fn title_of(&self, metric: Metric) -> &'static str {
+        if self.has_steps() { metric.title_of_steps() } else { metric.title() }
+    }
+
+    /// `simple, socket, 1`
+    pub(crate) fn label(&self, cell: usize) -> String {
+        let levels: Vec<&str> = self.levels(cell).map(|(_, level)| level).collect();
+        if levels.is_empty() { "everything".to_owned() } else { levels.join(", ") }
+    }
+
+    /// `protocol simple, network socket, clients 1`
+    pub(crate) fn description_of(&self, cell: usize) -> String {
+        let levels: Vec<String> =
+            self.levels(cell).map(|(factor, level)| format!("{} {level}", factor.name)).collect();
+        if levels.is_empty() { "the only combination".to_owned() } else { levels.join(", ") }
+    }
+
+    /// The cell's factors and what they are there.
+    pub(crate) fn levels(&self, cell: usize) -> impl Iterator<Item = (&Factor, &str)> {
+        self.factors
+            .iter()
+            .zip(&self.cells[cell].levels)
+            .map(|(factor, level)| (factor, level.map_or("—", |level| factor.levels[level].as_str())))
+    }
+
+    /// A cell against its base; `None` for the base itself.
+    pub(crate) fn ratio(&self, cell: usize, metric: Metric) -> Option<Ratio> {
+        let base = self.cells[self.cells[cell].base?].figure(metric)?;
+        ratio(base, self.cells[cell].figure(metric)?, self.repeats_are_blocks)
+    }
+
+    /// The complete trials of a cell, with their runs.
+    pub(crate) fn complete(&self, cell: usize) -> impl Iterator<Item = (&Trial, &StoredRun)> {
+        let trials = self.cells[cell].trials.iter().map(|trial| &self.trials[*trial]);
+        trials.filter_map(|trial| Some((trial, trial.complete_run()?)))
+    }
+
+    /// Whether any cell has something of this above 0.
+    pub(crate) fn has(&self, metric: Metric) -> bool {
+        self.cells.iter().any(|cell| cell.figure(metric).is_some_and(|figure| figure.mean > 0.0))
+    }
+
+    /// Each difference of the file, of all cells that have what it is of.
+    fn costs_of(&self, differences: &[Difference]) -> Vec<Cost> {
+        let level = |(name, label): &(String, String)| {
+            let factor = self.factors.iter().position(|factor| factor.name == *name)?;
+            Some((factor, self.factors[factor].levels.iter().position(|level| level == label)?))
+        };
+        let pairs = |pairs: &[(String, String)]| pairs.iter().map(level).collect::<Option<Vec<_>>>();
+        let cost = |difference: &Difference| {
+            let metric = Metric::named(&difference.metric)?;
+            let of = pairs(&difference.of)?;
+            let minus =
+                difference.minus.as_ref().map(|minus| pairs(minus)).map_or(Some(None), |it| it.map(Some))?;
+            let has_it = |cell: &Cell| of.iter().all(|(factor, level)| cell.levels[*factor] == Some(*level));
+            let subtracted = |(number, cell): (usize, &Cell)| {
+                let figure = cell.figure(metric)?;
+                let Some(minus) = &minus else { return Some((number, Subtraction::of_nothing(figure))) };
+                let mut wanted = cell.levels.clone();
+                minus.iter().for_each(|(factor, level)| wanted[*factor] = Some(*level));
+                let other = self.cells.iter().find(|cell| cell.levels == wanted)?.figure(metric)?;
+                Some((number, Subtraction::of(figure, other, self.repeats_are_blocks)?))
+            };
+            let cells = self.cells.iter().enumerate().filter(|(_, cell)| has_it(cell)).filter_map(subtracted);
+            Some(Cost { name: harmless(&difference.name), metric, cells: cells.collect() })
+        };
+        differences.iter().filter_map(cost).filter(|cost| !cost.cells.is_empty()).collect()
+    }
+
+    /// Whether a transaction stands for several somewhere.
+    pub(crate) fn has_batches(&self) -> bool {
+        let batched = |cell: &Cell| {
+            let mean = |metric| cell.figure(metric).map_or(0.0, |it| it.mean);
+            mean(Metric::Operations) > mean(Metric::Tps) * (1.0 + 1e-9)
+        };
+        self.cells.iter().any(batched)
+    }
+}
+
+impl Cell {
+    pub(crate) fn figure(&self, metric: Metric) -> Option<&Repeated> {
+        self.figures[metric as usize].as_ref()
+    }
+}
+
+impl Trial {
+    pub(crate) fn complete_run(&self) -> Option<&StoredRun> {
+        self.run.as_ref().filter(|_| self.standing == Standing::Complete)
+    }
+
+    pub(crate) fn complete_steps(&self) -> Option<&StepsRecord> {
+        self.steps.as_ref().filter(|_| self.standing == Standing::Complete)
+    }
+
+    /// A figure of a complete trial.
+    pub(crate) fn figure(&self, metric: Metric) -> Option<f64> {
+        if let Some(record) = self.complete_steps() {
+            return steps::sum(metric, record);
+        }
+        metric.of(self.complete_run()?, self.operations)
+    }
+}
+
+impl Standing {
+    fn of(trial: &StoredTrial) -> Standing {
+        match trial.status {
+            TrialStatus::Complete => Standing::Complete,
+            TrialStatus::Failed => {
+                let reason = trial.reason.as_deref().map(harmless);
+                Standing::Failed(reason.unwrap_or_else(|| "it did not say why".to_owned()))
+            }
+            TrialStatus::Running => Standing::Running,
+            TrialStatus::Planned => Standing::Planned,
+        }
+    }
+
+    /// As the store has it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Standing::Complete => "complete",
+            Standing::Failed(_) => "failed",
+            Standing::Running => "running",
+            Standing::Planned => "planned",
+        }
+    }
+}
+
+/// Those of the file in its order, then whatever else the trials have, as it comes.
+fn factors(trials: &[StoredTrial], file: Option<&Experiment>) -> Vec<Factor> {
+    let of_file = file.iter().flat_map(|file| &file.factors).map(|factor| Factor {
+        name: factor.name.clone(),
+        levels: factor.levels.iter().map(|level| level.label.clone()).collect(),
+    });
+    let mut factors: Vec<Factor> = of_file.collect();
+    for (name, level) in trials.iter().flat_map(|trial| &trial.factors) {
+        let at = factors.iter().position(|factor| factor.name == *name).unwrap_or_else(|| {
+            factors.push(Factor { name: name.clone(), levels: Vec::new() });
+            factors.len() - 1
+        });
+        if !factors[at].levels.contains(level) {
+            factors[at].levels.push(level.clone());
+        }
+    }
+    factors
+}
+
+/// What the file says of how much a transaction does, by factors and levels.
+fn operations(plan: Option<&Plan>) -> BTreeMap<BTreeMap<String, String>, u32> {
+    let cells = plan.iter().flat_map(|plan| &plan.cells);
+    cells.map(|cell| (cell.levels.iter().cloned().collect(), cell.configuration.load.operations)).collect()
+}
+
+/// That, or what the script said with `\\batch` when it ran.
+fn operations_of(trial: &StoredTrial, of_file: &BTreeMap<BTreeMap<String, String>, u32>) -> f64 {
+    let counted = || {
+        let counts = &trial.run.as_ref()?.summary.as_ref()?.counts;
+        (counts.succeeded > 0).then(|| counts.business as f64 / counts.succeeded as f64)
+    };
+    match of_file.get(&trial.factors) {
+        Some(operations) if *operations > 1 => f64::from(*operations),
+        _ => counted().unwrap_or(1.0),
+    }
+}
+
+fn cells(
+    stored: Vec<StoredTrial>,
+    factors: &[Factor],
+    operations: &BTreeMap<BTreeMap<String, String>, u32>,
+) -> (Vec<Cell>, Vec<Trial>) {
+    let place = |trial: &StoredTrial| -> Vec<Option<usize>> {
+        let level = |factor: &Factor| {
+            let level = trial.factors.get(&factor.name)?;
+            factor.levels.iter().position(|known| known == level)
+        };
+        factors.iter().map(level).collect()
+    };
+    let mut groups: BTreeMap<Vec<Option<usize>>, Vec<usize>> = BTreeMap::new();
+    for (number, trial) in stored.iter().enumerate() {
+        groups.entry(place(trial)).or_default().push(number);
+    }
+    let mut of_cell = vec![0; stored.len()];
+    for (cell, members) in groups.values().enumerate() {
+        members.iter().for_each(|trial| of_cell[*trial] = cell);
+    }
+    let trial = |(stored, cell): (StoredTrial, usize)| Trial {
+        cell,
+        repeat: stored.repeat,
+        standing: Standing::of(&stored),
+        operations: operations_of(&stored, operations),
+        factors: stored.factors,
+        run: stored.run,
+        steps: stored.steps,
+    };
+    let trials: Vec<Trial> = stored.into_iter().zip(of_cell).map(trial).collect();
+    let cell = |(levels, mut members): (Vec<Option<usize>>, Vec<usize>)| {
+        members.sort_by_key(|trial| trials[*trial].repeat);
+        let of_cell = || members.iter().map(|trial| &trials[*trial]);
+        let figure = |metric: Metric| {
+            Repeated::of(of_cell().filter_map(|trial| Some((trial.repeat, trial.figure(metric)?))).collect())
+        };
+        let figures = Metric::all().map(figure).collect();
+        let waits = mean_waits(of_cell().filter_map(Trial::complete_run));
+        let steps = steps::of_cell(of_cell());
+        Cell { levels, trials: members, figures, base: None, waits, steps }
+    };
+    (groups.into_iter().map(cell).collect(), trials)
+}
+
+/// Shares averaged over the runs that were looked at.
+fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
+    let mut sums: BTreeMap<(&str, &str), (u64, f64)> = BTreeMap::new();
+    let mut looked_at = 0.0;
+    for waits in runs.filter_map(|run| run.waits.as_ref()) {
+        looked_at += 1.0;
+        for wait in &waits.top {
+            let sum = sums.entry((&wait.event_type, &wait.event)).or_default();
+            *sum = (sum.0 + wait.seen, sum.1 + wait.share);
+        }
+    }
+    let mean = |((event_type, event), (seen, share)): ((&str, &str), (u64, f64))| WaitShare {
+        event_type: harmless(event_type),
+        event: harmless(event),
+        seen,
+        share: share / looked_at,
+    };
+    let mut waits: Vec<WaitShare> = sums.into_iter().map(mean).collect();
+    waits.sort_by(|a, b| b.share.total_cmp(&a.share));
+    waits
+}
+
+/// Each cell's base: itself with the base's levels in their places.
+fn find_bases(cells: &mut [Cell], factors: &[Factor], base: &Base) {
+    let fixed: Vec<(usize, usize)> = match base {
+        Base::First => {
+            (0..factors.len()).filter_map(|factor| Some((factor, cells.first()?.levels[factor]?))).collect()
+        }
+        Base::Levels(pairs) => pairs
+            .iter()
+            .filter_map(|(name, label)| {
+                let factor = factors.iter().position(|factor| factor.name == *name)?;
+                Some((factor, factors[factor].levels.iter().position(|level| level == label)?))
+            })
+            .collect(),
+    };
+    let at: BTreeMap<Vec<Option<usize>>, usize> =
+        cells.iter().enumerate().map(|(number, cell)| (cell.levels.clone(), number)).collect();
+    for (number, cell) in cells.iter_mut().enumerate() {
+        let mut wanted = cell.levels.clone();
+        fixed.iter().for_each(|(factor, level)| wanted[*factor] = Some(*level));
+        cell.base = at.get(&wanted).copied().filter(|base| *base != number);
+    }
+}

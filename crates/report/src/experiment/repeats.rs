@@ -1,0 +1,227 @@
+//! What several repeats of one combination say together, and what two combinations do beside each other. Pure: numbers
+//! in, numbers out; `overview` knows what they are of.
+
+use stats::two_sided_t;
+
+/// How sure intervals are.
+const CONFIDENCE: f64 = 0.95;
+
+/// A figure over the repeats of a combination.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Repeated {
+    /// Repeat, from 1, and figure, in the order of the repeats.
+    pub(crate) values: Vec<(u32, f64)>,
+    pub(crate) mean: f64,
+    pub(crate) median: f64,
+    /// Where the mean of many more repeats would lie, at 95 %; `None` of a single repeat.
+    pub(crate) interval: Option<(f64, f64)>,
+}
+
+impl Repeated {
+    /// `None` without any. The interval is Student's (The probable error of a mean, Biometrika 6, 1908): mean ± t · s ÷ √n,
+    /// for repeats that are independent of each other. No figure here is negative, so that it ends at 0.
+    pub(crate) fn of(mut values: Vec<(u32, f64)>) -> Option<Repeated> {
+        values.sort_by_key(|(repeat, _)| *repeat);
+        let mut sorted: Vec<f64> = values.iter().map(|(_, figure)| *figure).collect();
+        sorted.sort_by(f64::total_cmp);
+        let Moments { mean, .. } = Moments::of(&sorted)?;
+        let middle = sorted.len() / 2;
+        let median = if sorted.len() % 2 == 1 {
+            sorted[middle]
+        } else {
+            f64::midpoint(sorted[middle - 1], sorted[middle])
+        };
+        let interval = Moments::of(&sorted)?.interval().map(|(low, high)| (low.max(0.0), high));
+        Some(Repeated { values, mean, median, interval })
+    }
+}
+
+/// How much one combination has of what the base has.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(crate) struct Ratio {
+    pub(crate) value: f64,
+    /// At 95 %; `None` if there are too few repeats.
+    pub(crate) interval: Option<(f64, f64)>,
+    /// Whether it was taken within each repeat.
+    pub(crate) paired: bool,
+}
+
+/// The ratio of two combinations; `None` if one of them has nothing above 0.
+///
+/// Ratios are averaged by their logarithms (Fleming and Wallace, How not to lie with statistics, CACM 29, 1986). Where
+/// repeats are blocks, those that both have are compared each with its own, and Student's interval is that of the
+/// differences: what a repeat does to both is in neither. Otherwise the interval is Welch's (The generalization of
+/// Student's problem, Biometrika 34, 1947).
+pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool) -> Option<Ratio> {
+    if repeats_are_blocks {
+        let of_base = |repeat: u32| base.values.iter().find(|(number, _)| *number == repeat);
+        let pair = |(repeat, figure): &(u32, f64)| {
+            let (_, base) = of_base(*repeat)?;
+            Some(ln(*figure)? - ln(*base)?)
+        };
+        let differences: Vec<f64> = other.values.iter().filter_map(pair).collect();
+        if let Some(moments) = Moments::of(&differences) {
+            return Some(back(moments.mean, moments.interval(), true));
+        }
+    }
+    let logarithms = |it: &Repeated| {
+        Moments::of(&it.values.iter().filter_map(|(_, figure)| ln(*figure)).collect::<Vec<_>>())
+    };
+    let (base, other) = (logarithms(base)?, logarithms(other)?);
+    Some(back(other.mean - base.mean, welch(base, other), false))
+}
+
+/// How much more one combination has than another.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(crate) struct Subtraction {
+    pub(crate) value: f64,
+    /// At 95 %; `None` if there are too few repeats.
+    pub(crate) interval: Option<(f64, f64)>,
+}
+
+impl Subtraction {
+    /// With intervals as of ratios, but of the figures themselves; `None` if they have no repeat in common.
+    pub(crate) fn of(figure: &Repeated, minus: &Repeated, repeats_are_blocks: bool) -> Option<Subtraction> {
+        let of_minus = |repeat: u32| minus.values.iter().find(|(number, _)| *number == repeat);
+        let pair = |(repeat, figure): &(u32, f64)| Some(figure - of_minus(*repeat)?.1);
+        let all =
+            |it: &Repeated| Moments::of(&it.values.iter().map(|(_, figure)| *figure).collect::<Vec<_>>());
+        let (value, interval) = if repeats_are_blocks {
+            let within = Moments::of(&figure.values.iter().filter_map(pair).collect::<Vec<_>>())?;
+            (within.mean, within.interval())
+        } else {
+            let (minus, figure) = (all(minus)?, all(figure)?);
+            (figure.mean - minus.mean, welch(minus, figure))
+        };
+        Some(Subtraction { value, interval })
+    }
+
+    /// The figure itself.
+    pub(crate) fn of_nothing(figure: &Repeated) -> Subtraction {
+        Subtraction { value: figure.mean, interval: figure.interval }
+    }
+}
+
+fn ln(figure: f64) -> Option<f64> {
+    (figure > 0.0).then(|| figure.ln())
+}
+
+fn back(mean: f64, interval: Option<(f64, f64)>, paired: bool) -> Ratio {
+    Ratio { value: mean.exp(), interval: interval.map(|(low, high)| (low.exp(), high.exp())), paired }
+}
+
+/// Mean and variance of a sample.
+#[derive(Copy, Clone, Debug)]
+struct Moments {
+    count: f64,
+    mean: f64,
+    /// Of the sample, by n − 1.
+    variance: f64,
+}
+
+impl Moments {
+    fn of(values: &[f64]) -> Option<Moments> {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = if values.len() > 1 { squares / (count - 1.0) } else { 0.0 };
+        (!values.is_empty() && mean.is_finite()).then_some(Moments { count, mean, variance })
+    }
+
+    fn interval(self) -> Option<(f64, f64)> {
+        let freedom = self.count - 1.0;
+        if freedom < 1.0 {
+            return None;
+        }
+        let half = two_sided_t(CONFIDENCE, freedom) * (self.variance / self.count).sqrt();
+        Some((self.mean - half, self.mean + half))
+    }
+}
+
+fn welch(base: Moments, other: Moments) -> Option<(f64, f64)> {
+    if base.count < 2.0 || other.count < 2.0 {
+        return None;
+    }
+    let (a, b) = (base.variance / base.count, other.variance / other.count);
+    let difference = other.mean - base.mean;
+    if a + b == 0.0 {
+        return Some((difference, difference));
+    }
+    let freedom = (a + b).powi(2) / (a.powi(2) / (base.count - 1.0) + b.powi(2) / (other.count - 1.0));
+    let half = two_sided_t(CONFIDENCE, freedom) * (a + b).sqrt();
+    Some((difference - half, difference + half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[f64]) -> Repeated {
+        Repeated::of((1..).zip(values.iter().copied()).collect()).unwrap()
+    }
+
+    #[test]
+    fn three_repeats_have_the_interval_of_students_table() {
+        // t of two degrees of freedom is 4.303; the deviation is 10.
+        let Repeated { mean, median, interval, .. } = of(&[110.0, 90.0, 100.0]);
+        let (low, high) = interval.unwrap();
+        assert_eq!((mean, median), (100.0, 100.0));
+        assert!(
+            (high - 100.0 - 4.3027 * 10.0 / 3f64.sqrt()).abs() < 1e-3 && (low + high - 200.0).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn a_single_repeat_has_no_interval_and_an_interval_ends_at_nothing() {
+        assert_eq!(of(&[7.0]).interval, None);
+        assert_eq!(of(&[1.0, 9.0]).interval.unwrap().0, 0.0);
+        assert_eq!(of(&[1.0, 9.0]).median, 5.0);
+        assert_eq!(Repeated::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn what_a_block_does_to_both_is_not_in_their_ratio() {
+        let (base, other) = (of(&[100.0, 50.0, 200.0]), of(&[110.0, 55.0, 220.0]));
+        let within = ratio(&base, &other, true).unwrap();
+        let (low, high) = within.interval.unwrap();
+        assert!((within.value - 1.1).abs() < 1e-12 && high - low < 1e-9 && within.paired);
+        let across = ratio(&base, &other, false).unwrap();
+        let (low, high) = across.interval.unwrap();
+        assert!((across.value - 1.1).abs() < 1e-12 && low < 0.4 && high > 3.0 && !across.paired);
+    }
+
+    #[test]
+    fn repeats_that_one_of_them_lacks_are_left_out() {
+        let base = Repeated::of(vec![(1, 100.0), (3, 100.0)]).unwrap();
+        let other = Repeated::of(vec![(1, 200.0), (2, 999.0), (3, 200.0)]).unwrap();
+        assert!((ratio(&base, &other, true).unwrap().value - 2.0).abs() < 1e-12);
+        assert_eq!(ratio(&of(&[0.0]), &of(&[1.0]), true), None);
+        let alone = ratio(&of(&[1.0]), &of(&[2.0]), true).unwrap();
+        assert!((alone.value - 2.0).abs() < 1e-12 && alone.interval.is_none());
+    }
+
+    #[test]
+    fn a_ratio_is_the_same_read_backwards_and_in_other_units() {
+        // Of many draws: swapped it is one over it, and a factor on both sides changes nothing.
+        let mut state = 1u64;
+        let mut draw = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            1.0 + ((state >> 11) as f64 / (1u64 << 53) as f64) * 1e4
+        };
+        for _ in 0..500 {
+            let (a, b): (Vec<f64>, Vec<f64>) = (0..4).map(|_| (draw(), draw())).unzip();
+            let scale = draw();
+            let scaled = |values: &[f64]| of(&values.iter().map(|value| value * scale).collect::<Vec<_>>());
+            for blocks in [true, false] {
+                let there = ratio(&of(&a), &of(&b), blocks).unwrap();
+                let back = ratio(&of(&b), &of(&a), blocks).unwrap();
+                let same = ratio(&scaled(&a), &scaled(&b), blocks).unwrap();
+                let (low, high) = there.interval.unwrap();
+                assert!((there.value * back.value - 1.0).abs() < 1e-9);
+                assert!((low * back.interval.unwrap().1 - 1.0).abs() < 1e-6);
+                assert!((there.value / same.value - 1.0).abs() < 1e-9);
+                assert!(low <= there.value && there.value <= high);
+            }
+        }
+    }
+}

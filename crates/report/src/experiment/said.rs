@@ -1,0 +1,280 @@
+//! How the parts of an experiment are put in words, once for all formats: intervals, ratios, marks, waits, what is
+//! missing. Nothing is escaped or laid out here.
+
+use super::overview::{Base, Cell, Cost, Overview, Standing};
+use super::repeats::Subtraction;
+use super::steps::StepFigures;
+use super::{Marks, Quantity, Ratio, Repeated};
+use crate::figures::{TIE, counted, fixed, percent, plus_minus};
+use crate::prose::enumerate;
+use crate::sections::{Fact, Grid};
+
+/// The signs of the marks, and what they stand for, in the order in which they are said.
+pub(crate) const MARKS: [(char, &str, fn(Marks) -> bool); 3] = [
+    ('▲', "best throughput", |marks| marks.throughput),
+    ('▼', "lowest mean latency", |marks| marks.latency),
+    ('◆', "compromise", |marks| marks.compromise),
+];
+
+/// What the marks are, in a sentence.
+pub(crate) const MARKS_TOLD: &str = "▲ best throughput, ▼ lowest mean latency, ◆ the compromise between them, where \
+                                     throughput ÷ mean latency is greatest; each among the combinations of one line of \
+                                     the first chart.";
+
+/// `best throughput and lowest mean latency`
+pub(crate) fn marks_in_words(marks: Marks) -> String {
+    let names: Vec<String> =
+        MARKS.iter().filter(|(.., is)| is(marks)).map(|(_, name, _)| (*name).to_owned()).collect();
+    enumerate(&names)
+}
+
+/// `▲◆`
+pub(crate) fn signs(marks: Marks) -> String {
+    MARKS.iter().filter(|(.., is)| is(marks)).map(|(sign, ..)| *sign).collect()
+}
+
+/// `± 1.2 %`, or nothing of a single repeat.
+pub(crate) fn interval(figure: &Repeated) -> String {
+    match figure.interval {
+        None => String::new(),
+        Some((low, high)) => {
+            plus_minus(figure.mean, low, high).unwrap_or_else(|| format!("±{TIE}100{TIE}% or more"))
+        }
+    }
+}
+
+/// `× 1.042`, `× 63.1`.
+pub(crate) fn ratio(ratio: &Ratio) -> String {
+    format!("×{TIE}{}", factor(ratio.value))
+}
+
+/// `0.98 … 1.11`, or nothing.
+pub(crate) fn bounds(ratio: &Ratio) -> String {
+    ratio.interval.map_or(String::new(), |(low, high)| format!("{} … {}", factor(low), factor(high)))
+}
+
+fn factor(value: f64) -> String {
+    match value {
+        value if value >= 1e6 || (value < 1e-3 && value > 0.0) => format!("{value:.1e}"),
+        value if value >= 100.0 => fixed(value, 0),
+        value if value >= 10.0 => fixed(value, 1),
+        value => fixed(value, 2),
+    }
+}
+
+/// Waits that are named of a cell.
+const WAITS_SHOWN: usize = 3;
+/// What is rarer is not named.
+const WAIT_SHARE_MIN: f64 = 0.05;
+
+/// `Lock transactionid 62 %, CPU running 20 %`
+pub(crate) fn top_waits(cell: &Cell) -> String {
+    let waits = cell.waits.iter().take(WAITS_SHOWN).filter(|wait| wait.share >= WAIT_SHARE_MIN);
+    let told = waits.map(|wait| format!("{} {}", wait_name(wait), percent(wait.share, 1.0)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// `Lock/transactionid`; who does not wait is on a processor.
+pub(crate) fn wait_name(wait: &results::WaitShare) -> String {
+    match wait.event_type.as_str() {
+        "CPU" => "CPU".to_owned(),
+        kind => format!("{kind}/{}", wait.event),
+    }
+}
+
+/// `throughput` to `Throughput`; abbreviations stay.
+pub(crate) fn titled(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+impl Overview {
+    /// `18 of 20 trials complete, 1 failed, 1 not made: 6 combinations, 3 repeats`
+    pub(crate) fn standing(&self) -> String {
+        let number = |name: &str| self.trials.iter().filter(|trial| trial.standing.name() == name).count();
+        let mut told = format!("{} of {} trials complete", number("complete"), self.trials.len());
+        for (name, words) in [("failed", "failed"), ("running", "running"), ("planned", "not made")] {
+            if number(name) > 0 {
+                told += &format!(", {} {words}", number(name));
+            }
+        }
+        let repeats = self.trials.iter().map(|trial| trial.repeat).max().unwrap_or(0);
+        let cells = counted(self.cells.len() as u64, "combination", "combinations");
+        format!("{told}: {cells}, {}", counted(repeats.into(), "repeat", "repeats"))
+    }
+
+    /// What ratios are to, and how they are taken, in a sentence; `None` if there is nothing to compare.
+    pub(crate) fn base_in_words(&self) -> Option<String> {
+        if self.cells.iter().all(|cell| cell.base.is_none()) {
+            return None;
+        }
+        let how = if self.repeats_are_blocks { ", taken within each repeat" } else { "" };
+        Some(match &self.base {
+            Base::First => {
+                let first = self.description_of(0);
+                format!("Ratios are to the first combination ({first}), since the file names no base{how}.")
+            }
+            Base::Levels(pairs) => {
+                let all = self.factors.iter().filter(|factor| factor.levels.len() > 1).count();
+                let rest = if pairs.len() < all { ", everything else the same" } else { "" };
+                let pairs: Vec<String> =
+                    pairs.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+                let bases = self.cells.iter().filter_map(|cell| cell.base);
+                let missing = bases.map(|base| self.cells[base].figure(self.main())).all(|it| it.is_none());
+                let missing = if missing { ", of which no trial is complete" } else { "" };
+                let pairs = crate::prose::harmless(&pairs.join(", "));
+                format!("Ratios are to {pairs}{rest}{missing}{how}.")
+            }
+        })
+    }
+
+    /// How intervals were made, in a sentence; `None` if there are none.
+    pub(crate) fn intervals_in_words(&self) -> Option<String> {
+        let any =
+            self.cells.iter().any(|cell| cell.figure(self.main()).is_some_and(|it| it.interval.is_some()));
+        any.then(|| {
+            let welch = if self.repeats_are_blocks { "" } else { " and Welch's" };
+            format!("± and ranges are 95{TIE}% intervals over repeats (Student's t{welch}); figures are means of the repeats.")
+        })
+    }
+
+    /// The marks of a cell in the first chart.
+    pub(crate) fn marks(&self, cell: usize) -> Marks {
+        let points =
+            self.charts.iter().take(1).flat_map(|chart| &chart.panels).flat_map(|panel| &panel.lines);
+        let mut points = points.flat_map(|line| &line.points);
+        points.find(|point| point.cell == cell).map_or(Marks::default(), |point| point.marks)
+    }
+
+    /// What things cost, by subtraction: `negotiating TLS`, `10.0 ms (9.6 ms … 10.4 ms)`.
+    pub(crate) fn costs_in_words(&self) -> Vec<Fact> {
+        let row = |cost: &Cost, (cell, it): &(usize, Subtraction)| {
+            let of = if cost.cells.len() > 1 {
+                format!(" ({})", self.description_of(*cell))
+            } else {
+                String::new()
+            };
+            let signed = |figure: f64| {
+                let shown = cost.metric.quantity().shown(figure.abs());
+                if figure < 0.0 { format!("−{shown}") } else { shown }
+            };
+            let sure =
+                it.interval.map(|(low, high)| format!(" (95{TIE}%: {} … {})", signed(low), signed(high)));
+            Fact::new(format!("{}{of}", cost.name), signed(it.value) + &sure.unwrap_or_default())
+        };
+        self.costs.iter().flat_map(|cost| cost.cells.iter().map(move |cell| row(cost, cell))).collect()
+    }
+
+    /// Trials that are not in the figures, with the reason: those of one cell and one reason together.
+    pub(crate) fn lost(&self) -> Vec<String> {
+        let mut groups: Vec<((usize, String), Vec<String>)> = Vec::new();
+        let mut trials: Vec<&super::Trial> =
+            self.trials.iter().filter(|trial| trial.standing != Standing::Complete).collect();
+        trials.sort_by_key(|trial| (trial.cell, trial.repeat));
+        for trial in trials {
+            let what = match &trial.standing {
+                Standing::Failed(reason) => format!("failed: {reason}"),
+                Standing::Running => "running".to_owned(),
+                Standing::Planned | Standing::Complete => "not made yet".to_owned(),
+            };
+            let run = trial.run.as_ref().filter(|_| matches!(trial.standing, Standing::Failed(_)));
+            let run = run.map_or(String::new(), |run| format!(" (run {})", run.run));
+            let key = (trial.cell, what);
+            match groups.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, repeats)) => repeats.push(format!("{}{run}", trial.repeat)),
+                None => groups.push((key, vec![format!("{}{run}", trial.repeat)])),
+            }
+        }
+        let told = |((cell, what), repeats): &((usize, String), Vec<String>)| {
+            let word = if repeats.len() == 1 { "repeat" } else { "repeats" };
+            format!("{}, {word} {} {what}", self.description_of(*cell), enumerate(repeats))
+        };
+        groups.iter().map(told).collect()
+    }
+
+    /// The command that makes the experiment again.
+    pub(crate) fn repeat_command(&self) -> String {
+        let quick = if self.profile == "quick" { " --quick" } else { "" };
+        let file = self.file_name().unwrap_or("experiment.toml");
+        format!("pgmeter lab run {file}{quick}")
+    }
+
+    /// Its file among those that are stored.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        self.files.keys().map(String::as_str).find(|name| name.ends_with(".toml"))
+    }
+
+    /// The command that makes the page.
+    pub(crate) fn page_command(&self) -> String {
+        let profile = if self.profile == "quick" { " --profile quick" } else { "" };
+        let Self { name, store, .. } = self;
+        format!("pgmeter report{store} --experiment {name}{profile} --format html -o {name}.html")
+    }
+}
+
+/// A figure with its unit and how sure it is, in one cell: `1,234 ± 1.2 %`; a dash if there is none.
+pub(crate) fn with_interval(figure: Option<&Repeated>, quantity: Quantity) -> String {
+    let Some(figure) = figure else { return "—".to_owned() };
+    let shown = quantity.shown(figure.mean);
+    match interval(figure) {
+        sure if sure.is_empty() => shown,
+        sure => format!("{shown} {sure}"),
+    }
+}
+
+/// Whether others are compared with this cell.
+pub(crate) fn is_base(overview: &Overview, cell: usize) -> bool {
+    overview.cells.iter().any(|other| other.base == Some(cell))
+}
+
+/// A cell's ratio with its interval: `× 1.04 (1.01 … 1.07)`, `base`, or nothing.
+pub(crate) fn against(overview: &Overview, cell: usize) -> String {
+    match overview.ratio(cell, overview.main()) {
+        Some(it) if it.interval.is_some() => format!("{} ({})", ratio(&it), bounds(&it)),
+        Some(it) => ratio(&it),
+        None if is_base(overview, cell) => "base".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// Each step of each cell: the first two columns are names.
+pub(crate) fn step_grid(overview: &Overview) -> Grid {
+    let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
+    let names = if names.is_empty() { "combination".to_owned() } else { names.join(", ") };
+    let mut columns = vec![names, "step".to_owned()];
+    columns.extend(["duration", "WAL", "server CPU", "tables", "indexes"].map(str::to_owned));
+    let row = |cell: usize, step: &StepFigures| {
+        let bytes = |figure: &Option<Repeated>| {
+            figure.as_ref().map_or("—".to_owned(), |it| Quantity::Bytes.shown(it.mean))
+        };
+        let time = |figure: &Option<Repeated>| with_interval(figure.as_ref(), Quantity::Microseconds);
+        let limited = if step.limited > 0 { "*" } else { "" };
+        vec![
+            overview.label(cell),
+            format!("{}{limited}", step.name),
+            time(&step.duration_us),
+            bytes(&step.wal_bytes),
+            step.cpu_us.as_ref().map_or("—".to_owned(), |it| Quantity::Microseconds.shown(it.mean)),
+            bytes(&step.table_bytes),
+            bytes(&step.index_bytes),
+        ]
+    };
+    let cells = overview.cells.iter().enumerate();
+    let rows = cells.flat_map(|(number, cell)| cell.steps.iter().map(move |step| (number, step)));
+    Grid { columns, rows: rows.map(|(cell, step)| row(cell, step)).collect() }
+}
+
+/// What the asterisk says; `None` if there is none.
+pub(crate) fn limits_in_words(overview: &Overview) -> Option<String> {
+    let limited = overview.cells.iter().enumerate().flat_map(|(number, cell)| {
+        cell.steps.iter().filter(|step| step.limited > 0).map(move |step| (number, step))
+    });
+    let told: Vec<String> = limited
+        .map(|(cell, step)| {
+            format!("{} of {} ({})", step.name, overview.label(cell), step.limited_in_words())
+        })
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!("* Cut off at its limit, and counted as long as the file says: {}.", enumerate(&told))
+    })
+}

@@ -1,0 +1,154 @@
+//! Trials of timed steps: each step of a cell over its repeats, and the bars that stack them. A step that a trial takes
+//! several times counts there with its mean, so that repeats stay what intervals are over.
+
+use results::{StepResult, StepTime, StepsRecord};
+
+use super::metric::Metric;
+use super::overview::{Overview, Trial};
+use super::repeats::Repeated;
+use crate::prose::harmless;
+
+/// A step of a cell.
+#[derive(Clone, Debug)]
+pub(crate) struct StepFigures {
+    pub(crate) name: String,
+    pub(crate) duration_us: Option<Repeated>,
+    pub(crate) wal_bytes: Option<Repeated>,
+    pub(crate) cpu_us: Option<Repeated>,
+    pub(crate) table_bytes: Option<Repeated>,
+    pub(crate) index_bytes: Option<Repeated>,
+    /// Times that were cut off at the limit, and count as was agreed; of all times.
+    pub(crate) limited: usize,
+    pub(crate) times: usize,
+}
+
+/// A chart of bars, one of each cell, of which each step is a part.
+#[derive(Clone, Debug)]
+pub(crate) struct Stack {
+    pub(crate) title: String,
+    pub(crate) metric: Metric,
+    pub(crate) steps: Vec<String>,
+    /// Cell, and a figure of each step; 0 where it is not known.
+    pub(crate) rows: Vec<(usize, Vec<f64>)>,
+}
+
+type Figure = fn(&StepTime) -> Option<f64>;
+
+const DURATION: Figure = |time| Some(time.duration_us as f64);
+const WAL: Figure = |time| Some(time.wal_bytes? as f64);
+const CPU: Figure = |time| Some((time.backend_user_us? + time.backend_system_us?) as f64);
+const TABLES: Figure = |time| Some(time.table_bytes? as f64);
+const INDEXES: Figure = |time| Some(time.index_bytes? as f64);
+
+/// The mean over the times that are known.
+fn mean(step: &StepResult, of: Figure) -> Option<f64> {
+    let known: Vec<f64> = step.times.iter().filter_map(of).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+/// A figure of a whole trial: the sum over its steps; `None` if one of them is not known.
+pub(super) fn sum(metric: Metric, record: &StepsRecord) -> Option<f64> {
+    let of = match metric {
+        Metric::Duration => DURATION,
+        Metric::WalBytes => WAL,
+        Metric::ServerCpu => CPU,
+        _ => return None,
+    };
+    record.steps.iter().map(|step| mean(step, of)).sum()
+}
+
+/// The steps of a cell's complete trials, in the order in which they are taken.
+pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFigures> {
+    let trials: Vec<(u32, &StepsRecord)> =
+        trials.filter_map(|trial| Some((trial.repeat, trial.complete_steps()?))).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for step in trials.iter().flat_map(|(_, record)| &record.steps) {
+        if !names.contains(&step.name.as_str()) {
+            names.push(&step.name);
+        }
+    }
+    let step = |name: &str| {
+        let all = || {
+            let of_trial = |(repeat, record): &(u32, &'a StepsRecord)| {
+                Some((*repeat, record.steps.iter().find(|step| step.name == name)?))
+            };
+            trials.iter().filter_map(of_trial)
+        };
+        let figure = |of: Figure| {
+            Repeated::of(all().filter_map(|(repeat, step)| Some((repeat, mean(step, of)?))).collect())
+        };
+        StepFigures {
+            name: harmless(name),
+            duration_us: figure(DURATION),
+            wal_bytes: figure(WAL),
+            cpu_us: figure(CPU),
+            table_bytes: figure(TABLES),
+            index_bytes: figure(INDEXES),
+            limited: all().map(|(_, step)| step.limited()).sum(),
+            times: all().map(|(_, step)| step.times.len()).sum(),
+        }
+    };
+    names.into_iter().map(step).collect()
+}
+
+/// How long everything took, and what else the file wants to see by steps.
+pub(super) fn stacks(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Stack> {
+    let by_step = |chart: &&lab::Chart| {
+        [Some(&chart.x), chart.series.as_ref(), chart.facet.as_ref()].contains(&Some(&lab::STEP.to_owned()))
+    };
+    let asked = of_file.iter().filter(by_step);
+    let mut asked: Vec<(Metric, Option<String>)> = asked
+        .filter_map(|chart| Some((Metric::named(&chart.y)?, chart.title.as_deref().map(harmless))))
+        .collect();
+    if !asked.iter().any(|(metric, _)| *metric == Metric::Duration) {
+        asked.insert(0, (Metric::Duration, None));
+    }
+    let stacks = asked.into_iter().map(|(metric, title)| stack(overview, metric, title));
+    stacks.filter(|stack| !stack.rows.is_empty()).collect()
+}
+
+fn stack(overview: &Overview, metric: Metric, title: Option<String>) -> Stack {
+    let mut steps: Vec<String> = Vec::new();
+    for step in overview.cells.iter().flat_map(|cell| &cell.steps) {
+        if !steps.contains(&step.name) {
+            steps.push(step.name.clone());
+        }
+    }
+    let part = |cell: &super::Cell, name: &String| {
+        let step = cell.steps.iter().find(|step| step.name == *name)?;
+        Some(step.figure(metric)?.mean)
+    };
+    let row = |(number, cell): (usize, &super::Cell)| {
+        (number, steps.iter().map(|name| part(cell, name).unwrap_or(0.0)).collect())
+    };
+    let cells = overview.cells.iter().enumerate().filter(|(_, cell)| !cell.steps.is_empty());
+    let rows = cells.map(row).collect();
+    let title = title.unwrap_or_else(|| super::said::titled(metric.title_of_steps()));
+    Stack { title, metric, steps, rows }
+}
+
+impl StepFigures {
+    fn figure(&self, metric: Metric) -> Option<&Repeated> {
+        match metric {
+            Metric::WalBytes => self.wal_bytes.as_ref(),
+            Metric::ServerCpu => self.cpu_us.as_ref(),
+            _ => self.duration_us.as_ref(),
+        }
+    }
+
+    /// `2 of 3 at the limit`, if any were.
+    pub(crate) fn limited_in_words(&self) -> String {
+        if self.limited == 0 {
+            String::new()
+        } else {
+            format!("{} of {} at the limit", self.limited, self.times)
+        }
+    }
+}
+
+impl Stack {
+    /// The longest bar.
+    pub(crate) fn longest(&self) -> f64 {
+        self.rows.iter().map(|(_, parts)| parts.iter().sum::<f64>()).fold(0.0, f64::max)
+    }
+}

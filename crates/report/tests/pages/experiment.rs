@@ -1,0 +1,282 @@
+//! Whole experiments in all formats: what the tables say of cells, ratios, marks and losses, and the page in a browser.
+//! The trials are made here; the statistics behind are tested where they are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lab::{Experiment, Plan, Profile};
+use pgmeter_report::TextStyle;
+use pgmeter_report::experiment::{self, Overview};
+use results::{SafeText, StoredExperiment, StoredRun, StoredTrial, TrialStatus, WaitShare};
+
+use crate::browser::{MARKS, artefact, assert_quiet, browser};
+use crate::example::{self, Example};
+use crate::html::HOSTILE;
+
+const FILE: &str = r#"
+name = "clients"
+title = "More clients, more throughput, up to a point"
+source = "An example (A8)"
+[load]
+script = "select-only"
+duration = "1s"
+[factors]
+protocol = ["simple", "prepared"]
+clients = [1, 8, 64]
+[design]
+repeats = 3
+base = { protocol = "simple" }
+[[chart]]
+x = "clients"
+y = "tps"
+series = "protocol"
+x_scale = "log"
+[[chart]]
+x = "protocol"
+y = "mean"
+facet = "clients"
+[[difference]]
+name = "not preparing"
+metric = "mean"
+of = { protocol = "simple", clients = 1 }
+minus = { protocol = "prepared", clients = 1 }
+"#;
+
+/// What clients and protocol do to throughput and mean latency, without noise.
+fn figures(protocol: &str, clients: f64) -> (f64, f64) {
+    let tps = 12_000.0 * clients / (clients + 6.0) * if protocol == "prepared" { 1.25 } else { 1.0 };
+    (tps, clients / tps * 1e6)
+}
+
+fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> StoredRun {
+    let record = example::full(&Example { seconds: 1, tps: 100.0, ..Example::default() });
+    let (mut summary, observation) = (record.summary, record.observation.expect("somebody looked"));
+    let (tps, mean) = figures(protocol, f64::from(clients));
+    summary.tps = tps * noise;
+    let latency = summary.response_us.as_mut().expect("transactions succeeded");
+    (latency.mean, latency.p50, latency.p99) = (mean / noise, mean * 0.9 / noise, mean * 4.0 / noise);
+    let mut plan = record.plan;
+    plan.clients = clients;
+    let mut waits = observation.waits.expect("they were seen");
+    waits.top = [("Lock", "transactionid", 0.55), ("CPU", "running", 0.3), ("IO", "WALSync", 0.15)]
+        .map(|(event_type, event, share)| WaitShare {
+            event_type: event_type.to_owned(),
+            event: event.to_owned(),
+            seen: 10,
+            share,
+        })
+        .to_vec();
+    StoredRun {
+        run: number,
+        plan: Some(plan),
+        summary: Some(summary),
+        environment: Some(record.environment),
+        waits: Some(waits),
+        costs: observation.per_transaction,
+        ceilings: observation.ceilings,
+        warnings: vec![SafeText::from(format!("others took {number} % of the processors").as_str())],
+        pgmeter_version: record.pgmeter_version,
+    }
+}
+
+/// Three repeats of six cells, of which one trial failed and one is still to be made.
+fn stored() -> StoredExperiment {
+    let mut trials = Vec::new();
+    for (repeat, of_block) in [(1, 1.0), (2, 0.9), (3, 1.1)] {
+        for protocol in ["simple", "prepared"] {
+            for clients in [1, 8, 64] {
+                let number = i64::try_from(trials.len()).expect("they are few") + 1;
+                let levels = [("protocol", protocol.to_owned()), ("clients", clients.to_string())];
+                trials.push(StoredTrial {
+                    factors: levels.map(|(name, level)| (name.to_owned(), level)).into_iter().collect(),
+                    repeat,
+                    status: TrialStatus::Complete,
+                    reason: None,
+                    run: Some(run(number, protocol, clients, of_block)),
+                    steps: None,
+                });
+            }
+        }
+    }
+    (trials[16].status, trials[16].reason) = (TrialStatus::Failed, Some("deadlock detected".to_owned()));
+    (trials[17].status, trials[17].run) = (TrialStatus::Planned, None);
+    StoredExperiment {
+        experiment: 3,
+        name: "clients".to_owned(),
+        profile: "full".to_owned(),
+        started_at: "2026-11-21T12:03:01.250Z".to_owned(),
+        files: BTreeMap::from([("clients.toml".to_owned(), FILE.to_owned())]),
+        trials,
+    }
+}
+
+fn overview(stored: StoredExperiment) -> Overview {
+    let file = Experiment::parse(FILE, "clients.toml", Path::new(""), Profile::Full).expect("it is a file");
+    let plan = Plan::of(&file, "clients.toml", Path::new("")).expect("it can be planned");
+    Overview::of(stored, Some((&file, &plan)))
+}
+
+#[test]
+fn text_has_cells_in_the_order_of_the_file_with_ratios_within_repeats_marks_and_losses() {
+    let text = experiment::text(&overview(stored()), &TextStyle { colour: false, width: 100 });
+    insta::assert_snapshot!(text);
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+}
+
+#[test]
+fn a_narrow_terminal_loses_columns_and_no_line_is_longer() {
+    for width in [60, 80] {
+        let text = experiment::text(&overview(stored()), &TextStyle { colour: false, width });
+        let table = text.lines().skip_while(|line| !line.contains("tps")).take(7);
+        assert!(table.clone().all(|line| line.chars().count() <= width), "{text}");
+        assert!(table.clone().count() == 7 && text.contains("prepared, 64"), "{text}");
+    }
+}
+
+#[test]
+fn json_has_trials_with_status_factors_and_repeat_and_cells_with_intervals() {
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&overview(stored()))).unwrap();
+    let trials = json["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 18);
+    assert_eq!(trials[0]["status"], "complete");
+    assert_eq!(trials[0]["factors"], serde_json::json!({"protocol": "simple", "clients": "1"}));
+    assert!(trials[0]["repeat"] == 1 && trials[17]["status"] == "planned");
+    assert!(trials[16]["reason"] == "deadlock detected" && trials[16]["figures"].is_null());
+    let cells = json["cells"].as_array().unwrap();
+    let last = &cells[5];
+    assert!(last["trials"] == 3 && last["complete"] == 2);
+    let ratio = &last["ratios"]["tps"];
+    // What a repeat does to all its cells is in no ratio.
+    assert!((ratio["ratio"].as_f64().unwrap() - 1.25).abs() < 1e-9 && ratio["within_repeats"] == true);
+    assert!(ratio["high"].as_f64().unwrap() - ratio["low"].as_f64().unwrap() < 1e-6);
+    assert_eq!(last["base"], serde_json::json!({"protocol": "simple", "clients": "64"}));
+    assert!(cells[0]["base"].is_null());
+    assert_eq!(cells[0]["marks"], serde_json::json!(["lowest mean latency"]));
+    assert_eq!(cells[1]["marks"], serde_json::json!(["compromise"]));
+    assert_eq!(json["differences"][0]["name"], "not preparing");
+}
+
+#[test]
+fn csv_has_a_line_for_each_trial_and_a_column_for_each_factor() {
+    let csv = experiment::csv(&overview(stored()));
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 19);
+    assert!(
+        lines[0].starts_with("experiment,profile,trial,protocol,clients,repeat,status,reason,run,tps,"),
+        "{}",
+        lines[0]
+    );
+    for column in ["mean_us", "wal_bytes_per_transaction", "failed_share", "server_cpu_us_per_transaction"] {
+        assert!(lines[0].split(',').any(|it| it == column), "{column}");
+    }
+    let cells = lines[0].split(',').count();
+    assert!(lines.iter().all(|line| line.split(',').count() == cells));
+    assert!(lines[1].contains(",simple,1,1,complete,,1,") && lines[1].contains(",Lock/transactionid,0.55"));
+    assert!(lines[17].contains("failed,deadlock detected,17,,"), "{}", lines[17]);
+}
+
+#[test]
+fn markdown_and_page_say_the_same_and_nothing_breaks_out_of_them() {
+    let overview = overview(stored());
+    let (markdown, page) =
+        (experiment::markdown(&overview), experiment::html(&overview).replace('\u{a0}', " "));
+    for words in ["16 of 18 trials complete, 1 failed, 1 not made", "deadlock detected", "not preparing"] {
+        assert!(markdown.contains(words) && page.contains(words), "{words}:\n{markdown}");
+    }
+    assert!(page.contains("pgmeter report 17 --format html") && page.contains("href=\"#cell-6\""));
+    let mut hostile = stored();
+    hostile.name = HOSTILE.to_owned();
+    hostile.files = BTreeMap::from([(HOSTILE.to_owned(), HOSTILE.to_owned())]);
+    for trial in &mut hostile.trials {
+        trial.factors.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
+        trial.reason = Some(HOSTILE.to_owned());
+    }
+    let hostile = Overview::of(hostile, None);
+    let page = experiment::html(&hostile);
+    assert!(page.matches("<script").count() == 2 && !page.contains("<img"), "{page}");
+    assert!(!experiment::markdown(&hostile).split("```").next().unwrap().contains("<script"));
+    assert!(!experiment::svg(&hostile).contains("<script"));
+}
+
+#[test]
+fn an_experiment_of_which_nothing_was_made_is_a_report_too() {
+    let mut nothing = stored();
+    for trial in &mut nothing.trials {
+        (trial.status, trial.run, trial.reason) = (TrialStatus::Planned, None, None);
+    }
+    let nothing = overview(nothing);
+    let text = experiment::text(&nothing, &TextStyle { colour: false, width: 80 });
+    assert!(text.contains("0 of 18 trials complete, 18 not made"), "{text}");
+    assert!(experiment::svg(&nothing).contains("Nothing was measured"));
+    assert!(experiment::png(&nothing).is_ok() && experiment::html(&nothing).contains("18 not made"));
+}
+
+#[test]
+fn servers_that_were_built_differently_and_hosts_that_changed_are_named() {
+    let mut mixed = stored();
+    for trial in mixed.trials.iter_mut().take(6) {
+        let environment = trial.run.as_mut().and_then(|run| run.environment.as_mut()).expect("it ran");
+        environment.host.kernel = "Linux 5.10.0 x86_64".to_owned();
+        let server = environment.server.as_mut().expect("it answered");
+        server.version = "16.4".to_owned();
+        server.debug_assertions = Some(true);
+        server.build.version =
+            "PostgreSQL 16.4 on x86_64-pc-linux-gnu, compiled by clang 19.1, 64-bit".to_owned();
+    }
+    let text = experiment::text(&overview(mixed), &TextStyle { colour: false, width: 400 });
+    assert!(
+        text.contains("built differently")
+            && text.contains("assertions (16.4: with assertions; 18.1: without"),
+        "{text}"
+    );
+    assert!(text.contains("compiled by clang 19.1"), "{text}");
+    assert!(text.contains("The kernel was not the same in all trials"), "{text}");
+    assert!(text.contains("In all complete trials, such as: others took 1 % of the processors."), "{text}");
+}
+
+#[test]
+fn pictures_have_a_panel_for_each_part_and_no_mark_is_nowhere() {
+    let overview = overview(stored());
+    let svg = experiment::svg(&overview);
+    assert!(svg.starts_with("<svg xmlns=") && !svg.contains("NaN") && !svg.contains("inf"));
+    assert_eq!(svg.matches("Throughput by clients and protocol").count(), 1);
+    assert_eq!(svg.matches("Mean latency by protocol").count(), 3, "a panel for each number of clients");
+    let png = experiment::png(&overview).unwrap();
+    std::fs::write(artefact("experiment.png"), &png).expect("it can be written");
+    assert_eq!((&png[1..4], &png[16..20]), (&b"PNG"[..], &[0, 0, 7, 208][..]));
+}
+
+#[test]
+fn the_page_of_an_experiment_has_its_charts_in_every_width_and_theme_and_is_quiet() {
+    let Some(mut browser) = browser() else { return };
+    let path = artefact("experiment.html");
+    std::fs::write(&path, experiment::html(&overview(stored()))).expect("it can be written");
+    for (width, dark) in [(1280, false), (1280, true), (375, false)] {
+        browser.window(width, 900, dark);
+        browser.open(&path);
+        let marks = browser.value(MARKS);
+        assert_eq!(marks.as_array().map(Vec::len), Some(1), "{marks}");
+        assert!(marks[0][0] == "cells" && marks[0][1].as_u64() > Some(1_000), "{marks}");
+        let bars = "[...document.querySelectorAll('figure.bars .strip rect')].filter(it => it.getBoundingClientRect().width > 20).length";
+        assert_eq!(browser.value(bars), 6, "a bar for each cell of the chart of names");
+        let stacked = "document.querySelectorAll('#waits .strip rect').length";
+        assert_eq!(browser.value(stacked), 18, "three waits of six cells");
+        let wide = browser.value("[document.documentElement.scrollWidth, innerWidth]");
+        assert_eq!(wide[0], wide[1], "the page scrolls sideways at {width} pixels");
+        browser.screenshot(&artefact(&format!(
+            "experiment-{width}-{}.png",
+            if dark { "dark" } else { "light" }
+        )));
+        assert_quiet(&browser);
+    }
+    browser.value("document.querySelector('[data-chart=cells] .plot').focus({focusVisible: true})");
+    browser.call("Input.dispatchKeyEvent", serde_json::json!({"type": "keyDown", "key": "Home"}));
+    let said = browser.value("document.querySelector('.said').textContent");
+    let said = said.as_str().unwrap_or_default().to_owned();
+    assert!(said.starts_with("clients 1: simple 1,7") && said.contains('▼'), "{said}");
+    browser.value("document.querySelector('a[href=\"#cell-6\"]').click()");
+    let open =
+        browser.value("new Promise(done => setTimeout(() => done(document.getElementById('cell-6').open)))");
+    assert_eq!(open, true, "a link to a cell unfolds it");
+    assert_quiet(&browser);
+}
