@@ -4,6 +4,7 @@
 
 use std::io;
 
+use mio::{Interest, Registry, Token};
 use stats::Timestamp;
 
 use crate::config::Network;
@@ -68,6 +69,8 @@ pub(crate) enum Forwarded {
     Goes {
         /// There is room for more.
         resume: bool,
+        /// The receiver takes nothing at present.
+        blocked: bool,
     },
     /// The connection is over.
     Over,
@@ -140,6 +143,13 @@ impl Connection {
     /// The peer of this side has closed.
     pub(crate) fn will_end(&mut self, side: usize) {
         self.ends[side] = true;
+    }
+
+    /// Wants to hear when this side has something to read, and, if so asked, when it takes bytes again. Not of the latter
+    /// all the time: a Unix socket has that news each time its peer has read something.
+    pub(crate) fn listen_to(&self, side: usize, writable: bool, registry: &Registry, token: Token) -> bool {
+        let news = if writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        self.sockets[side].as_ref().is_none_or(|socket| socket.watch_anew(registry, token, news).is_ok())
     }
 
     /// Whether the client has gone before the server was reached.
@@ -237,7 +247,9 @@ impl Connection {
     ) -> Forwarded {
         let receiver = 1 - direction;
         let way = &mut self.ways[direction];
-        let Some(socket) = &self.sockets[receiver] else { return Forwarded::Goes { resume: false } };
+        let Some(socket) = &self.sockets[receiver] else {
+            return Forwarded::Goes { resume: false, blocked: false };
+        };
         loop {
             let bytes = way.lane.due(now);
             if bytes[0].is_empty() {
@@ -285,6 +297,6 @@ impl Connection {
         let way = &mut self.ways[direction];
         let resume = way.full && way.lane.len() <= buffer_bytes / 2;
         way.full &= !resume;
-        Forwarded::Goes { resume }
+        Forwarded::Goes { resume, blocked: way.blocked }
     }
 }

@@ -21,6 +21,7 @@ mod connection;
 mod relay;
 mod service;
 mod socket;
+mod urgency;
 mod waiting;
 
 pub use config::{Address, Config, JitterShape, Network};

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
-use mio::{Poll, Token};
+use mio::{Interest, Poll, Token};
 
 use crate::clock::{Clock, ThreadTime};
 use crate::complaints::Complaints;
@@ -18,6 +18,7 @@ use crate::link::Link;
 use crate::schedule::{Schedule, Task};
 use crate::socket::{Listener, Socket};
 use crate::statistics::Statistics;
+use crate::urgency::go_first;
 use crate::waiting::{News, Waiting};
 
 /// Wakes the thread: a question has come, or it should end.
@@ -96,6 +97,7 @@ impl Service {
 
     /// Relays until nobody can ask any more.
     pub(crate) fn run(mut self) -> io::Result<Statistics> {
+        go_first();
         let mut news = Vec::new();
         loop {
             self.do_due();
@@ -186,7 +188,7 @@ impl Service {
             self.connections.len() - 1
         });
         // A client that cannot be watched is dropped, and so closed.
-        if client.watch(self.waiting.registry(), Token(2 * slot + CLIENT)).is_err() {
+        if client.watch(self.waiting.registry(), Token(2 * slot + CLIENT), Interest::READABLE).is_err() {
             return self.holes.push(slot);
         }
         self.admitted += 1;
@@ -207,6 +209,7 @@ impl Service {
         if own == SERVER && connection.phase == Phase::Reaching {
             self.see_whether_reached(slot);
         } else if news.writable && connection.unblock(own, self.clock.now()) {
+            self.listen_to(slot, own, false);
             self.forward(2 * slot + (1 - own));
         }
         if news.readable {
@@ -221,6 +224,7 @@ impl Service {
                 connection.phase = Phase::Answering;
                 let known = self.clock.now() + connection.sign(SERVER);
                 self.schedule.add(known, Task::Open { slot, number: connection.number });
+                self.listen_to(slot, SERVER, false);
                 self.give_turn(2 * slot + SERVER);
             }
             Ok(false) => {}
@@ -330,7 +334,9 @@ impl Service {
         let now = self.clock.now();
         let asked_at = *connection.asked_at.get_or_insert(now);
         let dialled = Socket::dial(&self.config.to).and_then(|server| {
-            server.watch(self.waiting.registry(), Token(2 * slot + SERVER))?;
+            // It is writable when it is connected.
+            let news = Interest::READABLE | Interest::WRITABLE;
+            server.watch(self.waiting.registry(), Token(2 * slot + SERVER), news)?;
             Ok(server)
         });
         match dialled {
@@ -350,18 +356,33 @@ impl Service {
         self.schedule_lane(2 * slot + SERVER);
     }
 
+    fn close(&mut self, slot: usize) {
+        if self.connections[slot].take().is_some() {
+            self.holes.push(slot);
+            self.statistics.open -= 1;
+        }
+    }
+
+    /// See [`Connection::listen_to`]; a connection of which nothing would be heard any more is closed.
+    fn listen_to(&mut self, slot: usize, side: usize, writable: bool) {
+        let (registry, token) = (self.waiting.registry(), Token(2 * slot + side));
+        let connection = self.connections[slot].as_ref();
+        if connection.is_some_and(|connection| !connection.listen_to(side, writable, registry, token)) {
+            self.close(slot);
+        }
+    }
+
     /// Hands on what is due in a lane.
     fn forward(&mut self, lane: usize) {
         let (slot, direction) = (lane / 2, lane % 2);
         let Some(connection) = self.connections[slot].as_mut() else { return };
         let now = self.clock.now();
         match connection.forward(direction, self.config.buffer_bytes, now, &mut self.statistics) {
-            Forwarded::Over => {
-                self.connections[slot] = None;
-                self.holes.push(slot);
-                self.statistics.open -= 1;
-            }
-            Forwarded::Goes { resume } => {
+            Forwarded::Over => self.close(slot),
+            Forwarded::Goes { resume, blocked } => {
+                if blocked {
+                    self.listen_to(slot, 1 - direction, true);
+                }
                 self.schedule_lane(lane);
                 if resume {
                     self.give_turn(lane);

@@ -109,10 +109,14 @@ impl Socket {
         }
     }
 
-    /// Tells the poll of all news, once each.
-    pub(crate) fn watch(&self, registry: &Registry, token: Token) -> io::Result<()> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        registry.register(&mut SourceFd(&self.0.as_fd().as_raw_fd()), token, interest)
+    /// Tells the poll of news, once each.
+    pub(crate) fn watch(&self, registry: &Registry, token: Token, news: Interest) -> io::Result<()> {
+        registry.register(&mut SourceFd(&self.0.as_fd().as_raw_fd()), token, news)
+    }
+
+    /// Tells it of other news from now on; what is so already is news too.
+    pub(crate) fn watch_anew(&self, registry: &Registry, token: Token, news: Interest) -> io::Result<()> {
+        registry.reregister(&mut SourceFd(&self.0.as_fd().as_raw_fd()), token, news)
     }
 
     /// How many bytes came; 0 at the end of the stream.

@@ -1,0 +1,25 @@
+//! A network does not wait for a core. Where the system allows it (root, or CAP_SYS_NICE, or a limit for it: ulimit -r),
+//! the relay's thread becomes a real-time one of the lowest priority, sched(7): it runs as soon as it has something to do,
+//! whoever else was running. Otherwise it tries to be nice to nobody, and else waits like everybody. What it waits is
+//! counted (`Statistics::waited`).
+
+/// For the calling thread, which must wait for something all the time but moments.
+#[cfg(target_os = "linux")]
+pub(crate) fn go_first() {
+    use thread_priority::unix::{
+        RealtimeThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+    };
+    use thread_priority::{Error, ThreadPriority};
+
+    const LEAST_NICE: i32 = -20;
+    let real_time = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::RoundRobin);
+    let asked: Result<(), Error> =
+        set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, real_time);
+    if asked.is_err() {
+        // setpriority(2) on Linux is for one thread alone.
+        let _ = rustix::process::setpriority_process(None, LEAST_NICE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn go_first() {}
