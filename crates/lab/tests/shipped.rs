@@ -7,9 +7,9 @@ use std::time::Duration;
 use pgmeter_lab::{Experiment, Length, Plan, Profile, Step};
 
 /// What was published, and is to be repeatable.
-const PUBLISHED: [&str; 20] = [
+const PUBLISHED: [&str; 21] = [
     "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "B1", "B2", "B3", "B4", "B5", "C1", "D1", "D2",
-    "D3", "D4", "E1",
+    "D3", "D4", "E1", "E4",
 ];
 
 fn shipped() -> Vec<PathBuf> {

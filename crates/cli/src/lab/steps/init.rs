@@ -61,7 +61,7 @@ fn take_letter(
         let work = |session: &mut Session| {
             workload::init(trial.target, session, options, &mut heed).map(|report| Some(report.total()))
         };
-        let outcome = limit::timed(session, step.limit, false, &mut meter, work);
+        let outcome = limit::timed(session, step.limit, false, &mut meter, signals.stop(), work);
         signals.check()?;
         let time = outcome.into_time(step, session, &mut meter);
         Ok::<_, Failure>((time, meter))

@@ -1,6 +1,7 @@
 //! A piece of work on a session that is timed, and cancelled when it takes too long. What the time counts as is said by
 //! the step; what the server did meanwhile is `meter`'s affair.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -15,6 +16,8 @@ use crate::lab::stopwatch::Stopwatch;
 
 /// How much longer than the server's own limit is waited before it is asked to cancel.
 const GRACE: Duration = Duration::from_secs(1);
+/// Between two looks whether the user wants to stop; rare enough to cost nothing.
+const LOOKS_APART: Duration = Duration::from_millis(250);
 
 /// How a time went.
 pub(super) struct Outcome {
@@ -56,6 +59,7 @@ pub(super) fn timed<E: WorkError>(
     limit: Option<Duration>,
     is_one_statement: bool,
     meter: &mut Meter,
+    stop: &AtomicBool,
     work: impl FnOnce(&mut Session) -> Result<Option<Duration>, E>,
 ) -> Outcome {
     let limit_ms = limit.map_or(0, |limit| limit.as_micros().div_ceil(1000).min(i32::MAX as u128));
@@ -64,7 +68,7 @@ pub(super) fn timed<E: WorkError>(
     let before = meter.before(session);
     let patience = limit.map(|limit| if is_one_statement { limit + GRACE } else { limit });
     let stopwatch = Stopwatch::start();
-    let result = cancelled_after(session, patience, work);
+    let result = watched(session, patience, stop, work);
     let passed = stopwatch.passed();
     let used = meter.after(&before);
     let (took, error) = match result {
@@ -87,21 +91,31 @@ pub(super) fn timed<E: WorkError>(
     Outcome { took, used, trouble }
 }
 
-/// Does the work; somebody else asks the server to cancel it once it takes too long.
-fn cancelled_after<T>(
+/// Does the work; somebody else asks the server to cancel it once it takes too long, or the user asks to stop. The signal
+/// itself may come just before a statement begins, when there is nothing to cancel yet.
+pub(super) fn watched<T>(
     session: &mut Session,
     patience: Option<Duration>,
+    stop: &AtomicBool,
     work: impl FnOnce(&mut Session) -> T,
 ) -> T {
-    let Some(patience) = patience else { return work(session) };
     let (address, transport, key) =
         (session.address().clone(), session.transport().clone(), session.cancel_key());
     let (done, waiting) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
-            if waiting.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-                // A server that cannot be reached has nothing left to cancel.
-                let _ = connect::cancel(&address, &transport, &key);
+            let mut left = patience;
+            loop {
+                let wait = left.map_or(LOOKS_APART, |left| left.min(LOOKS_APART));
+                if waiting.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+                left = left.map(|left| left.saturating_sub(wait));
+                if left.is_some_and(|left| left.is_zero()) || stop.load(Ordering::Relaxed) {
+                    // A server that cannot be reached has nothing left to cancel.
+                    let _ = connect::cancel(&address, &transport, &key);
+                    left = None;
+                }
             }
         });
         let result = work(session);

@@ -61,6 +61,9 @@ impl Meter {
         if !meter.has_statements {
             meter.note("blocks dirtied: pg_stat_statements alone counts them, and is not in this database");
         }
+        if version < V16 {
+            meter.note("blocks written: before PostgreSQL 16 no process tells its own");
+        }
         meter.wal(session);
         meter.read_buffers(session);
         meter.sizes(session);
@@ -166,14 +169,11 @@ impl Meter {
 }
 
 /// Blocks found, read, and written or added, by sessions and their parallel workers. From 16 on the server's I/O by kind
-/// of process; 18 counts operations, of several blocks each, and their bytes. Before, the database's figures and the
-/// server's count of blocks that backends had to write themselves.
+/// of process; 18 counts operations, of several blocks each, and their bytes. Before, the database's figures; blocks that
+/// backends wrote are told by the checkpointer alone then, at its own time, which is too late to be theirs.
 fn buffers_sql(version: u32) -> &'static str {
     match version {
-        ..V16 => {
-            "SELECT d.blks_hit, d.blks_read, w.buffers_backend FROM pg_stat_database d, pg_stat_bgwriter w \
-             WHERE d.datname = current_database()"
-        }
+        ..V16 => "SELECT blks_hit, blks_read, NULL FROM pg_stat_database WHERE datname = current_database()",
         V16..V18 => {
             "SELECT sum(hits)::bigint, sum(reads)::bigint, (sum(writes) + sum(extends))::bigint FROM pg_stat_io \
              WHERE backend_type IN ('client backend', 'background worker')"

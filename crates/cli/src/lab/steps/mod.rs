@@ -145,9 +145,10 @@ impl Trial<'_> {
         let time = signals.guard(&mut session, |session| {
             signals.check()?;
             let mut meter = Meter::of(session);
-            for statement in before {
-                session.execute(statement)?;
-            }
+            let each = |session: &mut Session| {
+                before.iter().try_for_each(|statement| session.execute(statement).map(drop))
+            };
+            limit::watched(session, None, signals.stop(), each)?;
             if self.configuration.data.checkpoint {
                 session.execute("CHECKPOINT")?;
             }
@@ -155,7 +156,8 @@ impl Trial<'_> {
                 let each = |statement: &String| session.execute(statement).map(drop);
                 statements.iter().try_for_each(each).map(|()| None)
             };
-            let outcome = limit::timed(session, step.limit, statements.len() == 1, &mut meter, work);
+            let outcome =
+                limit::timed(session, step.limit, statements.len() == 1, &mut meter, signals.stop(), work);
             signals.check()?;
             let time = outcome.into_time(step, session, &mut meter);
             Ok::<_, Failure>((time, meter))

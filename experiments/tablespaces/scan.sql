@@ -1,0 +1,1 @@
+SELECT count(*), sum(length(filler)) FROM readings;
