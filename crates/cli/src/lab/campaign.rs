@@ -94,7 +94,7 @@ impl Campaign {
         result?;
         terminal.print(&standing::standing(&self.subject, &self.row));
         self.report(terminal);
-        self.judge(limits)
+        self.judge()
     }
 
     /// What came of it so far, if anything did.
@@ -220,15 +220,14 @@ impl Campaign {
         standing::standing(&self.subject, &self.row) + &standing::outlook(&self.subject, &self.row)
     }
 
-    fn judge(&self, limits: &Limits) -> Result<(), Failure> {
+    fn judge(&self) -> Result<(), Failure> {
         let number = |status| self.row.trials.iter().filter(|trial| trial.status == status).count();
         let total = self.row.trials.len();
-        match (number(TrialStatus::Planned), number(TrialStatus::Failed), limits.budget) {
-            (left @ 1.., _, Some(budget)) => Err(Failure::Unfinished(format!(
-                "the budget of {} is used up, {left} of {total} trials are left; pgmeter lab resume goes on with them",
-                ::lab::rough(budget)
+        match (number(TrialStatus::Planned), number(TrialStatus::Failed)) {
+            (left @ 1.., _) => Err(Failure::Unfinished(format!(
+                "the time budget is used up, {left} of {total} trials are left; pgmeter lab resume goes on with them"
             ))),
-            (_, failed @ 1.., _) => Err(Failure::Aborted(format!(
+            (_, failed @ 1..) => Err(Failure::Aborted(format!(
                 "{failed} of {total} trials failed; pgmeter lab resume --retry-failed makes them again"
             ))),
             _ => Ok(()),

@@ -11,6 +11,7 @@ mod dropin;
 mod generator;
 mod harness;
 mod lab;
+mod lab_kills;
 mod lab_networks;
 mod null_server;
 mod observing;
