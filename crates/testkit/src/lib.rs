@@ -3,11 +3,12 @@
 //! [`fake`] runs the null server's sessions in virtual time, from a seed and with faults, as a driver for the
 //! engine; [`null`] runs them over real sockets and answers at once. [`cluster`] is a real PostgreSQL, thrown
 //! away after the test; [`certificates`] are for its TLS; [`pgbench`] is where the original is, if it is
-//! installed.
+//! installed. [`json_schema`] holds documents against our JSON Schemas.
 
 pub mod certificates;
 pub mod cluster;
 pub mod fake;
+pub mod json_schema;
 pub mod pgbench;
 
 pub use null;

@@ -48,15 +48,26 @@ pub(super) fn remove(
     Ok(())
 }
 
+/// How long backends of the killed process are waited for.
+const PATIENCE_LOOKS: u32 = 200;
+
 fn remove_from(dsn: &str, prefix: &str) -> Result<(), Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut session = Session::connect(&target)?;
+    // Its last CREATE DATABASE may still be going on: a backend does not notice at once that nobody waits for it.
+    let theirs = format!("FROM pg_stat_activity WHERE application_name = '{prefix}'");
+    session.execute(&format!("SELECT pg_terminate_backend(pid) {theirs}"))?;
+    for _ in 0..PATIENCE_LOOKS {
+        if session.query(&format!("SELECT 1 {theirs}"))?.is_empty() {
+            break;
+        }
+        session.execute("SELECT pg_sleep(0.05)")?;
+    }
     // A mark is of digits, letters and underscores, and so are the names.
     let ours = format!("left(datname, {}) = '{prefix}'", prefix.len());
     let left = session.query(&format!("SELECT datname FROM pg_database WHERE {ours}"))?;
     for row in left {
         let Some(name) = row.get(0) else { continue };
-        // Backends of the killed process may not have noticed yet.
         session.execute(&format!(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         ))?;

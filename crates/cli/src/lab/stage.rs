@@ -179,6 +179,8 @@ impl<'a> Stage<'a> {
             }
         }
         let mut session = Session::connect(&standing.target)?;
+        // Whoever removes what a killed lab has left finds by it what is still being made.
+        session.execute(&format!("SET application_name = '{}'", self.prefix))?;
         let stale = standing.fresh != Some(data) && spec.restore != Restore::Never;
         let loaded_into = if copies { &kept } else { &trial_database };
         let is_there = if copies { standing.loaded.contains(&data) } else { standing.in_trial == Some(data) };

@@ -30,8 +30,9 @@ repeats = REPEATS
 
 /// How often it is killed if nobody says otherwise.
 const KILLS: u32 = 3;
-/// The latest moment of a kill: by then servers have been started, data loaded and some trials made.
-const LATEST: Duration = Duration::from_secs(6);
+/// The latest moment of a kill, from the beginning or, each second time, from the end of a trial: by then servers have been
+/// started, data loaded, and some trials made.
+const LATEST: Duration = Duration::from_secs(5);
 /// Where the moments come from.
 const SEED: u64 = 6;
 /// What goes away by itself once its owner is gone is waited for, this long at most.
@@ -93,20 +94,28 @@ fn left_behind(bench: &Bench, pids: &[u32]) -> Vec<String> {
 }
 
 #[test]
+#[allow(
+    clippy::print_stdout,
+    reason = "what each kill met, for whoever asks for many of them with --nocapture"
+)]
 fn an_experiment_that_is_killed_at_any_moment_loses_no_trial_makes_none_twice_and_leaves_nothing_behind() {
     let kills =
         std::env::var("PGMETER_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
     let (bench, cluster) = (Bench::new(), Cluster::start("18"));
     cluster.execute("CREATE DATABASE pgmeter_lab_1_somebodys_trial");
-    let repeats = (kills / 2).max(2);
+    // More than are made until the last kill: each second time at least one.
+    let repeats = kills.max(2);
     let text = EXPERIMENT.replace("DSN", &cluster.conninfo()).replace("REPEATS", &repeats.to_string());
     let file = bench.file("killed.toml", &text);
     let (mut random, mut pids, mut told) = (SEED, Vec::new(), Vec::new());
     for kill in 0..kills {
         let before = stored(&bench);
         let action = if before.is_some() { "resume" } else { "run" };
-        let lab = Running::start(&mut bench.command(["lab", action, file, "--store", "out/"]));
+        let mut lab = Running::start(&mut bench.command(["lab", action, file, "--store", "out/"]));
         pids.push(lab.pid());
+        if kill % 2 == 1 {
+            lab.hear("tps");
+        }
         let latest = u64::try_from(LATEST.as_millis()).expect("it is short");
         std::thread::sleep(Duration::from_millis(next(&mut random) % latest));
         lab.signal(Signal::KILL);
