@@ -99,14 +99,13 @@ pub(crate) fn write_page(shown: &[Shown], path: &Path, terminal: &Terminal) -> R
     write(path, report::html(&runs).as_bytes(), terminal)
 }
 
-/// The summaries, one below the other; without colours in a file.
+/// The summary of a run, or several runs side by side; without colours in a file.
 fn text(runs: &[Run<'_>], terminal: &Terminal, to_file: bool) -> String {
     let style = text_style(terminal, to_file);
-    let of_run = |run: &Run<'_>| {
-        let name = if runs.len() > 1 { format!("{}\n", run.name) } else { String::new() };
-        name + &report::text(run.record, &style) + &report::command_table(run.record, &style)
-    };
-    runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
+    match runs {
+        [run] => report::text(run.record, &style) + &report::command_table(run.record, &style),
+        several => report::side_by_side(several, &style),
+    }
 }
 
 fn text_style(terminal: &Terminal, to_file: bool) -> report::TextStyle {

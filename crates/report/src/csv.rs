@@ -168,6 +168,13 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
         let item = format!("{}:{}", wait.event_type, wait.event);
         lines.add(Place { part: "wait", item: &item, ..Place::default() }, "share", wait.share);
     }
+    for table in &observation.counters {
+        for row in &table.rows {
+            let item = format!("{}:{}", table.view, row.key);
+            let place = Place { part: "counter", item: &item, ..Place::default() };
+            row.values.iter().for_each(|(metric, value)| lines.add(place, metric, *value));
+        }
+    }
     for event in &observation.events {
         let time_s = Some((event.start_s, event.end_s));
         let place = Place { part: "event", item: event.detail.as_str(), time_s, ..Place::default() };

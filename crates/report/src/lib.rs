@@ -4,14 +4,18 @@
 //!
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
 //! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`run_list`] the runs
-//! that are stored, [`cells_so_far`] what an experiment has found, [`live_line`] and [`live_view`] the progress, [`open_metrics`] the same for monitoring; `figures`
+//! that are stored, [`cells_so_far`] what an experiment has found, [`live_line`] and [`live_view`] the progress,
+//! [`open_metrics`] the same for monitoring; `figures`
 //! says how numbers are written, `prose` how words are. Of one [`Run`] or several, `charts` computes what is drawn,
-//! `compare` whether they differ, `sections` what is said; [`html`], [`markdown`], [`csv`], [`json`], [`svg`] and [`png`]
-//! give that its form. [`experiment`] shows many runs as cells of a table and points of charts. [`pgbench`] says the same things the way pgbench does.
+//! `compare` whether they differ, `sections` what is said; [`side_by_side`], [`html`], [`markdown`], [`csv`], [`json`],
+//! [`svg`] and [`png`] give that its form. [`experiment`] shows many runs as cells of a table and points of charts.
+//! [`pgbench`] says the same things the way pgbench does.
 
 mod run;
 
 mod text;
+
+mod side_by_side;
 
 mod latency_table;
 
@@ -77,6 +81,7 @@ pub use markdown::markdown;
 pub use openmetrics::{Metrics, OPEN_METRICS_TYPE, open_metrics};
 pub use run::Run;
 pub use run_list::run_list;
+pub use side_by_side::side_by_side;
 pub use steps_line::steps_line;
 pub use text::{TextStyle, text};
 pub use trial_line::trial_line;

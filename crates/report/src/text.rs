@@ -6,6 +6,8 @@ use results::{
     Status, Summary, Verdict,
 };
 
+use stats::INTERVALS_MIN;
+
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_latency, asked_seconds, count, counted, latency, measured_seconds,
     percent, plus_minus, rate, untied,
@@ -148,8 +150,13 @@ fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
         let how_sure = plus_minus(summary.tps, sure.low, sure.high);
         throughput += &format!(" {}", how_sure.unwrap_or_else(|| format!("({UNKNOWN_SIZE})")));
     }
+    let too_short = record.intervals.len() < INTERVALS_MIN && summary.confidence.tps.is_none();
+    let why_not = too_short && !record.intervals.is_empty();
     if let Some(rate_tps) = plan.rate_tps {
         throughput += &format!(" of {} scheduled", as_asked(rate_tps));
+    }
+    if why_not {
+        throughput += &format!(" (how sure that is takes {INTERVALS_MIN}{TIE}s to tell)");
     }
     let mut lines = vec![("throughput", throughput), ("transactions", transactions(summary, style))];
     lines.extend(precision(record).map(|precision| ("precision", precision)));

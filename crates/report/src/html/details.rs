@@ -35,6 +35,12 @@ pub(super) fn server(page: &mut Markup, record: &Record) {
         waits(page, &rows);
         page.leaf("p", &[("class", "how")], &how);
     }
+    for (script, rows) in sections::waits_of_scripts(record) {
+        page.element("details", &[], |page| {
+            page.leaf("summary", &[], &format!("The same of {script}"));
+            waits(page, &rows);
+        });
+    }
     ceilings(page, &sections::ceilings(record));
     let events = sections::events(record);
     if !events.is_empty() {
@@ -59,10 +65,29 @@ pub(super) fn server(page: &mut Markup, record: &Record) {
             }
         });
     }
+    counters(page, record);
     let missing = sections::missing(record);
     if !missing.is_empty() {
         page.leaf("h3", &[], "What could not be seen");
         facts(page, &missing);
+    }
+}
+
+/// How far the server's counters grew, a view at a time.
+fn counters(page: &mut Markup, record: &Record) {
+    let views = sections::counters(record);
+    if views.is_empty() {
+        return;
+    }
+    page.leaf("h3", &[], "How far its counters grew");
+    let columns = ["of", "counter", "growth"];
+    for (view, rows) in &views {
+        page.element("details", &[], |page| {
+            page.leaf("summary", &[], view);
+            table(page, &columns, "figures", |page| {
+                rows.iter().for_each(|cells| row(page, &columns, &cells.each_ref().map(String::as_str)));
+            });
+        });
     }
 }
 

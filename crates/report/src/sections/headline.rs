@@ -76,7 +76,10 @@ fn interval(record: &Record) -> String {
             let (low, high) = (rate(low), rate(high));
             format!("{half}{of_rate}: with 95{TIE}% confidence between {low} and {high}, {over}")
         }
-        _ if summary.duration_s > 0.0 => format!("{over}{of_rate}; too short for a confidence interval"),
+        _ if summary.duration_s > 0.0 => {
+            let least = stats::INTERVALS_MIN;
+            format!("{over}{of_rate}; too short for a confidence interval, which takes {least}{TIE}s")
+        }
         _ => "nothing was measured".to_owned(),
     }
 }

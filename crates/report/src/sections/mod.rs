@@ -17,7 +17,8 @@ pub(crate) use headline::{Headline, capitalised, headline};
 pub(crate) use latencies::{commands, latencies};
 pub(crate) use load::{generator, plan, precision, repeat_command, transactions};
 pub(crate) use server::{
-    CeilingRow, WaitRow, ceiling_rows, ceilings, event_name, events, missing, observed, statements, waits,
+    CeilingRow, WaitRow, ceiling_rows, ceilings, counters, event_name, events, missing, observed, statements,
+    waits, waits_of_scripts,
 };
 pub(crate) use settings::{Setting, settings};
 

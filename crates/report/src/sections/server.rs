@@ -23,11 +23,6 @@ const WAITS_MAX: usize = 12;
 /// The most frequent ones, and a sentence on how they were seen.
 pub(crate) fn waits(record: &Record) -> Option<(Vec<WaitRow>, String)> {
     let waits = record.observation.as_ref()?.waits.as_ref()?;
-    let row = |wait: &results::WaitShare| WaitRow {
-        event_type: harmless(&wait.event_type),
-        event: harmless(&wait.event),
-        share: wait.share,
-    };
     let how = format!(
         "Seen in {} at {}{TIE}Hz, {}; {} of the backends seen were idle, waiting for pgmeter, and are left out.",
         harmless(&waits.source),
@@ -35,7 +30,41 @@ pub(crate) fn waits(record: &Record) -> Option<(Vec<WaitRow>, String)> {
         counted(waits.looks, "look", "looks"),
         percent(waits.idle_share, 1.0),
     );
-    Some((waits.top.iter().take(WAITS_MAX).map(row).collect(), how))
+    Some((waits.top.iter().take(WAITS_MAX).map(wait_row).collect(), how))
+}
+
+/// The most frequent ones of each script, if there are several.
+pub(crate) fn waits_of_scripts(record: &Record) -> Vec<(String, Vec<WaitRow>)> {
+    let Some(waits) = record.observation.as_ref().and_then(|observation| observation.waits.as_ref()) else {
+        return Vec::new();
+    };
+    let of_script = |(script, waits): (&results::Script, &Vec<results::WaitShare>)| {
+        let rows: Vec<WaitRow> = waits.iter().take(WAITS_MAX).map(wait_row).collect();
+        (!rows.is_empty()).then(|| (harmless(&script.name), rows))
+    };
+    match &record.plan.scripts[..] {
+        [] | [_] => Vec::new(),
+        several => several.iter().zip(&waits.scripts).filter_map(of_script).collect(),
+    }
+}
+
+fn wait_row(wait: &results::WaitShare) -> WaitRow {
+    WaitRow { event_type: harmless(&wait.event_type), event: harmless(&wait.event), share: wait.share }
+}
+
+/// Rows of one view that are shown.
+const COUNTERS_MAX: usize = 500;
+
+/// By how much the counters of each view grew: which table, index or kind, which counter, by how much.
+pub(crate) fn counters(record: &Record) -> Vec<(String, Vec<[String; 3]>)> {
+    let of_view = |table: &results::CounterTable| {
+        let rows = table.rows.iter().flat_map(|row| {
+            let grown = row.values.iter().filter(|(_, value)| **value != 0.0);
+            grown.map(|(name, value)| [harmless(&row.key), harmless(name), as_asked(*value)])
+        });
+        (harmless(&table.view), rows.take(COUNTERS_MAX).collect())
+    };
+    record.observation.iter().flat_map(|observation| &observation.counters).map(of_view).collect()
 }
 
 /// Something that happened on the server.

@@ -173,3 +173,35 @@ fn a_run_without_success_is_drawn_with_numbers() {
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     pgmeter_report::png(&runs).expect("it can be drawn");
 }
+
+#[test]
+fn text_of_two_runs_has_them_side_by_side_with_differences_and_intervals() {
+    let (first, second) =
+        (short(), example::full(&Example { seconds: 5, tps: 4_800.0, ..Example::default() }));
+    let style = pgmeter_report::TextStyle { colour: false, width: 80 };
+    let runs = [Run { name: "run 1", record: &first }, Run { name: "run 2", record: &second }];
+    let text = pgmeter_report::side_by_side(&runs, &style);
+    for words in ["2 runs side by side\n  A (run 1): tpcb-like", "\n  tps ", "\n  p99.9 ", " faster than A"] {
+        assert!(text.contains(words), "no {words:?} in:\n{text}");
+    }
+    let line = |label: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(label)).expect("it is there");
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("A "), "A (run 1): tpcb-like on PostgreSQL 18.1, 8 clients, prepared");
+    let tps = line("tps ");
+    assert!(tps.matches('±').count() == 2 && tps.contains(" % between +"), "{tps}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_run_without_an_interval_says_how_long_it_takes_to_have_one() {
+    let mut record = short();
+    let style = pgmeter_report::TextStyle { colour: false, width: 120 };
+    assert!(!pgmeter_report::text(&record, &style).contains("to tell"));
+    record.summary.confidence.tps = None;
+    let text = pgmeter_report::text(&record, &style);
+    assert!(text.contains(" tps (how sure that is takes 20 s to tell)\n"), "{text}");
+    let markdown = pgmeter_report::markdown(&[Run { name: "a run", record: &record }]);
+    assert!(markdown.contains("too short for a confidence interval, which takes 20 s"), "{markdown}");
+}

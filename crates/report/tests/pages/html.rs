@@ -116,3 +116,29 @@ fn labels_say_of_what_they_are() {
         assert!(page.contains(words), "{words}");
     }
 }
+
+#[test]
+fn counters_of_the_server_and_waits_of_each_script_are_on_the_page() {
+    let mut record = example::full(&Example { seconds: 5, ..Example::default() });
+    let row = results::CounterRow {
+        key: "pgbench_tellers".to_owned(),
+        values: [("n_tup_upd".to_owned(), 1_234.0), ("seq_scan".to_owned(), 0.0)].into(),
+    };
+    let observation = record.observation.as_mut().expect("it was observed");
+    observation.counters =
+        vec![results::CounterTable { view: "pg_stat_user_tables".to_owned(), rows: vec![row] }];
+    let waits = observation.waits.as_mut().expect("they were seen");
+    waits.scripts.push(waits.top[..1].to_vec());
+    let mut other = record.plan.scripts[0].clone();
+    other.name = "other <b>".to_owned();
+    record.plan.scripts.push(other);
+    let page = page(&record);
+    for words in
+        ["pg_stat_user_tables", "pgbench_tellers", "n_tup_upd", "1,234", "The same of other &lt;b&gt;"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("seq_scan"), "what did not grow is left out");
+    let csv = pgmeter_report::csv(&[Run { name: "a run", record: &record }]);
+    assert!(csv.contains("counter,,pg_stat_user_tables:pgbench_tellers,,,n_tup_upd,1234\n"));
+}
