@@ -38,7 +38,8 @@ fn only_one(store: &Path) -> Result<String, Failure> {
     match names.as_slice() {
         [only] => Ok(only.clone()),
         [] => Err(Failure::Usage(format!(
-            "the store {} has no experiment: name runs, such as `pgmeter report last`, or make one with `pgmeter lab run`",
+            "the store {} has no experiment: name runs, such as `pgmeter report last`, or make one with `pgmeter \
+             lab run`",
             store.display()
         ))),
         several => Err(Failure::Usage(format!(
@@ -86,8 +87,8 @@ pub(super) fn report(overview: &Overview, format: FormatName, style: &TextStyle)
     })
 }
 
-/// What the file says that the experiment was begun with. Files that it names are looked for beside it, so the stored ones
-/// are laid out for a moment; `None` if this pgmeter cannot read it.
+/// What the file says that the experiment was begun with. Files that it names are looked for beside it, so the stored
+/// ones are laid out for a moment; `None` if this pgmeter cannot read it.
 fn file_of(stored: &StoredExperiment) -> Option<(Experiment, Plan)> {
     let profile = if stored.profile == "quick" { Profile::Quick } else { Profile::Full };
     let folder = tempfile::tempdir().ok()?;

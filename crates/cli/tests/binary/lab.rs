@@ -58,9 +58,13 @@ fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     run.finish();
     let before = stored(&bench, "full");
     assert_eq!(complete(&before), 2, "{before:?}");
+    let early = bench.run(["report", "--store", "out/", "--experiment", "clients"]).exits(0).stdout;
+    assert!(early.contains("2 of 8 trials complete, 6 not made"), "{early}");
     let out = bench.run(words("resume")).exits(0);
     assert!(!out.stderr.contains("trial 2/8") && out.stderr.contains("trial 3/8"), "{}", out.stderr);
     assert!(out.stdout.contains("clients (full): 8 of 8 trials complete\n"), "{}", out.stdout);
+    assert!(out.stdout.contains("page with charts: pgmeter report --store out/"), "{}", out.stdout);
+    every_form_of_the_report(&bench, file);
     let after = stored(&bench, "full");
     assert_eq!((complete(&after), after.experiment), (8, before.experiment));
     assert_eq!(after.trials[..2], before.trials[..2], "what was complete is not run twice");
@@ -77,6 +81,27 @@ fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     fs::write(bench.path().join(file), EXPERIMENT.replace("1s", "2s")).expect("it can be changed");
     let out = bench.run(words("resume")).exits(1);
     assert!(out.stderr.contains("is not what it was when the experiment was begun"), "{}", out.stderr);
+}
+
+/// The only experiment of the store is meant if none is named.
+fn every_form_of_the_report(bench: &Bench, file: &str) {
+    for (format, words) in [
+        ("text", "protocol, clients"),
+        ("markdown", "| protocol | clients |"),
+        ("html", "<section id=\"charts\">"),
+        ("csv", "experiment,profile,trial,protocol,clients,repeat,status,reason,run,tps,"),
+        ("svg", "Throughput by"),
+    ] {
+        let out = bench.run(["report", "--store", "out/", "--format", format]).exits(0).stdout;
+        assert!(out.contains(words), "{format}: {out}");
+    }
+    let json = bench.run(["report", file, "--store", "out/", "--format", "json"]).exits(0).stdout;
+    assert_eq!(json.matches("\"status\": \"complete\"").count(), 8, "{json}");
+    assert!(json.contains("\"trials\": [") && json.contains("\"within_repeats\": true"), "{json}");
+    let picture = bench.run(["report", "--store", "out/", "--format", "png", "-o", "clients.png"]).exits(0);
+    assert_eq!(picture.stdout, "");
+    let other = bench.run(["report", "--store", "out/", "--experiment", "other"]).exits(1).stderr;
+    assert!(other.contains("has no experiment other; it has clients"), "{other}");
 }
 
 #[test]

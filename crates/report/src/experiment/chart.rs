@@ -1,5 +1,5 @@
-//! What the charts of an experiment show: panels of lines of cells, and which cells are the best of their line. Where they
-//! are drawn, and with what, is the business of `html` and `figure`.
+//! What the charts of an experiment show: panels of lines of cells, and which cells are the best of their line. Where
+//! they are drawn, and with what, is the business of `html` and `figure`.
 
 use super::metric::Metric;
 use super::overview::{Factor, Overview};
@@ -177,9 +177,9 @@ fn told(overview: &Overview, metric: Metric, x: usize, series: Option<usize>) ->
     format!("{} by {}{and}", super::said::titled(metric.title()), overview.factors[x].name)
 }
 
-/// The best of a line. The compromise is where "power", throughput ÷ delay, is greatest (Giessler, Hänle, König and Pade,
-/// Free buffer allocation, Computer Networks 2, 1978; Kleinrock, Power and deterministic rules of thumb, ICC 1979). A line
-/// of one cell has no best.
+/// The best of a line. The compromise is where "power", throughput ÷ delay, is greatest (Giessler, Hänle, König and
+/// Pade, Free buffer allocation, Computer Networks 2, 1978; Kleinrock, Power and deterministic rules of thumb, ICC
+/// 1979). A line of one cell has no best.
 fn mark(overview: &Overview, line: &mut Line) {
     line.points.sort_by_key(|point| point.level);
     let figures = |point: &Point| {

@@ -1,5 +1,5 @@
-//! What to know before believing an experiment's figures: servers that were built differently, hosts and conditions that
-//! changed between trials, what the runs' own warnings say together, repeats that are too few.
+//! What to know before believing an experiment's figures: servers that were built differently, hosts and conditions
+//! that changed between trials, what the runs' own warnings say together, repeats that are too few.
 
 use std::collections::BTreeMap;
 

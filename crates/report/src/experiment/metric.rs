@@ -1,5 +1,5 @@
-//! The figures of a trial that tables and charts of an experiment show, as a table: what each is called, its unit, where
-//! it is found. Charts of the file name them as `lab::METRICS` has them.
+//! The figures of a trial that tables and charts of an experiment show, as a table: what each is called, its unit,
+//! where it is found. Charts of the file name them as `lab::METRICS` has them.
 
 use results::{Counts, Latency, StoredRun};
 

@@ -1,9 +1,9 @@
-//! A whole experiment, as it is shown: trials become cells, cells have figures with their uncertainty, charts have lines
-//! of cells. Pure: from what the store has and what the file says to strings and pictures; `cli` finds and writes them.
-//!
+//! A whole experiment, as it is shown: trials become cells, cells have figures with their uncertainty, charts have
+//! lines of cells. Pure: from what the store has and what the file says to strings and pictures; `cli` writes them.
 //! In reading order: `metric` has the figures of a trial, `repeats` the statistics over several, [`Overview`] is the
-//! whole of it, `steps` those of trials that are timed steps, `chart` what is drawn, `concerns` what to know before believing it, `said` how it is put in words;
-//! then a module for each format, of which the page is in `html` and the pictures are in `figure`.
+//! whole of it, `steps` those of trials that are timed steps, `chart` what is drawn, `concerns` what to know before
+//! believing it, `said` how it is put in words; then a module for each format, of which the page is in `html` and the
+//! pictures are in `figure`.
 
 mod metric;
 

@@ -18,8 +18,8 @@ pub(crate) struct Repeated {
 }
 
 impl Repeated {
-    /// `None` without any. The interval is Student's (The probable error of a mean, Biometrika 6, 1908): mean ± t · s ÷ √n,
-    /// for repeats that are independent of each other. No figure here is negative, so that it ends at 0.
+    /// `None` without any. The interval is Student's (The probable error of a mean, Biometrika 6, 1908): mean ±
+    /// t · s ÷ √n, for repeats that are independent of each other. No figure here is negative, so that it ends at 0.
     pub(crate) fn of(mut values: Vec<(u32, f64)>) -> Option<Repeated> {
         values.sort_by_key(|(repeat, _)| *repeat);
         let mut sorted: Vec<f64> = values.iter().map(|(_, figure)| *figure).collect();

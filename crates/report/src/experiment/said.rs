@@ -9,8 +9,11 @@ use crate::figures::{TIE, counted, fixed, percent, plus_minus};
 use crate::prose::enumerate;
 use crate::sections::{Fact, Grid};
 
+/// Sign, words, and whether a cell has it.
+type Mark = (char, &'static str, fn(Marks) -> bool);
+
 /// The signs of the marks, and what they stand for, in the order in which they are said.
-pub(crate) const MARKS: [(char, &str, fn(Marks) -> bool); 3] = [
+pub(crate) const MARKS: [Mark; 3] = [
     ('▲', "best throughput", |marks| marks.throughput),
     ('▼', "lowest mean latency", |marks| marks.latency),
     ('◆', "compromise", |marks| marks.compromise),
@@ -134,7 +137,10 @@ impl Overview {
             self.cells.iter().any(|cell| cell.figure(self.main()).is_some_and(|it| it.interval.is_some()));
         any.then(|| {
             let welch = if self.repeats_are_blocks { "" } else { " and Welch's" };
-            format!("± and ranges are 95{TIE}% intervals over repeats (Student's t{welch}); figures are means of the repeats.")
+            format!(
+                "± and ranges are 95{TIE}% intervals over repeats (Student's t{welch}); figures are means of the \
+                 repeats."
+            )
         })
     }
 

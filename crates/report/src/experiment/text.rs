@@ -1,5 +1,5 @@
-//! An experiment as text for a terminal: what was varied, a table of throughput and latency, one of costs and waits, what
-//! to know before believing them. Shown by `cli` on request and at the end of an experiment.
+//! An experiment as text for a terminal: what was varied, a table of throughput and latency, one of costs and waits,
+//! what to know before believing them. Shown by `cli` on request and at the end of an experiment.
 
 use super::said::{MARKS_TOLD, against, interval, limits_in_words, signs, step_grid};
 use super::{Metric, Overview, Repeated, top_waits};

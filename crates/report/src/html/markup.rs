@@ -132,7 +132,8 @@ impl Markup {
             // A line of no length with round ends is a dot, however the drawing is stretched.
             write!(
                 self.0,
-                "<path class=\"ground\" d=\"M0 8H1000\"/><path class=\"dot\" stroke=\"var(--run-{colour})\" d=\"M{x:.1} 8h0\"/>"
+                "<path class=\"ground\" d=\"M0 8H1000\"/>\
+                 <path class=\"dot\" stroke=\"var(--run-{colour})\" d=\"M{x:.1} 8h0\"/>"
             )
         } else {
             write!(
@@ -169,7 +170,8 @@ impl Markup {
 
     /// An entry of a legend: a colour, by the name of its variable, and what it stands for.
     pub(super) fn key(&mut self, name: &str, colour: &str) {
-        self.raw("<span class=\"item\"><svg class=\"key\" viewBox=\"0 0 10 6\" aria-hidden=\"true\"><rect width=\"10\" height=\"6\" rx=\"1\" fill=\"var(--");
+        self.raw("<span class=\"item\"><svg class=\"key\" viewBox=\"0 0 10 6\" aria-hidden=\"true\">");
+        self.raw("<rect width=\"10\" height=\"6\" rx=\"1\" fill=\"var(--");
         self.text(colour);
         self.raw(")\"/></svg>");
         self.text(name);

@@ -7,7 +7,10 @@ use std::path::Path;
 use lab::{Experiment, Plan, Profile};
 use pgmeter_report::TextStyle;
 use pgmeter_report::experiment::{self, Overview};
-use results::{SafeText, StoredExperiment, StoredRun, StoredTrial, TrialStatus, WaitShare};
+use results::{
+    SafeText, StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TrialStatus,
+    WaitShare,
+};
 
 use crate::browser::{MARKS, artefact, assert_quiet, browser};
 use crate::example::{self, Example};
@@ -232,6 +235,64 @@ fn servers_that_were_built_differently_and_hosts_that_changed_are_named() {
     assert!(text.contains("compiled by clang 19.1"), "{text}");
     assert!(text.contains("The kernel was not the same in all trials"), "{text}");
     assert!(text.contains("In all complete trials, such as: others took 1 % of the processors."), "{text}");
+}
+
+/// Two cells of two steps each, of which one is cut off at its limit.
+fn stored_steps() -> StoredExperiment {
+    let mut stored = stored();
+    stored.trials.truncate(4);
+    for (number, trial) in stored.trials.iter_mut().enumerate() {
+        let index = if number % 2 == 0 { "none" } else { "hash" };
+        trial.factors = BTreeMap::from([("index".to_owned(), index.to_owned())]);
+        trial.repeat = u32::try_from(number / 2).expect("it is small") + 1;
+        let ran = trial.run.take().expect("it ran");
+        let step = |name: &str, seconds: u64, limited: bool| {
+            let time = StepTime {
+                duration_us: seconds * 1_000_000,
+                measured_us: seconds * 1_000_000,
+                limited,
+                wal_bytes: Some(1_000_000 * seconds),
+                ..StepTime::default()
+            };
+            let (limit_us, at_limit_us) = (None, None);
+            StepResult { name: name.to_owned(), sql: None, limit_us, at_limit_us, times: vec![time] }
+        };
+        let plan = ran.plan.expect("it was asked for");
+        trial.steps = Some(StepsRecord {
+            schema_version: results::STEPS_SCHEMA_VERSION,
+            pgmeter_version: "0.1.0".to_owned(),
+            pgmeter_build: results::PgmeterBuild::Release,
+            status: results::Status::Complete,
+            started_at: results::UtcTime::from_unix_millis(1_795_262_581_250),
+            connection: plan.connection,
+            variables: BTreeMap::new(),
+            environment: ran.environment.expect("it is known"),
+            steps: vec![step("load", 2, false), step("query", 4 + number as u64, number % 2 == 1)],
+            notes: Vec::new(),
+        });
+    }
+    stored
+}
+
+#[test]
+fn steps_are_stacked_and_those_at_their_limit_are_marked() {
+    let steps = Overview::of(stored_steps(), None);
+    let text = experiment::text(&steps, &TextStyle { colour: false, width: 110 });
+    insta::assert_snapshot!(text);
+    let page = experiment::html(&steps);
+    assert_eq!(
+        page.matches("fill=\"var(--run-1)\"").count(),
+        3,
+        "two bars and the legend have the second step"
+    );
+    assert!(page.contains("query*") && page.contains("Cut off at its limit"), "{page}");
+    let csv = experiment::csv(&steps);
+    assert!(csv.lines().count() == 9 && csv.contains(",query,1,5000000,5000000,true,,5000000,"), "{csv}");
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&steps)).unwrap();
+    assert_eq!(json["trials"][0]["steps"][1]["times"][0]["duration_us"], 4_000_000);
+    assert!(json["cells"][1]["steps"][1]["limited"].is_number());
+    assert!(experiment::svg(&steps).contains(">load<") && experiment::png(&steps).is_ok());
+    assert!(experiment::markdown(&steps).contains("## Steps"));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The charts of an experiment on its page. Along numbers they are drawn by the page's script, from the data here; along
-//! names they are bars in the page itself, which need no script.
+//! The charts of an experiment on its page. Along numbers they are drawn by the page's script, from the data here;
+//! along names they are bars in the page itself, which need no script.
 
 use serde::Serialize;
 
