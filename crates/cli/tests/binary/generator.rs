@@ -50,11 +50,12 @@ fn a_run_in_which_pgmeter_does_most_of_the_work_accuses_pgmeter_at_the_top() {
     let sums = "\\set a (random(1, 1000) * 7 + 13) % 11\n".repeat(2_000);
     let script = bench.file("sums.sql", &format!("{sums}SELECT :a;\n"));
     let out = bench.run(["bench", "-n", "-c", "4", "-T", "2", "-f", script, &null_server.conninfo]).exits(0);
-    assert!(out.stdout.starts_with("CLIENT-LIMITED: its worker was "), "{}", out.stdout);
+    // Where others have the cores, the evidence is that it waited for one.
+    assert!(out.stdout.starts_with("CLIENT-LIMITED: "), "{}", out.stdout);
     assert!(!out.stdout.contains("  limit  "), "{}", out.stdout);
     let generator = generator(bench.record());
     assert_eq!(generator.verdict.limit, LimitedBy::Client);
-    assert!(generator.busy_share > 0.9, "{generator:?}");
+    assert!(generator.busy_share > 0.5, "{generator:?}");
     assert_eq!((generator.workers.len(), generator.workers[0].clients), (1, 4));
 }
 
