@@ -389,7 +389,8 @@ fn cells(
 fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
     let mut sums: BTreeMap<(&str, &str), (u64, f64)> = BTreeMap::new();
     let mut looked_at = 0.0;
-    for waits in runs.filter_map(|run| run.waits.as_ref()) {
+    // A run in which all backends were idle at every look says nothing of what the others did.
+    for waits in runs.filter_map(|run| run.waits.as_ref()).filter(|waits| !waits.top.is_empty()) {
         looked_at += 1.0;
         for wait in &waits.top {
             let sum = sums.entry((&wait.event_type, &wait.event)).or_default();
