@@ -44,7 +44,7 @@ fn results(overview: &Overview) -> (Grid, Vec<&str>) {
         if overview.has_steps() { &[] } else { &[Metric::Mean, Metric::Stddev, Metric::P50, Metric::P99] };
     let shown: Vec<Metric> = [overview.main()]
         .into_iter()
-        .chain(overview.has_batches().then_some(Metric::Operations))
+        .chain(overview.has_batches().then_some(Metric::Tps))
         .chain(measured.iter().copied())
         .chain(optional.into_iter().filter(|metric| overview.has(*metric)))
         .collect();

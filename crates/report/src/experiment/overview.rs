@@ -173,7 +173,12 @@ impl Overview {
 
     /// What cells are compared in first.
     pub(crate) fn main(&self) -> Metric {
-        if self.has_steps() { Metric::Duration } else { Metric::Tps }
+        match self.has_steps() {
+            true => Metric::Duration,
+            // A call that does a thousand is not to be compared with one that does a single one.
+            false if self.has_batches() => Metric::Operations,
+            false => Metric::Tps,
+        }
     }
 
     /// A figure by its name.

@@ -110,14 +110,18 @@ fn speed(overview: &Overview) -> Vec<Cells> {
     if overview.charts.first().is_some_and(has_marks) {
         columns.push(left(overview, "", |cell| signs(overview.marks(cell))));
     }
-    let title = if main == Metric::Tps { "tps" } else { main.title() };
+    let title = match main {
+        Metric::Tps => "tps",
+        Metric::Operations => "operations/s",
+        other => other.title(),
+    };
     columns.push(column(overview, title, figure(overview, main)));
     columns.push(left(overview, "", sure));
-    if overview.has_batches() {
-        columns.push(column(overview, "operations/s", figure(overview, Metric::Operations)));
-    }
     if overview.base_in_words().is_some() {
         columns.push(left(overview, "ratio (95 %)", |cell| against(overview, cell)));
+    }
+    if overview.has_batches() {
+        columns.push(column(overview, "tps", figure(overview, Metric::Tps)));
     }
     let rest: &[(&str, Metric)] = if overview.has_steps() {
         &[("WAL", Metric::WalBytes), ("server CPU", Metric::ServerCpu)]

@@ -41,8 +41,11 @@ pub(super) fn headline(page: &mut Markup, overview: &Overview) {
 /// The best of all, and how far that is from its base.
 fn best(overview: &Overview) -> Option<String> {
     let main = overview.main();
-    let (what, sign) =
-        if main == Metric::Tps { ("Most transactions per second", 1.0) } else { ("Shortest", -1.0) };
+    let (what, sign) = match main {
+        Metric::Tps => ("Most transactions per second", 1.0),
+        Metric::Operations => ("Most operations per second", 1.0),
+        _ => ("Shortest", -1.0),
+    };
     let score = |cell: &usize| overview.cells[*cell].figure(main).map(|it| it.mean * sign);
     let measured = (0..overview.cells.len()).filter_map(|cell| Some((cell, score(&cell)?)));
     let (cell, _) = measured.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
@@ -87,13 +90,13 @@ pub(super) fn results(page: &mut Markup, overview: &Overview) {
     let has_ratios = overview.base_in_words().is_some();
     let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
     let names = if names.is_empty() { "combination".to_owned() } else { harmless(&names.join(", ")) };
-    let optional = [Metric::Operations, Metric::Failed, Metric::Late, Metric::WalBytes, Metric::ServerCpu];
+    let optional = [Metric::Tps, Metric::Failed, Metric::Late, Metric::WalBytes, Metric::ServerCpu];
     let shown = |metric: &Metric| match metric {
-        Metric::Operations => overview.has_batches(),
+        Metric::Tps => overview.has_batches(),
         metric => overview.has(*metric),
     };
     let optional: Vec<Metric> = optional.into_iter().filter(shown).collect();
-    let main = if overview.has_steps() { overview.main().title() } else { "tps" };
+    let main = if overview.main() == Metric::Tps { "tps" } else { overview.main().title() };
     let mut columns = vec![names.as_str(), main];
     if has_ratios {
         columns.push("ratio");
