@@ -114,7 +114,11 @@ fn stored() -> StoredExperiment {
 }
 
 fn overview(stored: StoredExperiment) -> Overview {
-    let file = Experiment::parse(FILE, "clients.toml", Path::new(""), Profile::Full).expect("it is a file");
+    overview_by(FILE, stored)
+}
+
+fn overview_by(text: &str, stored: StoredExperiment) -> Overview {
+    let file = Experiment::parse(text, "clients.toml", Path::new(""), Profile::Full).expect("it is a file");
     let plan = Plan::of(&file, "clients.toml", Path::new("")).expect("it can be planned");
     Overview::of(stored, Some((&file, &plan)))
 }
@@ -124,6 +128,17 @@ fn text_has_cells_in_the_order_of_the_file_with_ratios_within_repeats_marks_and_
     let text = experiment::text(&overview(stored()), &TextStyle { colour: false, width: 100 });
     insta::assert_snapshot!(text);
     assert!(text.lines().all(|line| line.chars().count() <= 100));
+}
+
+#[test]
+fn a_call_that_does_a_thousand_is_compared_by_what_it_does() {
+    let levels = "[levels.protocol.prepared]\nprotocol = \"prepared\"\noperations = 1000\n[design]";
+    let overview = overview_by(&FILE.replace("[design]", levels), stored());
+    let text = experiment::text(&overview, &TextStyle { colour: false, width: 100 });
+    assert!(text.contains("operations/s") && text.contains("× 1,250"), "{text}");
+    let page = experiment::html(&overview).replace('\u{a0}', " ");
+    assert!(page.contains("Most operations per second: "), "the headline counts transactions");
+    assert!(experiment::markdown(&overview).contains("| operations | "), "no column of operations");
 }
 
 #[test]
