@@ -52,7 +52,7 @@ impl Typed {
     fn factor(&self, base: &Configuration) -> Result<Factor, LabError> {
         let complain = |what: String| typed(&format!("--factor {}", self.factor), what);
         let Some((name, levels)) = self.factor.split_once('=') else {
-            return Err(complain("expected KEY=A,B, such as settings.wal_compression=off,lz4".to_owned()));
+            return Err(complain("expected KEY=A,B, such as settings.wal_compression=off,pglz".to_owned()));
         };
         if !keys::is_key(name) {
             let mut known = keys::names();
@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn what_is_typed_is_what_a_file_would_say() {
         let typed =
-            read("settings.wal_compression=off,lz4", &[("clients", "8"), ("version", "16.4")]).unwrap();
+            read("settings.wal_compression=off,pglz", &[("clients", "8"), ("version", "16.4")]).unwrap();
         let file = "name = \"compare\"\n[server]\nversion = \"16.4\"\n[load]\nclients = 8\nscript = \"select-only\"\n\
-                    [factors]\n\"settings.wal_compression\" = [\"off\", \"lz4\"]\n";
+                    [factors]\n\"settings.wal_compression\" = [\"off\", \"pglz\"]\n";
         let file = Experiment::parse(file, "f", Path::new("."), Profile::Full).unwrap();
         let plan = |experiment: &Experiment| Plan::of(experiment, "f", Typed::folder()).unwrap().cells;
         assert_eq!(plan(&typed), plan(&file));

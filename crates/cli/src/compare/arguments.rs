@@ -18,12 +18,12 @@ use crate::storing::StoreArguments;
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
     /// Experiment (TOML) with one factor of two levels: A is the first, B the second
-    #[arg(value_name = "FILE", required_unless_present = "factor")]
+    #[arg(value_name = "FILE")]
     experiment: Option<PathBuf>,
     /// The small size, which the experiment's section [quick] describes
     #[arg(long, requires = "experiment")]
     quick: bool,
-    /// What differs: a key of an experiment and its two levels, such as settings.wal_compression=off,lz4
+    /// What differs: a key of an experiment and its two levels, such as settings.wal_compression=off,pglz
     #[arg(long, value_name = "KEY=A,B", conflicts_with = "experiment", help_heading = "What to compare")]
     factor: Option<String>,
     /// Script file, @WEIGHT for its share of the mix; may be repeated
@@ -190,6 +190,11 @@ impl CompareArguments {
     pub(super) fn comparable(&self) -> Result<Comparable, Failure> {
         let server_user = self.server_user.clone();
         let Some(file) = &self.experiment else {
+            if self.factor.is_none() {
+                let what = "name what differs, such as --factor protocol=simple,prepared, or an experiment with one factor \
+                            of two levels";
+                return Err(Failure::Usage(what.to_owned()));
+            }
             let experiment = self.typed()?.experiment(NAME)?;
             let folder = Typed::folder().to_owned();
             return Ok(Comparable { experiment, folder, file: None, profile: Profile::Full, server_user });

@@ -61,6 +61,8 @@ fn factor(value: f64) -> String {
         value if value >= 1e6 || (value < 1e-3 && value > 0.0) => format!("{value:.1e}"),
         value if value >= 100.0 => fixed(value, 0),
         value if value >= 10.0 => fixed(value, 1),
+        value if value < 0.01 && value > 0.0 => fixed(value, 4),
+        value if value < 0.1 && value > 0.0 => fixed(value, 3),
         value => fixed(value, 2),
     }
 }
