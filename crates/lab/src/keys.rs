@@ -327,7 +327,8 @@ fn dsn(node: &Node) -> Result<String, Complaint> {
     let in_uri = authority
         .and_then(|authority| authority.rsplit_once('@'))
         .is_some_and(|(user, _)| user.contains(':'));
-    if in_uri || lower.contains("password") {
+    // `passwrd` too: what is misspelt would be told by whoever connects, when it stands in the store already.
+    if in_uri || lower.replace("passfile", "").contains("pass") {
         return Err(Complaint::at(
             node.place,
             "a password does not belong into an experiment: set PGPASSWORD or use a password file",

@@ -5,8 +5,8 @@ use crate::document::{Complaint, Node, Value, unknown_key};
 use crate::experiment::{Factor, label, text};
 
 /// Figures of a trial that charts and tables may show. Times are in microseconds; `failed` and `late` in percent;
-/// `operations` is tps times the operations of a transaction; `cycle` is clients ÷ tps, by Little's law the mean time
-/// from one start of a client's to its next, connecting included.
+/// `operations` is tps times the operations of a transaction; `cycle` is clients ÷ transactions ended per
+/// second, by Little's law the mean time from one start of a client's to its next, connecting included.
 pub const METRICS: [&str; 15] = [
     "tps",
     "operations",

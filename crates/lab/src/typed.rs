@@ -38,7 +38,7 @@ impl Typed {
         let empty = format!("name = \"{name}\"");
         let mut experiment = Experiment::parse(&empty, name, Typed::folder(), Profile::Full)?;
         for (key, text) in &self.keys {
-            set(&mut experiment.base, key, text).map_err(|what| typed(&format!("{key}={text}"), what))?;
+            set(&mut experiment.base, key, text).map_err(|what| typed(&shown(key, text), what))?;
         }
         if !self.scripts.is_empty() {
             let node = at_no_place(Value::List(self.scripts.iter().map(script).collect()));
@@ -50,7 +50,8 @@ impl Typed {
     }
 
     fn factor(&self, base: &Configuration) -> Result<Factor, LabError> {
-        let complain = |what: String| typed(&format!("--factor {}", self.factor), what);
+        let (key, text) = self.factor.split_once('=').unwrap_or((&self.factor, ""));
+        let complain = |what: String| typed(&format!("--factor {}", shown(key, text)), what);
         let Some((name, levels)) = self.factor.split_once('=') else {
             return Err(complain("expected KEY=A,B, such as settings.wal_compression=off,pglz".to_owned()));
         };
@@ -65,14 +66,19 @@ impl Typed {
             if label.is_empty() {
                 return Err(complain("a level is empty".to_owned()));
             }
+            let node = set(&mut base.clone(), name, label).map_err(complain)?;
             if factor.levels.iter().any(|level| level.label == label) {
                 return Err(complain(format!("the level {label} is there twice")));
             }
-            let node = set(&mut base.clone(), name, label).map_err(complain)?;
             factor.levels.push(Level { label: label.to_owned(), sets: vec![(name.to_owned(), node)] });
         }
         Ok(factor)
     }
+}
+
+/// What was typed, as messages call it; a connection string may hold what nobody should read.
+fn shown(key: &str, text: &str) -> String {
+    if key == "dsn" || text.is_empty() { key.to_owned() } else { format!("{key}={text}") }
 }
 
 fn typed(option: &str, what: String) -> LabError {
@@ -193,6 +199,16 @@ mod tests {
         let typed = read("version=9.6,18", &[]).unwrap();
         let cells = Plan::of(&typed, "f", Typed::folder()).unwrap().cells;
         assert_eq!(cells[0].configuration.server.origin, Origin::Version("9.6".to_owned()));
+    }
+
+    #[test]
+    fn a_password_that_was_typed_is_refused_and_not_repeated() {
+        for dsn in ["postgresql://me:geheim@host/x", "host=a password=geheim", "host=a passwrd=geheim"] {
+            let refused = read("clients=1,2", &[("dsn", dsn)]).unwrap_err();
+            assert!(refused.contains("set PGPASSWORD") && !refused.contains("geheim"), "{refused}");
+            let refused = read(&format!("dsn={dsn},host=b"), &[]).unwrap_err();
+            assert!(refused.contains("set PGPASSWORD") && !refused.contains("geheim"), "{refused}");
+        }
     }
 
     #[test]

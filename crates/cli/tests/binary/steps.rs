@@ -40,6 +40,11 @@ sql = "SELECT pg_sleep(600)"
 times = 2
 limit = "20ms"
 at_limit = "2s"
+[[step]]
+name = "stubborn"
+sql = "DO $$BEGIN PERFORM pg_sleep(600); EXCEPTION WHEN query_canceled THEN NULL; END$$"
+limit = "20ms"
+at_limit = "3s"
 "#;
 
 fn trials(store: &mut Store) -> Vec<results::TrialRow> {
@@ -90,7 +95,7 @@ fn steps_are_timed_cancelled_at_their_limit_interrupted_and_gone_on_with() {
 fn check(record: &StepsRecord) {
     assert_eq!((&record.status, record.variables["rows"].as_str()), (&Status::Complete, "1000"));
     let names: Vec<_> = record.steps.iter().map(|step| step.name.as_str()).collect();
-    assert_eq!(names, ["drop tables", "create tables", "drop tables 2", "fill", "gate", "sleep"]);
+    assert_eq!(names, ["drop tables", "create tables", "drop tables 2", "fill", "gate", "sleep", "stubborn"]);
     let fill = &record.steps[3];
     let sql = fill.sql.as_ref().expect("it is SQL").as_str();
     assert!(
@@ -117,6 +122,8 @@ fn check(record: &StepsRecord) {
     let sleep = &record.steps[5];
     assert_eq!((sleep.limit_us, sleep.at_limit_us, sleep.limited()), (Some(20_000), Some(2_000_000), 2));
     assert!(sleep.times.iter().all(|time| time.duration_us == 2_000_000 && time.measured_us >= 20_000));
+    let stubborn = &record.steps[6].times[0];
+    assert!(stubborn.limited && stubborn.duration_us == 3_000_000, "what ends after its limit was limited");
     assert!(
         record.notes.iter().any(|note| note.as_str().contains("pg_stat_statements")),
         "{:?}",

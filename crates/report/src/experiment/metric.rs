@@ -85,7 +85,11 @@ const ROWS: [Row; 16] = {
             Microseconds,
             |run| {
                 let clients = f64::from(run.plan.as_ref()?.clients);
-                Some(clients / run.summary.as_ref()?.tps * MICROSECONDS_PER_SECOND)
+                let Counts { succeeded, failed, .. } = *counts(run)?;
+                // One that fails takes a client its time too.
+                let ended_per_s =
+                    run.summary.as_ref()?.tps / (1.0 - share(failed, succeeded.saturating_add(failed))?);
+                Some(clients / ended_per_s * MICROSECONDS_PER_SECOND)
             },
         ),
         row(Metric::Failed, "failed", "failed_share", "failed", Share, |run| {

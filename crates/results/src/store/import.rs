@@ -24,6 +24,11 @@ impl Store {
     /// # Errors
     /// If it is no record, or the store cannot be written.
     pub fn import(&mut self, path: &Path) -> Result<Imported, ResultsError> {
+        // A pipe with a name would be waited for until somebody writes to it.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            let source = std::io::Error::other("only files are imported, and this is none");
+            return Err(ResultsError::Read { path: path.to_owned(), source });
+        }
         let record = Record::read(path)?;
         let rows = Rows::of(&record);
         let place = self.place_of(path);

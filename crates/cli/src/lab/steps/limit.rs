@@ -52,8 +52,9 @@ impl WorkError for WorkloadError {
     }
 }
 
-/// Does the work and says how it went; work that has looked at the clock itself says what it took. The server cancels it at the limit; where the work is several statements, or the
-/// server does not, it is asked to.
+/// Does the work and says how it went; work that has looked at the clock itself says what it took. The server cancels it
+/// at the limit; where the work is several statements, or the server does not, it is asked to. What comes to its end all
+/// the same, but after the limit, was limited too.
 pub(super) fn timed<E: WorkError>(
     session: &mut Session,
     limit: Option<Duration>,
@@ -75,13 +76,13 @@ pub(super) fn timed<E: WorkError>(
         Ok(took) => (took.unwrap_or(passed), None),
         Err(error) => (passed, Some(error)),
     };
-    let trouble = error.map(|error| {
-        if error.is_cancelled() && limit.is_some_and(|limit| took >= limit) {
-            Trouble::Limited
-        } else {
-            Trouble::Failed(error.to_string().into())
+    let trouble = match error {
+        Some(error) if error.is_cancelled() && limit.is_some_and(|limit| took >= limit) => {
+            Some(Trouble::Limited)
         }
-    });
+        Some(error) => Some(Trouble::Failed(error.to_string().into())),
+        None => limit.is_some_and(|limit| took > limit).then_some(Trouble::Limited),
+    };
     if trouble.is_some() {
         // Whatever transaction it was in: the figures are asked outside of it.
         let _ = session.execute("ROLLBACK");
