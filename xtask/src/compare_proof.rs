@@ -12,8 +12,12 @@ use serde_json::Value;
 const SCRIPT: &str = "\\set aid random(1, 100000 * :scale)\n\
     SELECT abalance, (SELECT count(*) FROM generate_series(1, :rows)) FROM pgbench_accounts WHERE aid = :aid;\n";
 const ROWS: f64 = 100.0;
-/// What calibrates: so many rows more. Many, so that noise is small beside what they cost.
-const ROWS_MORE: f64 = 4_000.0;
+/// What calibrates: so many rows more. Enough that noise is small beside what they cost, and no more: of thousands, which
+/// are kept and counted otherwise, a row costs something else.
+const ROWS_MORE: f64 = 400.0;
+/// Of comparisons of A with itself, what is usual; a slowdown is looked for until it is found, however small.
+const USUAL_TOLERANCE: &str = "2%";
+const NO_TOLERANCE: &str = "0%";
 const CLIENTS: &str = "8";
 
 /// What is to be shown.
@@ -73,7 +77,7 @@ impl Wanted {
         let server = Server::start(&self.pgmeter, place.path())?;
         let proof = Proof { wanted: self, place: place.path(), dsn: server.dsn.clone() };
         let (same, budget) = &self.same;
-        let found = proof.comparisons(*same, "variables.side=1,2", budget)?;
+        let found = proof.comparisons(*same, "variables.side=1,2", budget, USUAL_TOLERANCE)?;
         println!("no difference: {} of {same} claimed one", found.claimed());
         if self.slower.0 > 0 {
             let per_row = proof.calibrate()?;
@@ -81,8 +85,8 @@ impl Wanted {
                 let rows = ROWS + (1.0 / (1.0 - slowdown / 100.0) - 1.0) / per_row;
                 let (slower, budget) = &self.slower;
                 println!("{slowdown} % slower: {ROWS} rows and {rows:.0}");
-                let found =
-                    proof.comparisons(*slower, &format!("variables.rows={ROWS},{rows:.0}"), budget)?;
+                let factor = format!("variables.rows={ROWS},{rows:.0}");
+                let found = proof.comparisons(*slower, &factor, budget, NO_TOLERANCE)?;
                 println!("{slowdown} % slower: {}", found.told(*slower));
             }
         }
@@ -181,18 +185,24 @@ impl Proof<'_> {
     fn calibrate(&self) -> Result<f64, String> {
         let factor = format!("variables.rows={ROWS},{}", ROWS + ROWS_MORE);
         // Nothing here writes, so that this metric is never settled and the time is used up.
-        let answer = self.compare(&factor, &self.wanted.calibration, 1, "wal")?;
+        let answer = self.compare(&factor, &self.wanted.calibration, 1, &["--metric", "wal"])?;
         let ratio = figure(&answer, "ratio").ok_or("the calibration has no ratio")?;
         let per_row = (1.0 / ratio - 1.0) / ROWS_MORE;
         println!("calibrated: {ROWS_MORE} rows more make {ratio:.4} of the throughput");
         if per_row > 0.0 { Ok(per_row) } else { Err("more rows cost nothing here".to_owned()) }
     }
 
-    fn comparisons(&self, number: usize, factor: &str, budget: &str) -> Result<Found, String> {
+    fn comparisons(
+        &self,
+        number: usize,
+        factor: &str,
+        budget: &str,
+        tolerance: &str,
+    ) -> Result<Found, String> {
         let mut found = Found::default();
         for seed in 1..=number {
             let begun = Instant::now();
-            let answer = self.compare(factor, budget, seed, "tps")?;
+            let answer = self.compare(factor, budget, seed, &["--tolerance", tolerance])?;
             let different = finding(&answer).and_then(|finding| finding["different"].as_bool());
             let ratio = figure(&answer, "ratio").unwrap_or(f64::NAN);
             let after = answer["difference_found_after_s"].as_f64();
@@ -210,13 +220,13 @@ impl Proof<'_> {
         Ok(found)
     }
 
-    fn compare(&self, factor: &str, budget: &str, seed: usize, metric: &str) -> Result<Value, String> {
+    fn compare(&self, factor: &str, budget: &str, seed: usize, more: &[&str]) -> Result<Value, String> {
         let mut command = program(&self.wanted.pgmeter, self.place);
         let rows = format!("rows={ROWS}");
         let seed = seed.to_string();
         command.args(["compare", "--factor", factor, "-f", "proof.sql", "-c", CLIENTS, "-M", "prepared"]);
         command.args(["-D", &rows, "-D", "side=0", "--key", "restore=never", "--budget", budget]);
-        command.args(["--random-seed", &seed, "--metric", metric, "--format", "json", "--dsn", &self.dsn]);
+        command.args(["--random-seed", &seed, "--format", "json", "--dsn", &self.dsn]).args(more);
         let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
         serde_json::from_slice(&output.stdout)
             .map_err(|_| format!("a comparison came to nothing: {}", String::from_utf8_lossy(&output.stderr)))

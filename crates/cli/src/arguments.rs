@@ -315,6 +315,9 @@ pub(crate) struct ReportArguments {
     /// Of that, the one in this size [default: whichever was begun last]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<ProfileName>,
+    /// A comparison of `pgmeter compare`, by its number or `last`, instead of runs; as text or JSON
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["runs", "experiment", "profile"])]
+    pub(crate) comparison: Option<String>,
     /// What to make of them; `text` shows several one below the other, the others compare them
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: FormatName,

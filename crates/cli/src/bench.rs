@@ -122,6 +122,7 @@ fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
         },
         asks_settings: true,
         observe: arguments.observe.observe.meaning(),
+        relay_delay: None,
         is_whole_command: true,
     };
     job.check_targets()?;

@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use connect::Address;
 use engine::{EventLoop, Outcome, Plan, ScriptPlan};
@@ -14,10 +15,13 @@ use stats::{CommandStats, CommandTable};
 /// Where calibrations are kept, in the cache directory.
 const DIRECTORY: &str = "calibrations";
 
+const MICROSECONDS_PER_SECOND: f64 = 1e6;
+
 /// What a run says of the generator.
 pub(crate) fn of<'a>(
     outcome: &'a Outcome,
     plan: &Plan,
+    relay_delay: Option<Duration>,
     calibration: Option<&'a results::Calibration>,
 ) -> Introspection<'a> {
     Introspection {
@@ -25,6 +29,7 @@ pub(crate) fn of<'a>(
         health: &outcome.health,
         work: work(plan, &outcome.commands),
         over_network: over_network(plan),
+        relay_us: relay_delay.map(|each_way| 2.0 * each_way.as_secs_f64() * MICROSECONDS_PER_SECOND),
         calibration,
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct Job {
     pub(crate) asks_settings: bool,
     /// How closely the server is looked at meanwhile.
     pub(crate) observe: ObserveLevel,
+    /// What a relay of ours between clients and server delays each way, if there is one.
+    pub(crate) relay_delay: Option<Duration>,
     /// Whether this process's command makes this run alone, and would make it again.
     pub(crate) is_whole_command: bool,
 }
@@ -179,7 +181,7 @@ impl Job {
         let mut plan_record = describing::plan(&self, &way, &ways);
         let mut observing = Observing::start(&mut self, &way.addresses().collect::<Vec<_>>());
         let (manner, calibrations) = (self.manner, self.calibrations.take());
-        let is_whole_command = self.is_whole_command;
+        let (is_whole_command, relay_delay) = (self.is_whole_command, self.relay_delay);
         let (address, seed_is_drawn) = (way.addresses().next().cloned(), self.seed.is_none());
         let plan = self.into_plan(way, ways, scale);
         plan_record.seed = plan.seed;
@@ -218,7 +220,7 @@ impl Job {
             connecting: plan.reconnect.then(|| describing::connecting(&outcome.reconnects)),
             client_cpu: Some(outcome.client_cpu),
             connection_time: Some(outcome.connect_time),
-            introspection: Some(introspection::of(&outcome, &plan, calibration.as_ref())),
+            introspection: Some(introspection::of(&outcome, &plan, relay_delay, calibration.as_ref())),
         };
         let status = status(&outcome, plan.clients);
         let mut record = Record::new(started_at, status, plan_record, environment, tables, measured);

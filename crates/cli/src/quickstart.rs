@@ -121,6 +121,7 @@ fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<J
         vacuum: Vacuum::SmallTables,
         asks_settings: true,
         observe: arguments.observe.observe.meaning(),
+        relay_delay: None,
         is_whole_command: true,
     })
 }

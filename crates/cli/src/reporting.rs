@@ -1,6 +1,7 @@
-//! `pgmeter report`: recorded runs and experiments in another form, and the page that `bench` and `quickstart` write. What the forms
+//! `pgmeter report`: recorded runs, experiments and comparisons in another form, and the page that `bench` and `quickstart` write. What the forms
 //! say is `report`'s affair; here records are found and files written.
 
+mod comparisons;
 pub(crate) mod experiments;
 
 use std::fs;
@@ -18,7 +19,7 @@ use crate::terminal::Terminal;
 const RUNS_MAX: usize = 1_000;
 
 pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let ReportArguments { runs, experiment, profile, format, output, places } = arguments;
+    let ReportArguments { runs, experiment, profile, comparison, format, output, places } = arguments;
     // As everywhere, `-` is standard output.
     let output = &output.clone().filter(|path| path.as_os_str() != "-");
     if runs.len() > RUNS_MAX {
@@ -33,6 +34,11 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
         return Err(Failure::Usage(format!(
             "this is not for a terminal: name a file with -o, such as -o {example}"
         )));
+    }
+    if let Some(which) = comparison {
+        let style = text_style(terminal, output.is_some());
+        let report = comparisons::report(&places.store(), which, *format, &style)?;
+        return put_out(report.as_bytes(), output.as_deref(), terminal);
     }
     if let Some(name) = experiments::asked_for(runs, experiment.as_deref(), *profile, &places.store())? {
         let overview =

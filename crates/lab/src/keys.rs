@@ -140,7 +140,13 @@ pub(crate) const KEYS: &[Key] = &[
         it.network = network(node)?;
         Ok(())
     }),
-    key("variables", Section::Load, |it, node, _| pairs(&mut it.load.variables, node)),
+    key("variables", Section::Load, |it, node, _| {
+        let mut named = BTreeMap::new();
+        pairs(&mut named, node)?;
+        named.keys().try_for_each(|name| check_variable(name, node.place))?;
+        it.load.variables.extend(named);
+        Ok(())
+    }),
 ];
 
 /// The longest delay that a relay makes.
@@ -208,6 +214,9 @@ pub(crate) fn set(
     folder: &Path,
 ) -> Result<(), Complaint> {
     if let Some((parent, child)) = parent(name) {
+        if parent == "variables" {
+            check_variable(child, node.place)?;
+        }
         let values = if parent == "settings" {
             &mut configuration.server.settings
         } else {
@@ -222,6 +231,16 @@ pub(crate) fn set(
             Err(Complaint::at(node.place, crate::document::unknown_key(name, "the experiment", &names())))
         }
     }
+}
+
+/// What scripts can call by `:name`: letters, digits and underscores, and no digit first; anything beyond ASCII is a
+/// letter (pgbench.c, valid_variable_name).
+fn check_variable(name: &str, place: Place) -> Result<(), Complaint> {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let is_name = name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit());
+    let what =
+        || format!("no script can call a variable \"{name}\": letters, digits and _, and no digit first");
+    if is_name { Ok(()) } else { Err(Complaint::at(place, what())) }
 }
 
 fn whole<T: TryFrom<u64>>(target: &mut T, node: &Node, least: u64, most: u64) -> Result<(), Complaint> {

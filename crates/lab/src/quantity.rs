@@ -6,13 +6,17 @@ use std::time::Duration;
 const TIMES: [(&str, f64); 5] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
 const RATES: [(&str, f64); 3] = [("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
 
+/// Nobody waits longer for a trial, and sums of such times stay times.
+const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
+
 /// A time such as `60s`, `20min` or `2h`; zero is one. What is none is told what was expected.
 ///
 /// # Errors
 /// What was expected, as the rest of a sentence.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let seconds = with_unit(text, &TIMES, "60s")?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "a shorter time".to_owned())
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= LONGEST);
+    time.ok_or_else(|| "a time of at most 744h, which is a month".to_owned())
 }
 
 /// A bandwidth such as `100Mbit`, in bits per second.
@@ -61,7 +65,10 @@ mod tests {
         for wrong in ["90", "", "h", "2 hours", "-1s", "nans", "infs", "1e999s"] {
             assert_eq!(seconds(wrong), Err(expected.to_owned()), "{wrong}");
         }
-        assert_eq!(seconds("99999999999999999999h"), Err("a shorter time".to_owned()));
+        assert_eq!(seconds("744h"), Ok(744.0 * 3600.0));
+        for wrong in ["745h", "99999999999999999999h"] {
+            assert_eq!(seconds(wrong), Err("a time of at most 744h, which is a month".to_owned()), "{wrong}");
+        }
         assert_eq!(bits_per_s("1.5Mbit"), Ok(1.5e6));
     }
 }

@@ -4,7 +4,7 @@
 use std::path::{self, Path};
 
 use crate::configuration::Configuration;
-use crate::document::{self, Complaint, Entry, Node, Place, Value, unknown_key};
+use crate::document::{self, Complaint, Entry, Node, Place, Value, nearest, unknown_key};
 use crate::experiment::{Experiment, Factor, Level, Profile};
 use crate::{LabError, keys};
 
@@ -58,7 +58,12 @@ impl Typed {
         if !keys::is_key(name) {
             let mut known = keys::names();
             known.extend(["settings.NAME", "variables.NAME"]);
-            return Err(complain(unknown_key(name, "an experiment", &known)));
+            let what = unknown_key(name, "an experiment", &known);
+            return Err(complain(if nearest(name, &known).is_some() {
+                what
+            } else {
+                format!("{what}; a parameter of the server would be settings.{name}")
+            }));
         }
         let mut factor = Factor { name: name.to_owned(), levels: Vec::new() };
         for text in split(levels) {
@@ -218,6 +223,10 @@ mod tests {
             sentence("client=1,2", &[]),
             "--factor client=1,2: unknown key \"client\" in an experiment; did you mean \"clients\"?"
         );
+        let setting = sentence("work_mem=1MB,2MB", &[]);
+        assert!(setting.ends_with("; a parameter of the server would be settings.work_mem"), "{setting}");
+        let variable = sentence("clients=1,2", &[("variables.1x", "3")]);
+        assert!(variable.contains("no script can call a variable \"1x\""), "{variable}");
         assert_eq!(
             sentence("clients=1,many", &[]),
             "--factor clients=1,many: expected a whole number from 1 to 100000, found \"many\""

@@ -77,6 +77,6 @@ fn the_quick_size_asks_for_less_than_three_minutes() {
             })
             .sum();
         assert!(measured < Duration::from_secs(130), "{} measures for {measured:?}", path.display());
-        assert!(plan.trials.len() <= 40, "{}: {} trials", path.display(), plan.trials.len());
+        assert!(plan.trials.len() <= 50, "{}: {} trials", path.display(), plan.trials.len());
     }
 }

@@ -76,6 +76,11 @@ impl Backends {
         self.known = known;
     }
 
+    /// Who was there at the last look.
+    pub(crate) fn known(&self) -> impl Iterator<Item = u32> + '_ {
+        self.known.keys().copied()
+    }
+
     /// What they have used since the first look.
     pub(crate) fn used(&self) -> Used {
         self.used

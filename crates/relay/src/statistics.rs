@@ -12,7 +12,7 @@ use crate::connection::CLIENT;
 pub struct Statistics {
     /// Clients that were let in.
     pub connections: u64,
-    /// Of these, how many were turned away because the server was not to be reached.
+    /// Of these, how many were turned away: the server was not to be reached, or no file descriptor was left.
     pub refused: u64,
     /// Connections there are now.
     pub open: u64,

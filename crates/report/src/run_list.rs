@@ -1,7 +1,7 @@
 //! The stored runs as a table, one line each: what finds a run again, and the figures that are asked for first.
 //! Called by `cli` for `pgmeter runs`.
 
-use results::{RunLine, RunStatus};
+use results::{RunLine, RunStatus, TrialOfRun};
 
 use crate::TextStyle;
 use crate::figures::{count, fixed, half_width, latency, rate, untied};
@@ -11,8 +11,9 @@ use crate::table::{Cells, Side, fitted, padded, titled};
 /// What stands where there is nothing to say.
 const NOTHING: &str = "-";
 
-/// Scripts' names are cut to so many characters, however wide the terminal is.
+/// Scripts' names are cut to so many characters, however wide the terminal is; what a trial was of has more of them.
 const NAMES_LEN_MAX: usize = 32;
+const LEVELS_LEN_MAX: usize = 48;
 
 /// `2026-11-21 12:03:01` is so long.
 const SECONDS_END: usize = 19;
@@ -36,15 +37,10 @@ fn columns(runs: &[RunLine]) -> Vec<Cells> {
         padded(std::iter::once(title.to_owned()).chain(runs.iter().map(of)).collect(), Side::Left)
     };
     let digits = runs.iter().map(|run| run.run.to_string().len()).max().unwrap_or(0).max("run".len());
-    let what = |run: &RunLine| {
-        format!(
-            "{:>digits$}  {}  {}",
-            run.run,
-            moment(&run.started_at),
-            cut(&harmless(&run.scripts), NAMES_LEN_MAX)
-        )
-    };
-    let title = format!("{:>digits$}  {:<SECONDS_END$}  scripts", "run", "began, UTC");
+    let what = |run: &RunLine| format!("{:>digits$}  {}  {}", run.run, moment(&run.started_at), ran(run));
+    let has_trials = runs.iter().any(|run| run.trial.is_some());
+    let named = if has_trials { "scripts, or experiment: levels" } else { "scripts" };
+    let title = format!("{:>digits$}  {:<SECONDS_END$}  {named}", "run", "began, UTC");
     let names = std::iter::once(title).chain(runs.iter().map(what)).collect();
     let mut columns = vec![
         padded(names, Side::Left),
@@ -58,6 +54,17 @@ fn columns(runs: &[RunLine]) -> Vec<Cells> {
         columns.push(left("status", &|run| run.status.name().to_owned()));
     }
     columns
+}
+
+/// `tpcb-like`, or `ladder: 8, prepared`.
+fn ran(run: &RunLine) -> String {
+    match &run.trial {
+        None => cut(&harmless(&run.scripts), NAMES_LEN_MAX),
+        Some(TrialOfRun { experiment, factors, repeat: _ }) => {
+            let levels: Vec<&str> = factors.values().map(String::as_str).collect();
+            cut(&harmless(&format!("{experiment}: {}", levels.join(", "))), LEVELS_LEN_MAX)
+        }
+    }
 }
 
 /// `2026-11-21T12:03:01.250Z` for people.

@@ -2,21 +2,24 @@
 //! parts add up to the whole. Called when a record is read; the writer's side asserts the same in `stats`.
 //! Histograms are checked when they are decoded, which most readers never do.
 
+use serde_json::Value;
+
 use crate::{
     CalibrationUsed, CommandSummary, CommandTimes, Confidence, Counts, EncodedDistribution, Estimate,
-    Failures, Generator, HeldBack, Interval, Latency, Lateness, ProcessorShares, Record, ScriptSummary,
-    SteadyState, Summary, WorkerCondition,
+    Failures, Generator, HeldBack, Interval, Latency, Lateness, Observation, ProcessorShares, Record,
+    ScriptSummary, SteadyState, Summary, WorkerCondition,
 };
 
 /// `Err` says in a phrase which figures contradict each other.
 pub(crate) fn check(record: &Record) -> Result<(), String> {
-    let Record { plan, environment, summary, intervals, .. } = record;
+    let Record { plan, environment, summary, intervals, observation, .. } = record;
     if let Some(ProcessorShares { busy, own, stolen }) = environment.conditions.processors {
         require(
             [busy, own, stolen].into_iter().all(is_share),
             "the environment: a share that is not between 0 and 1",
         )?;
     }
+    check_observation(observation.as_ref())?;
     check_summary(summary, plan.scripts.len())?;
     let known = summary.until_reached.is_none() || plan.until.is_some_and(|share| 0.0 < share && share < 1.0);
     require(known, "an end that was reached and not asked for")?;
@@ -74,6 +77,22 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
 /// Beyond this no figure of a run is true, whatever it counts: a century has 3 × 10¹⁵ microseconds.
 const MOST: f64 = 1e16;
 const A_MONSTER: &str = "a figure that no run can have";
+
+/// Of the many figures of the server, none is a monster; their sums would be without end.
+fn check_observation(observation: Option<&Observation>) -> Result<(), String> {
+    let has_monster = |observation| serde_json::to_value(observation).is_ok_and(|value| is_monstrous(&value));
+    require(!observation.is_some_and(has_monster), A_MONSTER)
+}
+
+/// Counts are as large as they are; only what was measured has a bound.
+fn is_monstrous(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64() && number.as_f64().is_none_or(|figure| figure.abs() > MOST),
+        Value::Array(values) => values.iter().any(is_monstrous),
+        Value::Object(values) => values.values().any(is_monstrous),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
 
 /// Quantiles rise from the minimum to the maximum, and the mean lies between these; a figure that is stored with three
 /// digits may be that much off.

@@ -150,6 +150,8 @@ pub struct Introspection<'a> {
     pub work: Work,
     /// Whether there is a network between: not so for Unix-domain sockets and loopback addresses.
     pub over_network: bool,
+    /// The least that a relay of ours adds to a round trip, if one makes the network.
+    pub relay_us: Option<f64>,
     /// One that fits machine, version and loop.
     pub calibration: Option<&'a Calibration>,
 }
@@ -177,7 +179,7 @@ impl Generator {
         summary: &Summary,
         host: &Host,
     ) -> Option<Generator> {
-        let Introspection { event_loop, health, work, over_network, calibration } = introspection;
+        let Introspection { event_loop, health, work, over_network, relay_us, calibration } = introspection;
         let workers: Vec<_> = health.iter().map(WorkerCondition::of).collect();
         let busiest = workers.iter().max_by(|a, b| a.busy_share().total_cmp(&b.busy_share()))?.clone();
         let ran = summary.counts.succeeded + summary.counts.failed;
@@ -186,9 +188,10 @@ impl Generator {
             .iter()
             .filter_map(|worker| worker.shortest_connect_us)
             .min_by(f64::total_cmp)
-            .filter(|_| *over_network);
+            // A relay accepts at once, whatever it delays after that.
+            .filter(|_| *over_network && relay_us.is_none());
         let commands = CommandTimes::of(work);
-        let round_trip = RoundTrip::of(work, &busiest, plan, shortest_connect_us);
+        let round_trip = RoundTrip::of(work, &busiest, plan, relay_us.or(shortest_connect_us));
         let calibration =
             calibration.and_then(|calibration| CalibrationUsed::of(calibration, work, &workers, plan));
         let lateness = merged_lateness(health);
@@ -202,7 +205,8 @@ impl Generator {
             clients: plan.clients,
             workers: workers.len(),
             cpus: host.cpu_available,
-            over_network: *over_network,
+            over_network: *over_network || relay_us.is_some(),
+            is_relayed: relay_us.is_some(),
             busiest: &busiest,
             opening: Opening::of(plan, summary, lateness),
             commands,
@@ -297,12 +301,7 @@ impl CommandTimes {
 impl RoundTrip {
     /// What is known of a round trip of the busiest worker. Which round trips were its own is not counted: its
     /// share of them is taken for its share of the clients.
-    fn of(
-        work: &Work,
-        busiest: &WorkerCondition,
-        plan: &Plan,
-        shortest_connect_us: Option<f64>,
-    ) -> Option<RoundTrip> {
+    fn of(work: &Work, busiest: &WorkerCondition, plan: &Plan, network_us: Option<f64>) -> Option<RoundTrip> {
         if work.round_trips == 0 || plan.clients == 0 || busiest.clients == 0 {
             return None;
         }
@@ -317,7 +316,7 @@ impl RoundTrip {
         let waited_us = busiest.run_queue_share.unwrap_or(0.0) * span_us / busiest.wakeups.max(1) as f64;
         let core_wait_us = waited_us.min(took_us);
         let own_us = (served_us + core_wait_us).min(took_us);
-        let network_us = shortest_connect_us.map(|us| us.min(took_us));
+        let network_us = network_us.map(|us| us.min(took_us));
         Some(RoundTrip { took_us, own_us, core_wait_us, network_us })
     }
 }

@@ -90,8 +90,8 @@ pub use safe_text::{SafeText, steers};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
     DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store,
-    StoredExperiment, StoredRun, StoredTrial, TrialFigures, TrialRow, TrialStatus, find, records_in,
-    runs_json,
+    StoredExperiment, StoredRun, StoredTrial, TrialFigures, TrialOfRun, TrialRow, TrialStatus, find,
+    records_in, runs_json,
 };
 pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};

@@ -82,6 +82,8 @@ pub(crate) struct Run<'a> {
     /// Processors that this process may use.
     pub(crate) cpus: Option<u32>,
     pub(crate) over_network: bool,
+    /// Whether a relay of ours makes it.
+    pub(crate) is_relayed: bool,
     pub(crate) busiest: &'a WorkerCondition,
     pub(crate) opening: Opening,
     pub(crate) commands: CommandTimes,
@@ -430,11 +432,11 @@ fn halves(run: &Run<'_>) -> Option<Verdict> {
     }
     let network_us = network_us.filter(|network_us| *network_us >= DOMINANT * took_us)?;
     let (network, took) = (time(network_us), time(took_us));
+    let source =
+        if run.is_relayed { "as the relay was asked to delay" } else { "as the shortest connect shows" };
     found(
         LimitedBy::Network,
-        format!(
-            "{network} of the {took} that a round trip took are the network's, as the shortest connect shows"
-        ),
+        format!("{network} of the {took} that a round trip took are the network's, {source}"),
     )
 }
 

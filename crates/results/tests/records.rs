@@ -8,9 +8,9 @@ use std::time::Duration;
 use pgmeter_results::{
     BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse, Disk,
     DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval, Introspection, Latency,
-    Level, Limit, Measured, PartitionMethod, PgmeterBuild, Plan, ProcessorShares, Protocol, Record,
-    ResultsError, SafeText, Script, ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime,
-    Work,
+    Level, Limit, Measured, Observation, ObserveLevel, ObserverCost, PartitionMethod, PerTransaction,
+    PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, SafeText, Script, ServerFacts,
+    Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Work,
 };
 use stats::{
     CommandTable, Distribution, Ending, Failure, Recorder, Sample, Summary, Timestamp, WorkerHealth,
@@ -203,7 +203,14 @@ fn introspection<'a>(health: &'a [WorkerHealth], calibration: &'a Calibration) -
         sleep_ns: 1_000_000_000,
         shell_ns: 0,
     };
-    Introspection { event_loop, health, work, over_network: true, calibration: Some(calibration) }
+    Introspection {
+        event_loop,
+        health,
+        work,
+        over_network: true,
+        relay_us: None,
+        calibration: Some(calibration),
+    }
 }
 
 fn record() -> Record {
@@ -401,6 +408,22 @@ fn figures_that_contradict_each_other_are_refused() {
     insta::assert_snapshot!(refusal("\"failures\": 1,", "\"failures\": 5,"), @"r.json does not add up: script tpcb-like: more commands than transactions failed; it was changed or damaged after it was written, use another copy");
 }
 
+/// Of a server of which nothing is known but what a transaction cost it.
+fn seen(per_transaction: PerTransaction) -> Observation {
+    Observation {
+        level: ObserveLevel::Light,
+        missing: Vec::new(),
+        cost: ObserverCost::default(),
+        waits: None,
+        per_transaction,
+        counters: Vec::new(),
+        statements: Vec::new(),
+        events: Vec::new(),
+        samples: Vec::new(),
+        ceilings: Vec::new(),
+    }
+}
+
 #[test]
 fn latencies_that_cannot_be_are_refused() {
     let changed = |change: &dyn Fn(&mut Record)| {
@@ -419,6 +442,11 @@ fn latencies_that_cannot_be_are_refused() {
     insta::assert_snapshot!(response(|it| it.max = 1e308), @"r.json does not add up: a figure that no run can have");
     insta::assert_snapshot!(response(|it| it.mean = 1.0), @"r.json does not add up: a mean latency that is not between the shortest and the longest");
     insta::assert_snapshot!(changed(&|record| record.summary.tps = 1e308), @"r.json does not add up: a figure that no run can have");
+    let of_server = |record: &mut Record| {
+        let costs = PerTransaction { wal_bytes: Some(1.7e308), ..PerTransaction::default() };
+        record.observation = Some(seen(costs));
+    };
+    insta::assert_snapshot!(changed(&of_server), @"r.json does not add up: a figure that no run can have");
     let of_script = |record: &mut Record| record.summary.scripts[0].tps = -1.0;
     insta::assert_snapshot!(changed(&of_script), @"r.json does not add up: script tpcb-like: a rate that is negative, or beyond all rates");
 }

@@ -3,8 +3,8 @@
 
 use ::lab::{Cell, ProtocolChoice, ScriptName};
 use results::{
-    COMPARISON_SCHEMA, ComparedMetric, ComparedSide, ComparisonMethod, ComparisonRecord, DrawnAnew,
-    MetricFinding, MetricNoise, UtcTime,
+    COMPARISON_SCHEMA, ComparedMetric, ComparedSide, ComparisonMethod, ComparisonRecord, Conditions,
+    DrawnAnew, MetricFinding, MetricNoise, UtcTime,
 };
 
 use super::course::{Course, ERROR_RATE};
@@ -12,6 +12,10 @@ use super::stand::Ground;
 
 /// The fewest draws of servers that may pass without a word.
 const DRAWS_FEW: usize = 5;
+
+/// Load before it began, per processor, that is worth a word, and so is stolen time; as of runs.
+const LOAD_PER_PROCESSOR_MAX: f64 = 0.75;
+const STOLEN_SHARE_MAX: f64 = 0.02;
 
 /// What was known before the first pair.
 pub(super) struct Before<'a> {
@@ -22,6 +26,8 @@ pub(super) struct Before<'a> {
     pub(super) draws: DrawnAnew,
     /// What the servers call their versions.
     pub(super) versions: [String; 2],
+    /// Of this host, its processors' time during the course included.
+    pub(super) conditions: Conditions,
 }
 
 /// Puts all of it together.
@@ -30,7 +36,7 @@ pub(super) fn record(before: Before<'_>, course: Course) -> ComparisonRecord {
     let noise_floor: Vec<_> =
         ComparedMetric::ALL.iter().filter_map(|metric| noise(*metric, &course)).collect();
     let notes = notes(&before, &course, &noise_floor);
-    let Before { started_at, name, cells, ground, draws, versions } = before;
+    let Before { started_at, name, cells, ground, draws, versions, conditions: _ } = before;
     let [version_a, version_b] = versions;
     let side = |cell: &Cell, server_version| ComparedSide {
         label: cell.levels.first().map(|(_, level)| level.clone()).unwrap_or_default(),
@@ -148,6 +154,8 @@ fn notes(before: &Before<'_>, course: &Course, noise_floor: &[MetricNoise]) -> V
                 .to_owned(),
         );
     }
+    notes.extend(idle_blocks(course));
+    notes.extend(of_the_host(&before.conditions));
     let made = course.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
     match (before.draws, &before.ground) {
         (DrawnAnew::Servers, _) => {
@@ -173,4 +181,48 @@ fn notes(before: &Before<'_>, course: &Course, noise_floor: &[MetricNoise]) -> V
         }
     }
     notes
+}
+
+/// What makes every pair scatter more, or the generator count for more than it should.
+fn of_the_host(conditions: &Conditions) -> Vec<String> {
+    let mut notes = Vec::new();
+    if cfg!(debug_assertions) {
+        notes.push(
+            "this pgmeter is a debug build, which takes several times the processor time: build it with --release"
+                .to_owned(),
+        );
+    }
+    let processors = std::thread::available_parallelism().map_or(1.0, |number| number.get() as f64);
+    if let Some(load) = conditions.load_average_1m.filter(|load| *load > LOAD_PER_PROCESSOR_MAX * processors)
+    {
+        notes.push(format!(
+            "this host was loaded before it began (a load average of {load:.2} on {processors} processors): if the \
+             others went on, pairs scatter more than they need to; repeat when it is quiet"
+        ));
+    }
+    if let Some(stolen) =
+        conditions.processors.map(|shares| shares.stolen).filter(|it| *it > STOLEN_SHARE_MAX)
+    {
+        notes.push(format!(
+            "the hypervisor took away {:.1} % of this host's processor time meanwhile: pairs scatter more than on a host \
+             that is not shared",
+            stolen * 100.0
+        ));
+    }
+    notes
+}
+
+/// A block without a transaction has no figures, and no logarithm: whoever stalls would look better than it is.
+fn idle_blocks(course: &Course) -> Option<String> {
+    let blocks = course.pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
+    let (mut a, mut b) = (0_usize, 0_usize);
+    for block in blocks.filter(|block| block.figure(ComparedMetric::Tps).is_none_or(|tps| tps <= 0.0)) {
+        *(if block.is_candidate { &mut b } else { &mut a }) += 1;
+    }
+    (a + b > 0).then(|| {
+        format!(
+            "{a} blocks of A and {b} of B had no transaction and are in no figure: the side that stalled is worse \
+             than it looks"
+        )
+    })
 }

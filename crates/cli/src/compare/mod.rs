@@ -10,7 +10,9 @@ mod watching;
 
 use std::process::ExitCode;
 
-use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus, Store, UtcTime};
+use results::{
+    ComparisonDecision, ComparisonRecord, ComparisonStatus, Conditions, ProcessorTimes, Store, UtcTime,
+};
 
 pub(crate) use arguments::CompareArguments;
 
@@ -51,17 +53,23 @@ fn compare(
     drop(Store::create(&arguments.places.store())?);
     let started_at = UtcTime::now();
     let name = what.experiment.name.clone();
+    what.remove_leftovers(&cells, terminal)?;
+    let conditions = Conditions::detect();
     let builder = Builder { what, cells, seed: wish.seed, terminal, signals };
     let (ground, stand) = builder.first()?;
     signals.check()?;
     let draws = builder.draws(&ground);
     let versions = [stand.sides[0].server_version(), stand.sides[1].server_version()];
     let mut watching = Watching::new(terminal);
+    let processors = ProcessorTimes::now();
     let course = Course::run(&builder, stand, draws, wish, &mut watching)?;
     let bar = terminal.bar(None, Unit::Nothing);
     bar.label("working out the answer …");
+    let shares = processors.zip(ProcessorTimes::now()).and_then(|(before, after)| before.until(&after));
+    let conditions = Conditions { processors: shares, ..conditions };
+    let cells = &builder.cells;
     let record =
-        account::record(Before { started_at, name, cells: &builder.cells, ground, draws, versions }, course);
+        account::record(Before { started_at, name, cells, ground, draws, versions, conditions }, course);
     drop(bar);
     let kept = Store::create(&arguments.places.store())?.add_comparison(&record, &files)?;
     match arguments.format {

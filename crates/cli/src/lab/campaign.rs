@@ -32,17 +32,26 @@ pub(super) struct Campaign {
 const FILE_LENGTH_MAX: u64 = 16 << 20;
 
 impl Campaign {
-    /// A new one: all trials are to be made.
-    pub(super) fn begin(subject: Subject, places: StoreArguments) -> Result<Self, Failure> {
+    /// A new one: all trials are to be made. One that was broken off is not gone on with, which is said.
+    pub(super) fn begin(
+        subject: Subject,
+        places: StoreArguments,
+        terminal: &Terminal,
+    ) -> Result<Self, Failure> {
         let files = files(&subject)?;
         let mut store = Store::create(&places.store())?;
+        let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
+        let before = store.newest_experiment(name, profile)?;
+        if let Some(words) = before.as_ref().and_then(broken_off) {
+            terminal.say(words);
+        }
         let trials: Vec<_> = subject
             .plan
             .trials
             .iter()
             .map(|trial| PlannedTrial { factors: factors(&subject.plan, trial.cell), repeat: trial.repeat })
             .collect();
-        store.begin_experiment(&subject.experiment.name, profile_name(subject.profile), &files, &trials)?;
+        store.begin_experiment(name, profile, &files, &trials)?;
         drop(store);
         Self::find(subject, places)
     }
@@ -233,6 +242,22 @@ impl Campaign {
             _ => Ok(()),
         }
     }
+}
+
+/// What is said of one that has trials left when another begins.
+fn broken_off(row: &ExperimentRow) -> Option<String> {
+    let is_left = |trial: &&TrialRow| matches!(trial.status, TrialStatus::Planned | TrialStatus::Running);
+    let left = row.trials.iter().filter(is_left).count();
+    let at_work =
+        row.worked_on_by.map_or(String::new(), |pid| format!(", and process {pid} is at work on it"));
+    (left > 0).then(|| {
+        format!(
+            "this begins anew; the one begun at {} has {left} of {} trials left{at_work} (pgmeter lab resume would \
+             have gone on with it)",
+            row.started_at,
+            row.trials.len()
+        )
+    })
 }
 
 /// The stored trials in the order of the plan, which follows from the memory there is and may not be that of the

@@ -1,5 +1,7 @@
-//! What a lab that was killed left behind on servers that are not ours: databases, known by the mark that the store gave
-//! to its sitting and to nobody else. Called before anything is done with them anew. Servers of ours go by themselves.
+//! What a lab or a comparison that was killed left behind on servers that are not ours: databases. Those of a lab are
+//! known by the mark that the store gave to its sitting and to nobody else; those of a comparison, which no store knows
+//! before its end, by the session that is called like them as long as it lives. Called before anything is done with them
+//! anew. Servers of ours go by themselves.
 
 use std::collections::BTreeSet;
 
@@ -48,6 +50,41 @@ pub(super) fn remove(
     Ok(())
 }
 
+/// What all databases of a comparison are called, up to what is in them. Several may be at work on one server.
+pub(super) fn prefix_of_comparison(mark: u64) -> String {
+    format!("pgmeter_compare_{mark:016x}_")
+}
+
+/// Databases of comparisons that no session belongs to any more, and that whoever asks may drop. Of another user's
+/// sessions nobody is told what they are called (manual, pg_stat_activity), nor may anybody drop that user's databases.
+const ABANDONED: &str = "SELECT datname FROM pg_database \
+    WHERE datname ~ '^pgmeter_compare_[0-9a-f]{16}_' AND pg_has_role(datdba, 'USAGE') \
+    AND left(datname, 33) NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL)";
+
+/// Removes what comparisons left on a server that were killed. One that cannot be dropped is told, and stays.
+pub(super) fn remove_abandoned(dsn: &str, terminal: &Terminal) -> Result<(), Failure> {
+    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+    let mut session = Session::connect(&target)?;
+    for row in session.query(ABANDONED)? {
+        let Some(name) = row.get(0) else { continue };
+        match drop_database(&mut session, name) {
+            Ok(()) => terminal.say(format_args!("removed {name}, which a comparison left that was killed")),
+            Err(failure) => terminal.warn(format_args!("{name}, left by a comparison, stays: {failure}")),
+        }
+    }
+    Ok(())
+}
+
+/// Drops a database that is ours, although sessions of ours may still be in it; of others' it stays. Its name is of
+/// letters, digits and underscores.
+pub(super) fn drop_database(session: &mut Session, name: &str) -> Result<(), Failure> {
+    session.execute(&format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND usename = current_user"
+    ))?;
+    session.execute(&format!("DROP DATABASE IF EXISTS \"{name}\""))?;
+    Ok(())
+}
+
 /// How long backends of the killed process are waited for.
 const PATIENCE_LOOKS: u32 = 200;
 
@@ -68,10 +105,7 @@ fn remove_from(dsn: &str, prefix: &str) -> Result<(), Failure> {
     let left = session.query(&format!("SELECT datname FROM pg_database WHERE {ours}"))?;
     for row in left {
         let Some(name) = row.get(0) else { continue };
-        session.execute(&format!(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
-        ))?;
-        session.execute(&format!("DROP DATABASE IF EXISTS \"{name}\""))?;
+        drop_database(&mut session, name)?;
     }
     Ok(())
 }

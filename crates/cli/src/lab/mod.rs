@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
             Ok(())
         }
         LabAction::Run { which, places, limits } => {
-            let mut campaign = Campaign::begin(Subject::read(which)?, places.clone())?;
+            let mut campaign = Campaign::begin(Subject::read(which)?, places.clone(), terminal)?;
             campaign.run(limits, terminal, signals)
         }
         LabAction::Resume { which, places, limits } => {

@@ -1,17 +1,17 @@
 //! The stage lent to `compare`: servers and data for a few combinations, ready for load. No trials are made or kept
 //! here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ::lab::{Cell, Experiment, Memory, Plan, Profile};
+use ::lab::{Cell, Experiment, Memory, Origin, Plan, Profile};
 use connect::Target;
 
 use super::network::RunningRelay;
 use super::stage::{Ready, Stage};
 use super::stopwatch::Stopwatch;
-use super::{Subject, campaign, trial};
+use super::{Subject, campaign, leftovers, trial};
 use crate::describing;
 use crate::failure::Failure;
 use crate::job::Job;
@@ -46,6 +46,18 @@ impl Comparable {
         Ok(Plan::of(&self.experiment, &file, &self.folder)?.cells)
     }
 
+    /// Removes what comparisons that were killed left on the servers of these combinations, where these run already.
+    pub(crate) fn remove_leftovers(&self, cells: &[Cell], terminal: &Terminal) -> Result<(), Failure> {
+        let servers: BTreeSet<&str> = cells
+            .iter()
+            .filter_map(|cell| match &cell.configuration.server.origin {
+                Origin::Running(dsn) => Some(dsn.as_str()),
+                Origin::Version(_) | Origin::Programs(_) => None,
+            })
+            .collect();
+        servers.into_iter().try_for_each(|dsn| leftovers::remove_abandoned(dsn, terminal))
+    }
+
     /// Texts of all that the comparison is made from.
     pub(crate) fn files(&self, cells: &[Cell]) -> Result<BTreeMap<String, String>, Failure> {
         campaign::files(&self.subject(cells.to_vec()))
@@ -68,8 +80,7 @@ impl<'a> Scene<'a> {
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
         let subject = Rc::new(what.subject(cells));
-        // Several of these may be at work on one server.
-        let prefix = format!("pgmeter_compare_{:016x}_", describing::fresh_seed());
+        let prefix = leftovers::prefix_of_comparison(describing::fresh_seed());
         let stage = Stage::new(subject, what.server_user.clone(), prefix, terminal, signals)?;
         Ok(Self { stage, relays: Vec::new() })
     }

@@ -12,6 +12,7 @@ use workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step};
 
 use super::Subject;
 use super::campaign::text_of;
+use super::leftovers;
 use super::network::{Networks, RunningRelay, resolve};
 use crate::failure::Failure;
 use crate::init::{self, Noise};
@@ -49,6 +50,8 @@ pub(super) struct Ready {
 struct Standing {
     /// `None` if it was there before.
     server: Option<Server>,
+    /// On such a one, a session that is called like our databases and shows that they are somebody's.
+    _witness: Option<Session>,
     /// To its administrative database.
     target: Target,
     /// Data sets that are loaded, by their numbers in the plan.
@@ -120,7 +123,7 @@ impl<'a> Stage<'a> {
         let (version, bin_dir) = match &wanted.origin {
             Origin::Version(version) => (version.as_str(), None),
             Origin::Programs(directory) => ("", Some(directory.as_path())),
-            Origin::Running(dsn) => return running(dsn),
+            Origin::Running(dsn) => return running(dsn, &self.prefix),
         };
         let obtain = || quickstart::obtain(version, bin_dir, &self.locations, self.terminal);
         let installation = self.signals.leave_at_once(obtain)?;
@@ -139,6 +142,7 @@ impl<'a> Stage<'a> {
         let target = resolve(&server.conninfo())?;
         Ok(Standing {
             server: Some(server),
+            _witness: None,
             target,
             loaded: BTreeSet::new(),
             fresh: None,
@@ -266,8 +270,8 @@ impl Drop for Standing {
             && let Ok(mut session) = Session::connect(&self.target)
         {
             for name in &self.databases {
-                // Whoever is still in it may stay, and with them the database.
-                let _ = session.execute(&format!("DROP DATABASE IF EXISTS {name}"));
+                // One that cannot be dropped is found again by its name, when the next one begins.
+                let _ = leftovers::drop_database(&mut session, name);
             }
         }
     }
@@ -284,10 +288,13 @@ fn tablespaces(wanted: &ServerSpec) -> Vec<(String, Option<PathBuf>)> {
 }
 
 /// A server that runs already, and is left running.
-fn running(dsn: &str) -> Result<Standing, Failure> {
+fn running(dsn: &str, prefix: &str) -> Result<Standing, Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+    let mut witness = Session::connect(&target)?;
+    witness.execute(&format!("SET application_name = '{prefix}'"))?;
     Ok(Standing {
         server: None,
+        _witness: Some(witness),
         target,
         loaded: BTreeSet::new(),
         fresh: None,

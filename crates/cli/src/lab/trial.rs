@@ -56,7 +56,9 @@ pub(super) fn run(
     let own = OwnShowing::new(terminal, live, load.clients, places.clone(), Watching::default());
     let Ready { target, relay } = ready;
     let mut showing = TrialShowing { own, places, trial, relay, finished: None };
-    job(cell, load, seed, target)?.run(&mut showing, signals)?;
+    let relay_delay = showing.relay.as_ref().map(|relay| relay.network.delay);
+    let job = Job { relay_delay, ..job(cell, load, seed, target)? };
+    job.run(&mut showing, signals)?;
     showing.finished.ok_or(Failure::Interrupted("interrupted; the trial was broken off"))
 }
 
@@ -101,6 +103,7 @@ pub(super) fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Re
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
         asks_settings: true,
         observe: ObserveLevel::Light,
+        relay_delay: None,
         is_whole_command: false,
     })
 }

@@ -103,6 +103,7 @@ fn job(options: Options, target: Target, event_loop: EventLoopChoice) -> Job {
         },
         asks_settings: false,
         observe: ObserveLevel::Off,
+        relay_delay: None,
         is_whole_command: true,
         mix: options.mix,
     }

@@ -11,8 +11,11 @@ const ROWS: &str = "SELECT count(*) FROM generate_series(1, :rows);\n";
 
 /// Options of a comparison without tables, on a server that the tests share.
 fn on_shared(factor: &str, budget: &str) -> Vec<String> {
-    let dsn = Cluster::shared("18").conninfo();
-    let words = ["compare", "--factor", factor, "--key", "workload=none", "-f", "rows.sql", "--dsn", &dsn];
+    on(&Cluster::shared("18").conninfo(), factor, budget)
+}
+
+fn on(dsn: &str, factor: &str, budget: &str) -> Vec<String> {
+    let words = ["compare", "--factor", factor, "--key", "workload=none", "-f", "rows.sql", "--dsn", dsn];
     let more = ["-D", "rows=1000", "--budget", budget, "--block", "0.1", "--store", "out/"];
     words.iter().chain(&more).map(|word| (*word).to_owned()).collect()
 }
@@ -101,4 +104,47 @@ fn servers_that_stand_side_by_side_are_gone_when_somebody_interrupts() {
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let record = store.comparison(1).expect("it is kept");
     assert_eq!((record.status, record.method.draws), (ComparisonStatus::Interrupted, DrawnAnew::Servers));
+}
+
+#[test]
+fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_stays() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    let cluster = Cluster::start("18");
+    let dsn = cluster.conninfo();
+    let count = |what: &str| -> usize {
+        let rows = Cluster::session(&dsn).query(what).expect("the server answers");
+        rows[0].get(0).and_then(|count| count.parse().ok()).expect("a count")
+    };
+    let databases = || count("SELECT count(*) FROM pg_database WHERE datname LIKE 'pgmeter_compare_%'");
+    let begun = || {
+        let mut run = Running::start(&mut bench.command(on(&dsn, "variables.rows=1000,1001", "10min")));
+        run.hear("comparing: ");
+        run
+    };
+    let living = begun();
+    let needed = databases();
+    let killed = begun();
+    assert!(needed > 0 && databases() == 2 * needed);
+    killed.signal(Signal::KILL);
+    killed.finish();
+    // Its backends notice at once, or when what they do is done.
+    let sessions = "SELECT count(DISTINCT left(application_name, 33)) FROM pg_stat_activity \
+                    WHERE application_name LIKE 'pgmeter_compare_%'";
+    while count(sessions) > 1 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let out = bench.run(on(&dsn, "variables.rows=1000,1001", "1s")).exits(3);
+    assert!(out.stderr.contains("removed pgmeter_compare_"), "{}", out.stderr);
+    assert_eq!(databases(), needed);
+    living.signal(Signal::INT);
+    living.finish().exits(130);
+    assert_eq!(databases(), 0);
+    let again = bench.run(["report", "--comparison", "last", "--store", "out/"]).exits(0);
+    assert!(again.stdout.starts_with("variables.rows: A is 1000, B is 1001\n"), "{}", again.stdout);
+    let sentence =
+        "the store out/results.sqlite has no comparison 9: it has 1 to 2, of which the newest is \"last\"";
+    bench.run(["report", "--comparison", "9", "--store", "out/"]).exits(1).says(&[sentence]);
+    let refused = bench.run(["report", "--comparison", "1", "--store", "out/", "--format", "csv"]);
+    refused.exits(1).says(&["a comparison can be had as text or json"]);
 }

@@ -114,10 +114,7 @@ const ROWS: [Row; 16] = {
             "server_cpu_us_per_transaction",
             "server CPU per transaction",
             Microseconds,
-            |run| match (run.costs.backend_user_cpu_us, run.costs.backend_system_cpu_us) {
-                (Some(user), Some(system)) => Some(user + system),
-                (user, system) => user.or(system),
-            },
+            |run| Some(run.costs.backend_user_cpu_us? + run.costs.backend_system_cpu_us?),
         ),
         row(Metric::Duration, "duration", "duration_us", "duration", Microseconds, |_| None),
     ]

@@ -34,6 +34,8 @@ pub struct Overview {
     /// In the order in which they run.
     pub(crate) trials: Vec<Trial>,
     pub(crate) base: Base,
+    /// Whether its trials are of timed steps, not of load.
+    pub(crate) is_of_steps: bool,
     /// Whether each repeat went through all cells, so that cells are compared within repeats.
     pub(crate) repeats_are_blocks: bool,
     pub(crate) charts: Vec<Chart>,
@@ -119,6 +121,10 @@ impl Overview {
         let factors = factors(&trials, file);
         let operations = operations(read.map(|(_, plan)| plan));
         let (mut cells, trials) = cells(trials, &factors, &operations);
+        // Of trials that all came to nothing the file alone knows what they were.
+        let planned = read.map_or([].as_slice(), |(_, plan)| plan.cells.as_slice());
+        let is_of_steps = trials.iter().any(|trial| trial.steps.is_some())
+            || planned.iter().any(|cell| !cell.configuration.steps.is_empty());
         let base = match file.map(|file| file.design.base.as_slice()) {
             None | Some([]) => Base::First,
             Some(pairs) => Base::Levels(pairs.to_vec()),
@@ -139,6 +145,7 @@ impl Overview {
             cells,
             trials,
             base,
+            is_of_steps,
             repeats_are_blocks: file.is_some_and(|file| file.design.order == Order::Interleaved),
             charts: Vec::new(),
             stacks: Vec::new(),
@@ -168,7 +175,7 @@ impl Overview {
 
     /// Whether its trials are of timed steps.
     pub(crate) fn has_steps(&self) -> bool {
-        self.trials.iter().any(|trial| trial.steps.is_some())
+        self.is_of_steps
     }
 
     /// What cells are compared in first.

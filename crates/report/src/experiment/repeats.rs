@@ -46,27 +46,30 @@ pub(crate) struct Ratio {
     pub(crate) paired: bool,
 }
 
-/// The ratio of two combinations; `None` if one of them has nothing above 0.
+/// The ratio of two combinations; `None` if a repeat of one of them is not above 0, which no logarithm has: leaving
+/// only that repeat out would favour the side that stalled.
 ///
 /// Ratios are averaged by their logarithms (Fleming and Wallace, How not to lie with statistics, CACM 29, 1986). Where
 /// repeats are blocks, those that both have are compared each with its own, and Student's interval is that of the
 /// differences: what a repeat does to both is in neither. Otherwise the interval is Welch's (The generalization of
 /// Student's problem, Biometrika 34, 1947).
 pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool) -> Option<Ratio> {
+    if base.values.iter().chain(&other.values).any(|(_, figure)| *figure <= 0.0) {
+        return None;
+    }
     if repeats_are_blocks {
         let of_base = |repeat: u32| base.values.iter().find(|(number, _)| *number == repeat);
         let pair = |(repeat, figure): &(u32, f64)| {
             let (_, base) = of_base(*repeat)?;
-            Some(ln(*figure)? - ln(*base)?)
+            Some(figure.ln() - base.ln())
         };
         let differences: Vec<f64> = other.values.iter().filter_map(pair).collect();
         if let Some(moments) = Moments::of(&differences) {
             return Some(back(moments.mean, moments.interval(), true));
         }
     }
-    let logarithms = |it: &Repeated| {
-        Moments::of(&it.values.iter().filter_map(|(_, figure)| ln(*figure)).collect::<Vec<_>>())
-    };
+    let logarithms =
+        |it: &Repeated| Moments::of(&it.values.iter().map(|(_, figure)| figure.ln()).collect::<Vec<_>>());
     let (base, other) = (logarithms(base)?, logarithms(other)?);
     Some(back(other.mean - base.mean, welch(base, other), false))
 }
@@ -100,10 +103,6 @@ impl Subtraction {
     pub(crate) fn of_nothing(figure: &Repeated) -> Subtraction {
         Subtraction { value: figure.mean, interval: figure.interval }
     }
-}
-
-fn ln(figure: f64) -> Option<f64> {
-    (figure > 0.0).then(|| figure.ln())
 }
 
 fn back(mean: f64, interval: Option<(f64, f64)>, paired: bool) -> Ratio {
@@ -196,6 +195,9 @@ mod tests {
         let other = Repeated::of(vec![(1, 200.0), (2, 999.0), (3, 200.0)]).unwrap();
         assert!((ratio(&base, &other, true).unwrap().value - 2.0).abs() < 1e-12);
         assert_eq!(ratio(&of(&[0.0]), &of(&[1.0]), true), None);
+        // A stall is not left out as if the repeat had not been.
+        assert_eq!(ratio(&of(&[9.0, 9.0]), &of(&[9.0, 0.0]), true), None);
+        assert_eq!(ratio(&of(&[9.0, 9.0]), &of(&[9.0, 0.0]), false), None);
         let alone = ratio(&of(&[1.0]), &of(&[2.0]), true).unwrap();
         assert!((alone.value - 2.0).abs() < 1e-12 && alone.interval.is_none());
     }

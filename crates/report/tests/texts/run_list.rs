@@ -2,7 +2,7 @@
 //! What is stored is tested in `results`.
 
 use pgmeter_report::{TextStyle, run_list};
-use results::{RunLine, RunStatus};
+use results::{RunLine, RunStatus, TrialOfRun};
 
 fn run(number: i64, scripts: &str) -> RunLine {
     RunLine {
@@ -21,6 +21,7 @@ fn run(number: i64, scripts: &str) -> RunLine {
         limit: Some("server".to_owned()),
         warnings: Some(1),
         record_path: Some("r.json".to_owned()),
+        trial: None,
     }
 }
 
@@ -57,6 +58,21 @@ fn each_run_has_a_line_with_what_finds_it_again() {
       10  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   -        killed
     1000  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   -        running
     1001  2026-11-21 20:07:35  a [2Jscript of mine.sql+another…     18.6     1,200        0.523   61.2 µs   server   interrupted
+    ± is half of the 95 % interval of the throughput
+    ");
+}
+
+#[test]
+fn a_trial_is_called_by_its_experiment_and_levels() {
+    let factors =
+        [("clients", "8"), ("protocol", "prepared")].map(|(name, level)| (name.into(), level.into()));
+    let trial = TrialOfRun { experiment: "ladder".to_owned(), factors: factors.into(), repeat: 2 };
+    let trial = RunLine { trial: Some(trial), ..run(11, "ro3.sql") };
+    let list = run_list(&[run(9, "tpcb-like"), trial], &TextStyle { colour: false, width: 130 });
+    insta::assert_snapshot!(list, @r"
+    run  began, UTC           scripts, or experiment: levels   server   clients          tps       p99   limit
+      9  2026-11-21 20:07:35  tpcb-like                          18.6         8   1,959 ± 41   10.5 ms   server
+     11  2026-11-21 20:07:35  ladder: 8, prepared                18.6         8   1,959 ± 41   10.5 ms   server
     ± is half of the 95 % interval of the throughput
     ");
 }

@@ -36,6 +36,15 @@ impl Store {
         Ok(self.connection.last_insert_rowid())
     }
 
+    /// The number of the newest comparison, if there is any; all from 1 to this are there.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn newest_comparison(&self) -> Result<Option<i64>, ResultsError> {
+        let sql = "SELECT max(comparison) FROM comparisons";
+        self.connection.query_row(sql, [], |row| row.get(0)).map_err(failed(&self.path))
+    }
+
     /// A comparison by its number.
     ///
     /// # Errors
@@ -62,7 +71,9 @@ mod tests {
         let mut store = Store::create(&directory.path().join("s.sqlite")).unwrap();
         let record = crate::comparison::example();
         let files = BTreeMap::from([("c.toml".to_owned(), "name = \"c\"".to_owned())]);
+        assert_eq!(store.newest_comparison().unwrap(), None);
         let number = store.add_comparison(&record, &files).unwrap();
+        assert_eq!(store.newest_comparison().unwrap(), Some(number));
         assert_eq!(store.comparison(number).unwrap(), record);
         assert!(store.comparison(number + 1).is_err());
         let row: (String, f64) = store

@@ -1,6 +1,8 @@
 //! The stored runs, one line each, for people who look for one.
 //! Not the figures of a run, which are in its record.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{Store, failed};
@@ -40,6 +42,19 @@ pub struct RunLine {
     pub warnings: Option<i64>,
     /// Its record, beside the store unless this is a whole path.
     pub record_path: Option<String>,
+    /// The trial that it was made for, if it was one of an experiment.
+    pub trial: Option<TrialOfRun>,
+}
+
+/// What a run was a trial of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrialOfRun {
+    /// The experiment's name.
+    pub experiment: String,
+    /// Factors and levels.
+    pub factors: BTreeMap<String, String>,
+    /// Which of its kind, from 1.
+    pub repeat: u32,
 }
 
 /// How a run stands in the store.
@@ -83,9 +98,22 @@ pub fn runs_json(runs: &[RunLine]) -> String {
     json
 }
 
-const LINES: &str = "SELECT run, status, started_at, scripts, server_version, clients, duration_s, tps, tps_low, \
-                     tps_high, p99_us, failed, limited_by, warnings, record_path \
-                     FROM run_summary ORDER BY run DESC LIMIT ?1";
+const LINES: &str = "SELECT run, runs.status, runs.started_at, scripts, server_version, clients, duration_s, tps, \
+                     tps_low, tps_high, p99_us, failed, limited_by, warnings, record_path, \
+                     experiments.name, factors, repeat \
+                     FROM (SELECT * FROM run_summary ORDER BY run DESC LIMIT ?1) AS runs \
+                     LEFT JOIN trials USING (run) LEFT JOIN experiments USING (experiment) ORDER BY run DESC";
+
+/// From the last columns of [`LINES`].
+fn trial(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<TrialOfRun>> {
+    let Some(experiment) = row.get::<_, Option<String>>(15)? else { return Ok(None) };
+    let factors: String = row.get(16)?;
+    Ok(Some(TrialOfRun {
+        experiment,
+        factors: serde_json::from_str(&factors).unwrap_or_default(),
+        repeat: row.get(17)?,
+    }))
+}
 
 impl Store {
     /// The newest `count_max` runs, oldest of them first. One whose process is gone is killed, whether or not that could
@@ -116,6 +144,7 @@ impl Store {
                     limit: row.get(12)?,
                     warnings: row.get(13)?,
                     record_path: row.get(14)?,
+                    trial: trial(row)?,
                 })
             })?;
             rows.collect()

@@ -26,7 +26,7 @@ use crate::ResultsError;
 pub use experiment::{StoredExperiment, StoredRun, StoredTrial};
 pub use find::find;
 pub use import::{Imported, records_in};
-pub use list::{RunLine, RunStatus, runs_json};
+pub use list::{RunLine, RunStatus, TrialOfRun, runs_json};
 pub use sittings::Sitting;
 pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus};
 

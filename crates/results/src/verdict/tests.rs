@@ -13,6 +13,7 @@ struct Case {
     run_queue_share: Option<f64>,
     cpus: Option<u32>,
     over_network: bool,
+    is_relayed: bool,
     opening: Opening,
     commands: CommandTimes,
     shell_occupancy: f64,
@@ -33,6 +34,7 @@ fn waiting_for_the_server() -> Case {
         run_queue_share: Some(0.02),
         cpus: Some(8),
         over_network: false,
+        is_relayed: false,
         opening: Opening::Closed,
         commands: CommandTimes {
             round_trips: 20_000,
@@ -68,6 +70,7 @@ fn judge(case: Case) -> (LimitedBy, String) {
         workers: case.workers,
         cpus: case.cpus,
         over_network: case.over_network,
+        is_relayed: case.is_relayed,
         busiest: &busiest,
         opening: case.opening,
         commands: case.commands,
@@ -172,6 +175,11 @@ fn who_has_more_than_half_of_a_round_trip_is_its_limit() {
         of(round_trip(3_400.0, 40.0, 3_100.0)),
         LimitedBy::Network,
         "3.10 ms of the 3.40 ms that a round trip took are the network's, as the shortest connect shows",
+    );
+    check(
+        Case { is_relayed: true, ..of(round_trip(22_000.0, 40.0, 20_000.0)) },
+        LimitedBy::Network,
+        "20.0 ms of the 22.0 ms that a round trip took are the network's, as the relay was asked to delay",
     );
     assert_eq!(judge(of(round_trip(3_400.0, 40.0, 1_690.0))).0, LimitedBy::Undecided);
     assert_eq!(judge(of(round_trip(3_400.0, 40.0, 1_650.0))).0, LimitedBy::Server);
