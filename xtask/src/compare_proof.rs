@@ -1,6 +1,7 @@
 //! `cargo xtask compare-proof`: how often `pgmeter compare` claims a difference where there is none, and how often and
-//! how soon it finds one that is there. A script with a calibrated extra cost makes B slower by a known share; each
-//! comparison is told as it ends, so that whoever breaks the proof off has what was done until then.
+//! how soon it finds one that is there. A script does its work twice in a known share of its transactions, so that B is
+//! slower by a known share; each comparison is told as it ends, so that whoever breaks the proof off has what was done
+//! until then.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,16 +9,18 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-/// One row by its key, as select-only has it, and some rows more that cost what `:rows` says.
+/// One row by its key, as select-only has it, and in `:more` of 10,000 transactions once more: the second takes as long
+/// as the first.
 const SCRIPT: &str = "\\set aid random(1, 100000 * :scale)\n\
-    SELECT abalance, (SELECT count(*) FROM generate_series(1, :rows)) FROM pgbench_accounts WHERE aid = :aid;\n";
-const ROWS: f64 = 100.0;
-/// What calibrates: so many rows more. Enough that noise is small beside what they cost, and no more: of thousands, which
-/// are kept and counted otherwise, a row costs something else.
-const ROWS_MORE: f64 = 400.0;
+    SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
+    \\set other random(1, 10000)\n\
+    \\if :other <= :more\n\
+    SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
+    \\endif\n";
+const TEN_THOUSAND: f64 = 10_000.0;
 /// Of comparisons of A with itself, what is usual; a slowdown is looked for until it is found, however small.
 const USUAL_TOLERANCE: &str = "2%";
-const NO_TOLERANCE: &str = "0%";
+const NO_TOLERANCE: &str = "0.001%";
 const CLIENTS: &str = "8";
 
 /// What is to be shown.
@@ -28,7 +31,6 @@ struct Wanted {
     /// Comparisons with each slowdown, and their time.
     slower: (usize, String),
     slowdowns: Vec<f64>,
-    calibration: String,
 }
 
 pub(crate) fn run(arguments: &[&str]) -> bool {
@@ -46,7 +48,6 @@ impl Wanted {
             same: (60, "40s".to_owned()),
             slower: (20, "5min".to_owned()),
             slowdowns: vec![5.0, 2.0],
-            calibration: "2min".to_owned(),
         };
         for argument in arguments {
             let (name, value) = argument.split_once('=').ok_or_else(|| usage(argument))?;
@@ -58,7 +59,6 @@ impl Wanted {
                 "--pgmeter" => wanted.pgmeter = PathBuf::from(value),
                 "--same" => wanted.same = times(value).ok_or_else(|| usage(argument))?,
                 "--slower" => wanted.slower = times(value).ok_or_else(|| usage(argument))?,
-                "--calibration" => value.clone_into(&mut wanted.calibration),
                 "--slowdowns" => {
                     let numbers: Result<_, _> = value.split(',').map(str::parse).collect();
                     wanted.slowdowns = numbers.map_err(|_| usage(argument))?;
@@ -77,18 +77,16 @@ impl Wanted {
         let server = Server::start(&self.pgmeter, place.path())?;
         let proof = Proof { wanted: self, place: place.path(), dsn: server.dsn.clone() };
         let (same, budget) = &self.same;
-        let found = proof.comparisons(*same, "variables.side=1,2", budget, USUAL_TOLERANCE)?;
+        let found = proof.comparisons(*same, "variables.more=0,0.0", budget, USUAL_TOLERANCE)?;
         println!("no difference: {} of {same} claimed one", found.claimed());
-        if self.slower.0 > 0 {
-            let per_row = proof.calibrate()?;
-            for slowdown in &self.slowdowns {
-                let rows = ROWS + (1.0 / (1.0 - slowdown / 100.0) - 1.0) / per_row;
-                let (slower, budget) = &self.slower;
-                println!("{slowdown} % slower: {ROWS} rows and {rows:.0}");
-                let factor = format!("variables.rows={ROWS},{rows:.0}");
-                let found = proof.comparisons(*slower, &factor, budget, NO_TOLERANCE)?;
-                println!("{slowdown} % slower: {}", found.told(*slower));
-            }
+        for slowdown in self.slowdowns.iter().filter(|_| self.slower.0 > 0) {
+            // Of (1 + more) times the work in each of so many transactions.
+            let more = (1.0 / (1.0 - slowdown / 100.0) - 1.0) * TEN_THOUSAND;
+            let (slower, budget) = &self.slower;
+            println!("{slowdown} % slower: {more:.0} of 10,000 transactions do twice the work");
+            let factor = format!("variables.more=0,{more:.0}");
+            let found = proof.comparisons(*slower, &factor, budget, NO_TOLERANCE)?;
+            println!("{slowdown} % slower: {}", found.told(*slower));
         }
         drop(server);
         Ok(())
@@ -96,9 +94,7 @@ impl Wanted {
 }
 
 fn usage(argument: &str) -> String {
-    format!(
-        "\"{argument}\"? known are --pgmeter=PATH --same=60x40s --slower=20x5min --slowdowns=5,2 --calibration=2min"
-    )
+    format!("\"{argument}\"? known are --pgmeter=PATH --same=60x40s --slower=20x5min --slowdowns=5,2")
 }
 
 /// The user who runs the server must be able to pass through.
@@ -181,17 +177,6 @@ impl Found {
 }
 
 impl Proof<'_> {
-    /// How much longer a transaction takes for one row more, as a share of one with [`ROWS`].
-    fn calibrate(&self) -> Result<f64, String> {
-        let factor = format!("variables.rows={ROWS},{}", ROWS + ROWS_MORE);
-        // Nothing here writes, so that this metric is never settled and the time is used up.
-        let answer = self.compare(&factor, &self.wanted.calibration, 1, &["--metric", "wal"])?;
-        let ratio = figure(&answer, "ratio").ok_or("the calibration has no ratio")?;
-        let per_row = (1.0 / ratio - 1.0) / ROWS_MORE;
-        println!("calibrated: {ROWS_MORE} rows more make {ratio:.4} of the throughput");
-        if per_row > 0.0 { Ok(per_row) } else { Err("more rows cost nothing here".to_owned()) }
-    }
-
     fn comparisons(
         &self,
         number: usize,
@@ -222,10 +207,9 @@ impl Proof<'_> {
 
     fn compare(&self, factor: &str, budget: &str, seed: usize, more: &[&str]) -> Result<Value, String> {
         let mut command = program(&self.wanted.pgmeter, self.place);
-        let rows = format!("rows={ROWS}");
         let seed = seed.to_string();
         command.args(["compare", "--factor", factor, "-f", "proof.sql", "-c", CLIENTS, "-M", "prepared"]);
-        command.args(["-D", &rows, "-D", "side=0", "--key", "restore=never", "--budget", budget]);
+        command.args(["--key", "restore=never", "--budget", budget]);
         command.args(["--random-seed", &seed, "--format", "json", "--dsn", &self.dsn]).args(more);
         let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
         serde_json::from_slice(&output.stdout)

@@ -318,7 +318,7 @@ pub(crate) struct ReportArguments {
     /// A comparison of `pgmeter compare`, by its number or `last`, instead of runs; as text or JSON
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["runs", "experiment", "profile"])]
     pub(crate) comparison: Option<String>,
-    /// What to make of them; `text` shows several one below the other, the others compare them
+    /// What to make of them; several runs are held against the first
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: FormatName,
     /// File to write, instead of standard output (`-`); replaced if it is there

@@ -206,7 +206,7 @@ fn is_socket(path: &Path) -> bool {
 fn told(statistics: &Statistics) -> String {
     let Statistics { connections, refused, bytes_to_server, bytes_to_client, .. } = statistics;
     let mut text = format!(
-        "connections  {connections}, {refused} of them turned away, for the reasons on standard error\n\
+        "connections  {connections}, {refused} of them turned away (standard error has why)\n\
          bytes        {bytes_to_server} to the server, {bytes_to_client} to clients, in {} pieces\n",
         statistics.late.count()
     );

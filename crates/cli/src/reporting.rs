@@ -1,5 +1,5 @@
-//! `pgmeter report`: recorded runs, experiments and comparisons in another form, and the page that `bench` and `quickstart` write. What the forms
-//! say is `report`'s affair; here records are found and files written.
+//! `pgmeter report`: recorded runs, experiments and comparisons in another form, and the page that `bench` and
+//! `quickstart` write. What the forms say is `report`'s affair; here records are found and files written.
 
 mod comparisons;
 pub(crate) mod experiments;
@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
     let not_for_terminals = match format {
         FormatName::Html => Some("page.html"),
         FormatName::Png => Some("charts.png"),
+        FormatName::Svg => Some("charts.svg"),
         _ => None,
     };
     if let (None, Some(example), true) = (output, not_for_terminals, terminal.prints_to_one()) {

@@ -91,6 +91,8 @@ const FILE_LENGTH_MAX: u64 = 1 << 20;
 /// Most repeats, and most levels of a factor: beyond that a file is a mistake.
 const REPEATS_MAX: u64 = 10_000;
 const LEVELS_MAX: usize = 1_000;
+/// The factor that `cases` are the levels of.
+const CASE: &str = "case";
 
 const TOP: [&str; 16] = [
     "name",
@@ -157,6 +159,8 @@ impl Reader<'_> {
         for section in [Section::Server, Section::Data, Section::Load] {
             self.section(&mut base, section, top.take_table(section.name())?)?;
         }
+        let designed = top.entries.iter().find(|entry| entry.key == "design");
+        let place_of_design = designed.map_or(place, |entry| entry.place);
         let mut design = design(top.take_table("design")?)?;
         let factors = top.take_table("factors")?;
         let mut levels = top.take_table("levels")?;
@@ -166,18 +170,30 @@ impl Reader<'_> {
             .map(|entry| self.factor(&entry.key, entry.place, entry.node, &mut levels))
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(cases) = top.take("cases") {
+            if factors.iter().any(|factor| factor.name == CASE) {
+                return Err(Complaint::at(
+                    cases.place,
+                    "cases are the levels of the factor case, which is there too",
+                ));
+            }
             factors.insert(0, self.cases(cases)?);
         }
         let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
         levels.finish("[levels]", &known)?;
         let quick = top.take_table("quick")?;
+        let all_factors = factors.clone();
         if self.profile == Profile::Quick {
             self.quick(quick, &mut base, &mut design, &mut factors)?;
         } else {
             self.quick(quick, &mut base.clone(), &mut design.clone(), &mut factors.clone())?;
         }
-        let exclude = top.take("exclude").map_or(Ok(Vec::new()), |node| exclude(node, &factors))?;
-        check_combination(&design.base, &factors).map_err(|what| Complaint::at(place, what))?;
+        let exclude = top.take("exclude").map_or(Ok(Vec::new()), |node| exclude(node, &all_factors))?;
+        check_combination(&design.base, &factors)
+            .map_err(|what| Complaint::at(place_of_design, self.of_profile(format!("base: {what}"))))?;
+        if exclude.iter().any(|pairs| pairs.iter().all(|pair| design.base.contains(pair))) {
+            let what = "base names a combination that exclude leaves out";
+            return Err(Complaint::at(place_of_design, what));
+        }
         let charts = presentation::charts(top.take("chart"), &factors, has_steps)?;
         let differences = presentation::differences(top.take("difference"), &factors, has_steps)?;
         top.finish("the experiment", &TOP)?;
@@ -245,7 +261,8 @@ impl Reader<'_> {
         }
         let nodes = node.clone().into_list()?;
         if nodes.is_empty() || nodes.len() > LEVELS_MAX {
-            return Err(node.expected(&format!("1 to {LEVELS_MAX} levels")));
+            let what = format!("a factor has 1 to {LEVELS_MAX} levels, and here are {}", nodes.len());
+            return Err(Complaint::at(node.place, what));
         }
         let mut factor = Factor { name: name.to_owned(), levels: Vec::new() };
         for node in nodes {
@@ -284,11 +301,12 @@ impl Reader<'_> {
 
     /// `cases = [{ name = "…", … }, …]`: a ladder, each on top of the one before.
     fn cases(&self, node: Node) -> Result<Factor, Complaint> {
-        let mut factor = Factor { name: "case".to_owned(), levels: Vec::new() };
+        let mut factor = Factor { name: CASE.to_owned(), levels: Vec::new() };
         let mut sets: Vec<(String, Node)> = Vec::new();
         let nodes = node.clone().into_list()?;
         if nodes.is_empty() || nodes.len() > LEVELS_MAX {
-            return Err(node.expected(&format!("1 to {LEVELS_MAX} cases")));
+            let what = format!("there are 1 to {LEVELS_MAX} cases, and here are {}", nodes.len());
+            return Err(Complaint::at(node.place, what));
         }
         for node in nodes {
             let place = node.place;
@@ -322,9 +340,12 @@ impl Reader<'_> {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 return Err(Complaint::at(entry.place, unknown_key(&entry.key, "the factors", &known)));
             };
-            let mut levels = Vec::new();
+            let mut levels: Vec<Level> = Vec::new();
             for node in entry.node.into_list()? {
                 let label = label(&node)?;
+                if levels.iter().any(|level| level.label == label) {
+                    return Err(Complaint::at(node.place, format!("the level {label} is there twice")));
+                }
                 let level = factor.levels.iter().find(|level| level.label == label);
                 levels.push(level.cloned().ok_or_else(|| {
                     Complaint::at(
@@ -339,12 +360,26 @@ impl Reader<'_> {
             factor.levels = levels;
         }
         keys::check_rivals(keys::places(&table.entries))?;
-        if !base.steps.is_empty()
-            && let Some(node) = table.take("times")
-        {
+        let times = table.take("times");
+        if let Some(node) = times {
+            if base.steps.is_empty() {
+                return Err(Complaint::at(node.place, "\"times\" is of steps, and here is no [[step]]"));
+            }
             steps::shorten(&mut base.steps, steps::times(&node)?);
         }
         for entry in table.entries {
+            // Tables of settings and variables are added to each other.
+            let is_whole = entry.key != "settings" && entry.key != "variables";
+            let decides =
+                |factor: &&Factor| is_whole && factor.levels.iter().all(|level| level.sets_key(&entry.key));
+            if let Some(factor) = factors.iter().find(decides) {
+                let what = format!(
+                    "\"{}\" would change nothing here: each level of {} says it; name the levels that [quick] keeps in \
+                     its factors",
+                    entry.key, factor.name
+                );
+                return Err(Complaint::at(entry.place, what));
+            }
             if !keys::is_key(&entry.key) {
                 let mut known = keys::names();
                 known.extend(["repeats", "factors", "times"]);
@@ -358,21 +393,33 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// What of the full size may be right is wrong where `[quick]` has taken a level away.
+    fn of_profile(&self, what: String) -> String {
+        if self.profile == Profile::Quick { format!("{what}, of those that [quick] keeps") } else { what }
+    }
+
     /// Sets every level once, so that what is wrong is told before the first trial. Two factors may not say the same
-    /// thing in different ways: which of them counted would be chance.
+    /// thing, in whatever ways: the later one would count, and the earlier one's levels be names for the same.
     fn try_levels(&self, experiment: &Experiment) -> Result<(), Complaint> {
-        let mut before: BTreeMap<&str, Place> = BTreeMap::new();
+        let mut before: BTreeMap<String, (Place, &str)> = BTreeMap::new();
         for factor in &experiment.factors {
             let sets = factor.levels.iter().flat_map(|level| &level.sets);
-            let own: BTreeMap<&str, Place> = sets.map(|(name, node)| (name.as_str(), node.place)).collect();
+            let own: BTreeMap<String, Place> =
+                sets.flat_map(|(name, node)| names_set(name, node).map(|name| (name, node.place))).collect();
             for (name, place) in &own {
-                for other in &before {
-                    keys::check_rivals(
-                        [other, (name, place)].into_iter().map(|(name, place)| (*name, *place)),
-                    )?;
+                if let Some((first, other)) = before.get(name) {
+                    let what = format!(
+                        "\"{name}\" is said by the factor {} and, in line {}, by the factor {other}: only one of them \
+                         could count",
+                        factor.name, first.line
+                    );
+                    return Err(Complaint::at(*place, what));
+                }
+                for (other, (at, _)) in &before {
+                    keys::check_rivals([(other.as_str(), *at), (name.as_str(), *place)].into_iter())?;
                 }
             }
-            before.extend(own);
+            before.extend(own.into_iter().map(|(name, place)| (name, (place, factor.name.as_str()))));
         }
         for level in experiment.factors.iter().flat_map(|factor| &factor.levels) {
             let mut tried = experiment.base.clone();
@@ -387,6 +434,23 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Level {
+    /// Whether it says what the key is, or a part of that.
+    fn sets_key(&self, key: &str) -> bool {
+        self.sets.iter().any(|(name, _)| name == key)
+    }
+}
+
+/// The keys that an entry sets: of a table of settings or variables each by itself.
+fn names_set<'a>(name: &'a str, node: &'a Node) -> Box<dyn Iterator<Item = String> + 'a> {
+    match &node.value {
+        Value::Table(entries) if name == "settings" || name == "variables" => {
+            Box::new(entries.iter().map(move |entry| format!("{name}.{}", entry.key)))
+        }
+        _ => Box::new(std::iter::once(name.to_owned())),
     }
 }
 
@@ -418,10 +482,7 @@ fn exclude(node: Node, factors: &[Factor]) -> Result<Vec<Vec<(String, String)>>,
     for node in node.into_list()? {
         let place = node.place;
         let pairs = combination(node)?;
-        let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
-        if let Some((name, _)) = pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            return Err(Complaint::at(place, unknown_key(name, "the factors", &known)));
-        }
+        check_combination(&pairs, factors).map_err(|what| Complaint::at(place, what))?;
         if pairs.is_empty() {
             return Err(Complaint::at(place, "this would leave out everything: name at least one factor"));
         }

@@ -126,7 +126,11 @@ pub(crate) const KEYS: &[Key] = &[
         Ok(())
     }),
     key("rate", Section::Load, |it, node, _| {
-        it.load.rate_tps = if node.text() == Ok("none") { None } else { Some(node.positive()?) };
+        it.load.rate_tps = if node.text() == Ok("none") {
+            None
+        } else {
+            Some(node.positive().map_err(|_| node.expected("a number above 0, or \"none\""))?)
+        };
         Ok(())
     }),
     key("latency_limit", Section::Load, |it, node, _| {
@@ -309,6 +313,11 @@ fn version(node: &Node) -> Result<String, Complaint> {
     };
     let is_version = !text.is_empty()
         && text.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    let oldest = |major: u32, minor: u32| (major, minor) >= (9, 6);
+    let mut parts = text.split('.').map(|part| part.parse().unwrap_or(u32::MAX));
+    if is_version && !oldest(parts.next().unwrap_or(0), parts.next().unwrap_or(u32::MAX)) {
+        return Err(node.expected("a version from \"9.6\" on"));
+    }
     if is_version { Ok(text) } else { Err(node.expected("a version such as \"18\", \"16.4\" or \"9.6\"")) }
 }
 
@@ -369,10 +378,12 @@ fn init_steps(node: &Node) -> Result<String, Complaint> {
 /// A built-in script, a file, or a list of such with weights: `["a.sql", { script = "select-only", weight = 9 }]`.
 fn scripts(node: &Node, folder: &Path) -> Result<Vec<ScriptChoice>, Complaint> {
     let Value::List(nodes) = &node.value else { return Ok(vec![one_script(node, folder)?]) };
-    if nodes.is_empty() {
-        return Err(node.expected("at least one script"));
+    let scripts: Vec<ScriptChoice> =
+        nodes.iter().map(|node| one_script(node, folder)).collect::<Result<_, Complaint>>()?;
+    if scripts.iter().all(|script| script.weight == 0) {
+        return Err(Complaint::at(node.place, "at least one script has to have a weight above 0"));
     }
-    nodes.iter().map(|node| one_script(node, folder)).collect()
+    Ok(scripts)
 }
 
 fn one_script(node: &Node, folder: &Path) -> Result<ScriptChoice, Complaint> {

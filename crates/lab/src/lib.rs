@@ -26,6 +26,8 @@ mod forecast;
 
 mod outline;
 
+mod load_words;
+
 mod presentation;
 
 mod document;

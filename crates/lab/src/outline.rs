@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::configuration::{DataSpec, Network, NetworkKind, Origin, ServerSpec, Workload};
 use crate::experiment::{Experiment, Order};
+use crate::load_words::{levels_in_words, load_in_words};
 use crate::memory::{Arrangement, data_bytes};
 use crate::plan::Plan;
 use crate::readiness::WayBack;
@@ -18,7 +19,11 @@ const SQL_SHOWN_MAX: usize = 60;
 
 /// The plan as text, several lines.
 pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
-    let mut out = format!("{}: {}\n", experiment.name, experiment.title);
+    let mut out = experiment.name.clone();
+    if experiment.title != experiment.name {
+        let _ = write!(out, ": {}", experiment.title);
+    }
+    out.push('\n');
     if let Some(source) = &experiment.source {
         let _ = writeln!(out, "  source      {source}");
     }
@@ -26,10 +31,12 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     let repeats = counted(experiment.design.repeats as usize, "repeat", "repeats");
     let trials = counted(plan.trials.len(), "trial", "trials");
     let order = match experiment.design.order {
-        Order::Interleaved => "each repeat in an order of its own",
-        Order::Sequential => "in the order of the file",
+        _ if plan.trials.len() == 1 || plan.cells.len() == 1 => "",
+        Order::Interleaved if experiment.design.repeats == 1 => ", in an order that is drawn",
+        Order::Interleaved => ", each repeat in an order of its own",
+        Order::Sequential => ", in the order of the file",
     };
-    let _ = writeln!(out, "  trials      {combinations} × {repeats} = {trials}, {order}");
+    let _ = writeln!(out, "  trials      {combinations} × {repeats} = {trials}{order}");
     let estimate = plan.estimate();
     let _ = writeln!(
         out,
@@ -41,6 +48,12 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     for factor in &experiment.factors {
         let levels: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
         let _ = writeln!(out, "  factor      {}: {}", factor.name, levels.join(" | "));
+        for line in levels_in_words(factor) {
+            let _ = writeln!(out, "                {line}");
+        }
+    }
+    if let Some(load) = load_in_words(plan) {
+        let _ = writeln!(out, "  load        {load}");
     }
     for step in &experiment.base.steps {
         let _ = writeln!(out, "  step        {}", step_in_words(step));
@@ -57,9 +70,14 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     }
     out.push('\n');
     out += &trials_in_words(plan);
-    // What a file says may not steer the terminal.
-    out.retain(|character| character == '\n' || !character.is_control());
+    // What a file says may not steer the terminal, nor turn the direction of writing.
+    out.retain(|character| character == '\n' || !(character.is_control() || turns_direction(character)));
     out
+}
+
+/// Marks, embeddings and isolates of the bidirectional algorithm (Unicode Standard Annex 9).
+fn turns_direction(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn step_in_words(step: &Step) -> String {
@@ -180,6 +198,9 @@ fn arrangement_in_words(arrangement: Arrangement, order: Order) -> Option<String
 
 /// How trials get their data back, and why so.
 fn way_back_in_words(plan: &Plan, number: usize, data: &DataSpec) -> &'static str {
+    if data.workload == Workload::Nothing && data.setup.is_none() {
+        return "nothing is loaded before a trial";
+    }
     let on_it = plan.cells.iter().zip(&plan.data_of).filter(|(_, data)| **data == number);
     let reads: Vec<bool> = on_it.map(|(cell, _)| cell.configuration.only_reads()).collect();
     match data.way_back() {

@@ -127,6 +127,16 @@ fn chart(node: Node, factors: &[Factor], metrics: &'static [&'static str]) -> Re
         x_log: scale(table.take("x_scale"))?,
         y_log: scale(table.take("y_scale"))?,
     };
+    let named: Vec<&String> =
+        [Some(&chart.x), chart.series.as_ref(), chart.facet.as_ref()].into_iter().flatten().collect();
+    if let Some(twice) =
+        named.iter().enumerate().find_map(|(at, name)| named[..at].contains(name).then_some(name))
+    {
+        return Err(Complaint::at(
+            place,
+            format!("the chart names {twice} twice: x, series and facet are different factors"),
+        ));
+    }
     table.finish("[[chart]]", &["title", "x", "y", "series", "facet", "x_scale", "y_scale"])?;
     Ok(chart)
 }

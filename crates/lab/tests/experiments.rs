@@ -206,5 +206,13 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[factors]\nclients = [1]\n[quick]\nfactors = { clients = [2] }"), @r#"x.toml:5:24: clients has no level 2 of which this could be a part"#);
     insta::assert_snapshot!(named("[factors]\nclients = [1]\n[[chart]]\nx = \"clients\"\ny = \"speed\""), @r#"x.toml:6:5: expected one of tps, operations, mean, stddev, p50, p90, p95, p99, p999, max, cycle, failed, late, wal_bytes, server_cpu, found "speed""#);
     insta::assert_snapshot!(named("factors = { clients = [1] }\nexclude = [{ clients = 1 }]"), @r#"x.toml:1:1: all combinations are left out by exclude"#);
+    insta::assert_snapshot!(named("factors = { clients = [1, 2] }\nexclude = [{ clients = 9 }]"), @"x.toml:3:12: the factor clients has no level 9");
+    insta::assert_snapshot!(named("factors = { clients = [1, 2] }\nexclude = [{ clients = 1 }]\n[design]\nbase = { clients = 1 }"), @"x.toml:4:2: base names a combination that exclude leaves out");
+    insta::assert_snapshot!(named("[factors]\nclients = [1, 2]\nload = [\"a\"]\n[levels.load.a]\nclients = 3"), @r#"x.toml:6:11: "clients" is said by the factor load and, in line 3, by the factor clients: only one of them could count"#);
+    insta::assert_snapshot!(named("[factors]\nscale = [1]\n[quick]\nscale = 9"), @r#"x.toml:5:1: "scale" would change nothing here: each level of scale says it; name the levels that [quick] keeps in its factors"#);
+    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[quick]\nfactors = { clients = [1, 1] }"), @"x.toml:5:27: the level 1 is there twice");
+    insta::assert_snapshot!(named("[quick]\ntimes = 2"), @r#"x.toml:3:9: "times" is of steps, and here is no [[step]]"#);
+    insta::assert_snapshot!(named("[server]\nversion = \"9.5\""), @r#"x.toml:3:11: expected a version from "9.6" on, found "9.5""#);
+    insta::assert_snapshot!(named("[load]\nvariables = { \"1x\" = 2 }"), @r#"x.toml:3:13: no script can call a variable "1x": letters, digits and _, and no digit first"#);
     insta::assert_snapshot!(named("[design]\norder = \"random\""), @r#"x.toml:3:9: expected "interleaved" or "sequential", found "random""#);
 }

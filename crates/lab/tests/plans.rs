@@ -132,13 +132,14 @@ fn a_plan_is_told_with_servers_data_time_and_why() {
     "#;
     let (experiment, plan) = read(text, 2 * GB);
     insta::assert_snapshot!(outline(&experiment, &plan), @r"
-    versions: versions
+    versions
       source      somebody
       trials      6 combinations × 1 repeat = 6 trials, in the order of the file
       time        about 7 min, estimated: 4 min of trials, 3 min of starting, loading and restoring
       factor      version: 17 | 18
       factor      script: select-only | tpcb-like
       factor      restore: auto | never
+      load        1 client on 1 thread, simple, 30s after 5s of warm-up
       server 1    PostgreSQL 17, embedded
       server 2    PostgreSQL 18, embedded
       servers     one at a time, in the order of the file: with data and connections they need about 9.0 GB, too much for 2.1 GB
@@ -184,7 +185,6 @@ cases = [
 size = ["small", "large"]
 [levels.size.large]
 scale = 10
-reconnect = true
 [[chart]]
 x = "case"
 y = "tps"
@@ -230,19 +230,19 @@ fn a_ladder_may_set_network_reconnecting_script_and_anything_else() {
     small 1 90: File("/ro3.sql") Simple TCP reconnecting
     large 10 90: File("/ro3.sql") Simple TCP reconnecting
     small 1 90: File("/ro3.sql") Simple TLS 
-    large 10 90: File("/ro3.sql") Simple TLS reconnecting
+    large 10 90: File("/ro3.sql") Simple TLS 
     small 1 90: File("/ro3.sql") Simple TCP, 1ms each way 
-    large 10 90: File("/ro3.sql") Simple TCP, 1ms each way reconnecting
+    large 10 90: File("/ro3.sql") Simple TCP, 1ms each way 
     small 1 90: File("/ro3.sql") Prepared TCP, 1ms each way 
-    large 10 90: File("/ro3.sql") Prepared TCP, 1ms each way reconnecting
+    large 10 90: File("/ro3.sql") Prepared TCP, 1ms each way 
     small 1 90: File("/function.sql") Simple TCP, 1ms each way setup variables
-    large 10 90: File("/function.sql") Simple TCP, 1ms each way reconnecting setup variables
+    large 10 90: File("/function.sql") Simple TCP, 1ms each way setup variables
     small 1 90: File("/function.sql") Prepared TCP, 1ms each way setup variables
-    large 10 90: File("/function.sql") Prepared TCP, 1ms each way reconnecting setup variables
+    large 10 90: File("/function.sql") Prepared TCP, 1ms each way setup variables
     small 1 90: Builtin("tpcb-like") Prepared TCP, 1ms each way settings variables
-    large 10 90: Builtin("tpcb-like") Prepared TCP, 1ms each way reconnecting settings variables
+    large 10 90: Builtin("tpcb-like") Prepared TCP, 1ms each way settings variables
     small 1 90: Builtin("tpcb-like") Prepared Unix socket unlogged settings variables
-    large 10 90: Builtin("tpcb-like") Prepared Unix socket reconnecting unlogged settings variables
+    large 10 90: Builtin("tpcb-like") Prepared Unix socket unlogged settings variables
     "#);
     assert_eq!(plan.servers.len(), 2, "the setting of the last rungs asks for a server of its own");
 }

@@ -56,7 +56,7 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
         watch.server.missing.push(missing("blocks_dirtied", why));
     }
     let has_cpu = per_transaction.backend_user_cpu_us.is_some();
-    if !has_cpu && watch.server.postmaster.is_some() && ran.transactions > 0 {
+    if !has_cpu && watch.used_at_origin.is_some() && !watch.server.asking.is_lost() && ran.transactions > 0 {
         let why = "the backends were not looked at over more than half of the measured time: let the run last 2 s or more";
         watch.server.missing.push(missing("backend_user_cpu_us, backend_system_cpu_us", why));
     }

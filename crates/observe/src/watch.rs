@@ -16,7 +16,7 @@ use crate::difference;
 use crate::events::{Events, Vacuuming};
 use crate::observer::{Lately, Ran};
 use crate::probe::{Server, missing};
-use crate::processes::{self, HostTimes};
+use crate::processes::{self, HostTimes, Process};
 use crate::profile::{self, Reading};
 use crate::scripts::Matcher;
 use crate::series::{Series, Snapshot, figures};
@@ -191,7 +191,7 @@ impl Watch {
         let is_origin = self.at_origin.is_none() && self.next >= 0;
         let read = if is_origin { self.read_all() } else { self.read(|pace| pace == Pace::EachSecond) };
         let at_s = self.now_s();
-        self.look_at_backends(at_s);
+        self.look_at_backends();
         self.look_at_vacuums(at_s);
         self.look_at_queues();
         self.look_at_profile(1.0);
@@ -216,7 +216,7 @@ impl Watch {
         self.server.asking.forget_cost();
         self.looks_missed = 0;
         self.own_cpu_at_origin_s = self.own_cpu();
-        self.look_at_backends(self.now_s());
+        self.look_at_backends();
         self.used_at_origin = self.used_at_last;
         self.ended_at_origin = self.backends.ended();
     }
@@ -225,7 +225,7 @@ impl Watch {
         self.server.postmaster.and_then(|_| processes::cpu_s(self.server.asking.pid()))
     }
 
-    fn look_at_backends(&mut self, at_s: f64) {
+    fn look_at_backends(&mut self) {
         let Some(postmaster) = self.server.postmaster else { return };
         if let Some(postmaster) = processes::look_at(postmaster) {
             self.backends.look_at_ended(&postmaster);
@@ -233,22 +233,23 @@ impl Watch {
         let Ok(rows) = self.server.asking.rows(&self.server.backends) else { return };
         let pids = rows.iter().filter_map(|row| row.get(0)?.parse().ok());
         let found: Vec<_> = pids.filter_map(|pid: u32| Some((pid, processes::look_at(pid)?))).collect();
+        self.take_usage(found);
+    }
+
+    /// What was read just now; asking the server who they are took its time before.
+    fn take_usage(&mut self, found: Vec<(u32, Process)>) {
         if !found.is_empty() {
             self.backends.look(found);
-            self.used_at_last = Some((at_s, self.backends.used()));
+            self.used_at_last = Some((self.now_s(), self.backends.used()));
         }
     }
 
     /// Those that were there at the last second, without asking the server: of a run of a few seconds the last whole one
     /// may be half of it ago when it ends.
     fn look_again_at_backends(&mut self) {
-        let at_s = self.now_s();
-        let found: Vec<_> =
-            self.backends.known().filter_map(|pid| Some((pid, processes::look_at(pid)?))).collect();
-        if !found.is_empty() {
-            self.backends.look(found);
-            self.used_at_last = Some((at_s, self.backends.used()));
-        }
+        let known = self.backends.known();
+        let found: Vec<_> = known.filter_map(|pid| Some((pid, processes::look_at(pid)?))).collect();
+        self.take_usage(found);
     }
 
     /// What pg_wait_sampling has counted up to now, if it is used. Backends that live for a transaction come and go

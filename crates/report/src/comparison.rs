@@ -2,7 +2,8 @@
 //! Called by `compare`; what is said of stored runs side by side is `compare.rs`'s affair.
 
 use results::{
-    ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, DrawnAnew, MetricFinding,
+    ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, DrawnAnew,
+    MetricFinding,
 };
 
 use crate::TextStyle;
@@ -53,6 +54,10 @@ fn sentence(record: &ComparisonRecord) -> String {
             format!(": no difference above {above}")
         }
         (ComparisonDecision::NoWorse, _) => format!(": no worse than the tolerance of {tolerance} allows"),
+        // Otherwise the answer is what was found of the metric that decides.
+        (ComparisonDecision::Undecided, _) if finding.decision != ComparisonDecision::Undecided => {
+            ": undecided, since B stalled, and blocks without a transaction are in no figure".to_owned()
+        }
         (ComparisonDecision::Undecided, Some(_)) => {
             format!(": whether that is beyond the tolerance of {tolerance} is undecided")
         }
@@ -190,10 +195,14 @@ fn beneath(record: &ComparisonRecord) -> Vec<String> {
         DrawnAnew::Servers => "servers anew for each pair",
     };
     let interrupted = if record.status == ComparisonStatus::Interrupted { ", then interrupted" } else { "" };
+    let block_s = fixed(method.block_s, 2);
+    let blocks = match (method.draws, method.blocks) {
+        (DrawnAnew::Servers, _) | (_, 0 | 1) => format!("blocks of {block_s} s"),
+        (DrawnAnew::Connections, several) => format!("each of {several} blocks of {block_s} s a side"),
+    };
     lines.push(format!(
-        "Made of {made} pairs (at most {} planned), blocks of {} s, {drawn}, in {} s{interrupted}.",
+        "Made of {made} pairs (at most {} planned), {blocks}, {drawn}, in {} s{interrupted}.",
         method.pairs_planned,
-        fixed(method.block_s, 2),
         fixed(record.elapsed_s, 0),
     ));
     let out = record.finding(method.decisive).map_or((0, 0), |finding| finding.outlying);
@@ -203,6 +212,155 @@ fn beneath(record: &ComparisonRecord) -> Vec<String> {
             out.0, out.1
         ));
     }
+    lines.extend(record.findings.iter().filter_map(|finding| lacking(record, finding)));
     lines.extend(record.notes.iter().map(|note| format!("Note: {}.", harmless(note))));
     lines
+}
+
+/// A metric that some pairs have no figure for: those that have one may not be like the others. Of what all metrics lack
+/// only tps tells.
+fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String> {
+    let pairs = || record.pairs.iter().filter(|pair| !pair.is_noise_floor);
+    let blocks = || pairs().flat_map(|pair| &pair.blocks);
+    let with = |metric: ComparedMetric| {
+        blocks().filter(|block| block.figure(metric).is_some_and(|figure| figure > 0.0)).count()
+    };
+    let (made, all) = (pairs().count(), blocks().count());
+    let (pairs_due, blocks_due) = match record.finding(ComparedMetric::Tps) {
+        Some(tps) if finding.metric != ComparedMetric::Tps => (tps.pairs, with(ComparedMetric::Tps)),
+        _ => (made, all),
+    };
+    let known = with(finding.metric);
+    let (of, others) = if finding.pairs < pairs_due {
+        (format!("{} of {made} pairs", finding.pairs), "had a block")
+    } else if known < blocks_due {
+        (format!("{known} of {all} blocks"), "are blocks")
+    } else {
+        return None;
+    };
+    let why = match finding.metric {
+        ComparedMetric::P99 => {
+            let least = ComparedBlock::TRANSACTIONS_FOR_P99;
+            format!("with fewer than {least} transactions; give --block more seconds")
+        }
+        ComparedMetric::ServerCpu => "in which not all backends' time could be read".to_owned(),
+        ComparedMetric::Wal => "in which none was written".to_owned(),
+        ComparedMetric::Tps | ComparedMetric::P50 | ComparedMetric::ClientCpu => {
+            "without a transaction".to_owned()
+        }
+    };
+    Some(format!("Note: {} is of {of}: the others {others} {why}.", name(finding.metric)))
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{ComparedPair, ComparedSide, ComparisonMethod, UtcTime};
+    use stats::comparison::Block;
+
+    use super::*;
+
+    /// A comparison whose pairs had blocks with these figures, tps and p99, on both sides; better, by tps.
+    fn record(blocks: &[(Option<f64>, Option<f64>)]) -> ComparisonRecord {
+        let side = |label: &str| ComparedSide {
+            label: label.to_owned(),
+            server_version: "18.0".to_owned(),
+            load: "select-only, 8 clients".to_owned(),
+        };
+        let block = |is_candidate, (tps, p99_ns)| {
+            ComparedBlock::new(is_candidate, &Block { tps, p99_ns, ..Block::default() })
+        };
+        let pair = |figures: &(Option<f64>, Option<f64>)| ComparedPair {
+            is_noise_floor: false,
+            start_s: 0.0,
+            blocks: vec![block(false, *figures), block(true, *figures)],
+        };
+        let finding = |metric, pairs| MetricFinding {
+            metric,
+            a: 1000.0,
+            b: 1042.0,
+            pairs,
+            decision: ComparisonDecision::Better,
+            different: Some(true),
+            ratio: 1.042,
+            low: Some(1.029),
+            high: Some(1.056),
+            no_difference_above: Some(0.06),
+            smallest_difference: 0.011,
+            pair_deviation: 0.03,
+            outlying: (0, 0),
+        };
+        let with = |has: fn(&(Option<f64>, Option<f64>)) -> bool| blocks.iter().filter(|it| has(it)).count();
+        ComparisonRecord {
+            schema_version: results::COMPARISON_SCHEMA,
+            pgmeter_version: "0.0.0".to_owned(),
+            started_at: UtcTime::from_unix_millis(0),
+            name: "compare".to_owned(),
+            factor: "protocol".to_owned(),
+            sides: [side("simple"), side("prepared")],
+            method: ComparisonMethod {
+                draws: DrawnAnew::Connections,
+                session_settings: Vec::new(),
+                block_s: 0.25,
+                warmup_s: 0.05,
+                blocks: 1,
+                pairs_planned: 100,
+                budget_s: 60.0,
+                tolerance: 0.02,
+                error_rate: 0.05,
+                decisive: ComparedMetric::Tps,
+                seed: 1,
+            },
+            status: ComparisonStatus::Complete,
+            elapsed_s: 31.5,
+            difference_found_after_s: None,
+            decision: ComparisonDecision::Better,
+            findings: vec![
+                finding(ComparedMetric::Tps, with(|(tps, _)| tps.is_some())),
+                finding(ComparedMetric::P99, with(|(_, p99)| p99.is_some())),
+            ],
+            noise_floor: Vec::new(),
+            notes: Vec::new(),
+            pairs: blocks.iter().map(pair).collect(),
+        }
+    }
+
+    fn told(record: &ComparisonRecord) -> String {
+        comparison(record, &TextStyle { colour: false, width: 1_000 })
+    }
+
+    #[test]
+    fn a_metric_that_lacks_pairs_says_of_how_many_it_is_and_why() {
+        let (whole, few, none) = ((Some(900.0), Some(2e6)), (Some(90.0), None), (None, None));
+        assert!(!told(&record(&[whole; 3])).contains("Note: "));
+        let text = told(&record(&[whole, few, few]));
+        let note = "  Note: p99 is of 1 of 3 pairs: the others had a block with fewer than 100 transactions; give --block \
+                    more seconds.\n";
+        assert!(text.contains(note) && !text.contains("tps is of"), "{text}");
+        // Whoever reads that of tps knows it of all.
+        let text = told(&record(&[whole, none]));
+        let note = "  Note: tps is of 1 of 2 pairs: the others had a block without a transaction.\n";
+        assert!(text.contains(note) && !text.contains("p99 is of"), "{text}");
+    }
+
+    #[test]
+    fn pairs_of_several_blocks_that_lack_some_say_so_too() {
+        let mut record = record(&[(Some(900.0), Some(2e6)); 3]);
+        record.method.blocks = 2;
+        for pair in &mut record.pairs {
+            let few = pair.blocks.iter().map(|block| ComparedBlock { p99_ns: None, ..block.clone() });
+            let few: Vec<_> = few.collect();
+            pair.blocks.extend(few);
+        }
+        let text = told(&record);
+        assert!(text.contains("p99 is of 6 of 12 blocks: the others are blocks with fewer than"), "{text}");
+        assert!(text.contains("planned), each of 2 blocks of 0.25 s a side, each block on"), "{text}");
+    }
+
+    #[test]
+    fn an_answer_that_a_stalling_side_has_left_undecided_says_that() {
+        let mut record = record(&[(Some(900.0), None); 3]);
+        assert!(told(&record).contains("could have seen 1.1 %.\n"), "{}", told(&record));
+        record.decision = ComparisonDecision::Undecided;
+        assert!(told(&record).contains("could have seen 1.1 %: undecided, since B stalled, and blocks"));
+    }
 }

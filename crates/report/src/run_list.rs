@@ -56,12 +56,13 @@ fn columns(runs: &[RunLine]) -> Vec<Cells> {
     columns
 }
 
-/// `tpcb-like`, or `ladder: 8, prepared`.
+/// `tpcb-like`, or `ladder: clients 8, protocol prepared`.
 fn ran(run: &RunLine) -> String {
     match &run.trial {
         None => cut(&harmless(&run.scripts), NAMES_LEN_MAX),
         Some(TrialOfRun { experiment, factors, repeat: _ }) => {
-            let levels: Vec<&str> = factors.values().map(String::as_str).collect();
+            let levels: Vec<String> =
+                factors.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
             cut(&harmless(&format!("{experiment}: {}", levels.join(", "))), LEVELS_LEN_MAX)
         }
     }

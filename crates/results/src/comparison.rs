@@ -31,7 +31,8 @@ pub struct ComparisonRecord {
     pub elapsed_s: f64,
     /// When a difference in the decisive metric was first known, if one was found.
     pub difference_found_after_s: Option<f64>,
-    /// What it comes to, by the decisive metric.
+    /// What it comes to, by the decisive metric; undecided, whatever was found of that, if nothing good can be said of B
+    /// because it stalled.
     pub decision: ComparisonDecision,
     /// What was found of each metric that was measured.
     pub findings: Vec<MetricFinding>,
@@ -268,6 +269,9 @@ pub struct ComparedBlock {
 }
 
 impl ComparedBlock {
+    /// Of fewer transactions a block has no p99: of so few one in a hundred says nothing.
+    pub const TRANSACTIONS_FOR_P99: u64 = 100;
+
     /// As it is kept.
     pub fn new(is_candidate: bool, block: &stats::comparison::Block) -> Self {
         let stats::comparison::Block {

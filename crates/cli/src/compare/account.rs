@@ -3,8 +3,8 @@
 
 use ::lab::{Cell, ProtocolChoice, ScriptName};
 use results::{
-    COMPARISON_SCHEMA, ComparedMetric, ComparedSide, ComparisonMethod, ComparisonRecord, Conditions,
-    DrawnAnew, MetricFinding, MetricNoise, UtcTime,
+    COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision, ComparisonMethod,
+    ComparisonRecord, Conditions, DrawnAnew, MetricFinding, MetricNoise, UtcTime,
 };
 
 use super::course::{Course, ERROR_RATE};
@@ -67,7 +67,7 @@ pub(super) fn record(before: Before<'_>, course: Course) -> ComparisonRecord {
         status: course.status,
         elapsed_s: course.elapsed_s,
         difference_found_after_s: course.found_after_s,
-        decision: course.comparison.decision().into(),
+        decision: Idle::of(&course.pairs).leaves(course.comparison.decision().into(), course.wish.tolerance),
         findings,
         noise_floor,
         notes,
@@ -154,7 +154,7 @@ fn notes(before: &Before<'_>, course: &Course, noise_floor: &[MetricNoise]) -> V
                 .to_owned(),
         );
     }
-    notes.extend(idle_blocks(course));
+    notes.extend(Idle::of(&course.pairs).note(course.wish.tolerance));
     notes.extend(of_the_host(&before.conditions));
     let made = course.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
     match (before.draws, &before.ground) {
@@ -212,17 +212,95 @@ fn of_the_host(conditions: &Conditions) -> Vec<String> {
     notes
 }
 
-/// A block without a transaction has no figures, and no logarithm: whoever stalls would look better than it is.
-fn idle_blocks(course: &Course) -> Option<String> {
-    let blocks = course.pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
-    let (mut a, mut b) = (0_usize, 0_usize);
-    for block in blocks.filter(|block| block.figure(ComparedMetric::Tps).is_none_or(|tps| tps <= 0.0)) {
-        *(if block.is_candidate { &mut b } else { &mut a }) += 1;
+/// Blocks of either side without a transaction. They have no figures, and no logarithm: whoever stalls would look better
+/// than it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Idle {
+    a: usize,
+    b: usize,
+    /// Blocks of each side, these included.
+    of_each: usize,
+}
+
+impl Idle {
+    fn of(pairs: &[ComparedPair]) -> Self {
+        let blocks = || pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
+        let of_each = blocks().filter(|block| block.is_candidate).count();
+        let mut idle = Self { a: 0, b: 0, of_each };
+        for block in blocks().filter(|block| block.figure(ComparedMetric::Tps).is_none_or(|tps| tps <= 0.0)) {
+            *(if block.is_candidate { &mut idle.b } else { &mut idle.a }) += 1;
+        }
+        idle
     }
-    (a + b > 0).then(|| {
-        format!(
-            "{a} blocks of A and {b} of B had no transaction and are in no figure: the side that stalled is worse \
-             than it looks"
-        )
-    })
+
+    /// Leaving them out, B seems to do more beside A than it does, by more than the tolerance.
+    fn flatter_b(self, tolerance: f64) -> bool {
+        self.b > self.a && (self.b - self.a) as f64 > tolerance * self.of_each as f64
+    }
+
+    /// What remains of a decision: nothing good is said of a B that they flatter.
+    fn leaves(self, decision: ComparisonDecision, tolerance: f64) -> ComparisonDecision {
+        match decision {
+            ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse
+                if self.flatter_b(tolerance) =>
+            {
+                ComparisonDecision::Undecided
+            }
+            _ => decision,
+        }
+    }
+
+    fn note(self, tolerance: f64) -> Option<String> {
+        let Self { a, b, of_each: _ } = self;
+        let ending = if self.flatter_b(tolerance) { ", and nothing good is said of B" } else { "" };
+        (a + b > 0).then(|| {
+            format!(
+                "blocks without a transaction, {a} of A and {b} of B, are in no figure: the side that stalled is worse \
+                 than it looks{ending}"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use results::ComparedBlock;
+    use stats::comparison::Block;
+
+    use super::*;
+
+    /// Pairs of blocks with and without transactions; noise floor or not, A, then B.
+    fn pairs(of: &[(bool, Option<f64>, Option<f64>)]) -> Vec<ComparedPair> {
+        let block = |is_candidate, tps| ComparedBlock::new(is_candidate, &Block { tps, ..Block::default() });
+        let pair = |(is_noise_floor, a, b): &(bool, Option<f64>, Option<f64>)| ComparedPair {
+            is_noise_floor: *is_noise_floor,
+            start_s: 0.0,
+            blocks: vec![block(false, *a), block(true, *b)],
+        };
+        of.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn nothing_good_is_said_of_a_side_that_stalls_more() {
+        use ComparisonDecision::{Better, Equivalent, NoWorse, Undecided, WorseThanTolerance};
+        for good in [Better, Equivalent, NoWorse] {
+            // Of 100 blocks each, at a tolerance of 2 %.
+            for (a, b, left) in [(0, 0, good), (0, 2, good), (0, 3, Undecided), (2, 4, good), (9, 0, good)] {
+                let idle = Idle { a, b, of_each: 100 };
+                assert_eq!(idle.leaves(good, 0.02), left, "{a} blocks of A, {b} of B");
+            }
+        }
+        let idle = Idle { a: 0, b: 9, of_each: 9 };
+        assert_eq!(idle.leaves(WorseThanTolerance, 0.02), WorseThanTolerance);
+    }
+
+    #[test]
+    fn blocks_without_a_transaction_are_counted_but_for_those_of_the_noise_floor() {
+        let one = Some(1.0);
+        let pairs = pairs(&[(false, one, one), (false, one, None), (false, None, None), (true, None, None)]);
+        let idle = Idle::of(&pairs);
+        assert_eq!(idle, Idle { a: 1, b: 2, of_each: 3 });
+        assert!(idle.note(0.02).is_some_and(|note| note.contains("1 of A and 2 of B")));
+        assert_eq!(Idle::of(&pairs[..1]).note(0.02), None);
+    }
 }

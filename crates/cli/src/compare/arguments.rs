@@ -195,7 +195,9 @@ impl CompareArguments {
                             of two levels";
                 return Err(Failure::Usage(what.to_owned()));
             }
-            let experiment = self.typed()?.experiment(NAME)?;
+            let typed = self.typed()?;
+            check_beside_factor(&typed)?;
+            let experiment = typed.experiment(NAME)?;
             let folder = Typed::folder().to_owned();
             return Ok(Comparable { experiment, folder, file: None, profile: Profile::Full, server_user });
         };
@@ -265,18 +267,49 @@ impl CompareArguments {
     }
 }
 
+/// Keys of which each says which server it is.
+const SERVER: [&str; 3] = ["version", "bin_dir", "dsn"];
+
+/// That nothing is typed beside the factor which the factor's levels would push aside without a word.
+fn check_beside_factor(typed: &Typed) -> Result<(), Failure> {
+    let Some((factor, _)) = typed.factor.split_once('=') else { return Ok(()) };
+    let why = |key: &str| {
+        if key == factor {
+            Some("each level says it for its side")
+        } else if SERVER.contains(&key) && SERVER.contains(&factor) {
+            Some("both say which server it is")
+        } else if factor == "dsn" && key.starts_with("settings.") {
+            Some("a server that runs already keeps its own settings")
+        } else {
+            None
+        }
+    };
+    // A connection string may hold what nobody should read.
+    let shown = |key: &str, value: &str| if key == "dsn" { key.to_owned() } else { format!("{key}={value}") };
+    let scripts = typed.scripts.iter().map(|(name, _)| ("script", name.as_str()));
+    let keys = typed.keys.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    for (key, value) in keys.chain(scripts) {
+        if let Some(why) = why(key) {
+            let beside = shown(key, value);
+            return Err(Failure::Usage(format!("{beside} does not go with --factor {factor}: {why}")));
+        }
+    }
+    Ok(())
+}
+
 /// The two that are compared.
 pub(super) fn sides(what: &Comparable) -> Result<[Cell; 2], Failure> {
     let file = what.file.as_ref().map_or("--factor".to_owned(), |file| file.display().to_string());
     let factors = &what.experiment.factors;
     let has = match factors.as_slice() {
-        [] => "no factor".to_owned(),
-        [one] => format!("{} levels of {}", one.levels.len(), one.name),
-        several => format!("{} factors", several.len()),
+        [] => "is no factor".to_owned(),
+        [one] if one.levels.len() == 1 => format!("is 1 level of {}", one.name),
+        [one] => format!("are {} levels of {}", one.levels.len(), one.name),
+        several => format!("are {} factors", several.len()),
     };
     let wrong = || {
         Failure::Usage(format!(
-            "{file}: a comparison has one factor with two levels, A and B, and here are {has}"
+            "{file}: a comparison has one factor with two levels, A and B, and here {has}"
         ))
     };
     if factors.len() != 1 {

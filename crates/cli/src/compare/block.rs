@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use connect::{ConnectError, Session, Target};
 use engine::{Limit, Outcome, Plan, Progress, Witness, WorkerIntro};
-use results::{Environment, Record, WaitMean};
+use results::{ComparedBlock, Environment, Record, WaitMean};
 use stats::Timestamp;
 use stats::comparison::Block;
 
@@ -20,8 +20,6 @@ use crate::signals::Signals;
 use crate::terminal::Terminal;
 
 const NANOS_PER_SECOND: f64 = 1e9;
-/// With fewer transactions than this one in a hundred says nothing.
-const TRANSACTIONS_FOR_P99: u64 = 100;
 
 /// One of the two under comparison, ready for load.
 pub(super) struct Side {
@@ -103,7 +101,7 @@ impl Side {
         };
         let introduce = |_: WorkerIntro| -> Box<dyn Witness + '_> {
             if self.is_here && meter.knows_nobody() {
-                meter.watch(self.backends());
+                meter.watch(&self.backends());
             }
             Box::new(AtEnd(&meter))
         };
@@ -170,7 +168,7 @@ fn figures(outcome: &Outcome, cpu_s: Option<f64>, log_bytes: Option<f64>) -> Ran
     let block = Block {
         tps: Some(outcome.summary.tps()).filter(|tps| *tps > 0.0),
         p50_ns: quantile(0.5),
-        p99_ns: quantile(0.99).filter(|_| transactions >= TRANSACTIONS_FOR_P99),
+        p99_ns: quantile(0.99).filter(|_| transactions >= ComparedBlock::TRANSACTIONS_FOR_P99),
         cpu_ns_per_transaction: cpu_s.and_then(|cpu| each(cpu * NANOS_PER_SECOND)),
         client_cpu_ns_per_transaction: each(outcome.client_cpu.as_secs_f64() * NANOS_PER_SECOND),
         wal_bytes_per_transaction: log_bytes.filter(|_| all > 0).map(|bytes| bytes / all as f64),
@@ -183,11 +181,40 @@ fn figures(outcome: &Outcome, cpu_s: Option<f64>, log_bytes: Option<f64>) -> Ran
 #[derive(Default)]
 struct Meter(Mutex<Reading>);
 
+/// What was read of each of them.
 #[derive(Default)]
-struct Reading {
-    pids: Vec<u32>,
+struct Reading(Vec<Backend>);
+
+struct Backend {
+    pid: u32,
     begun_s: Option<f64>,
+    /// When it was last there at the end of a worker.
     ended_s: Option<f64>,
+}
+
+impl Reading {
+    fn of(pids: &[u32]) -> Self {
+        Self(pids.iter().map(|pid| Backend { pid: *pid, begun_s: None, ended_s: None }).collect())
+    }
+
+    fn begin(&mut self, cpu_s: impl Fn(u32) -> Option<f64>) {
+        for backend in &mut self.0 {
+            backend.begun_s = cpu_s(backend.pid);
+        }
+    }
+
+    /// Backends of other workers may be at work still, or have gone: those were read when their own worker was done.
+    fn end(&mut self, cpu_s: impl Fn(u32) -> Option<f64>) {
+        for backend in &mut self.0 {
+            backend.ended_s = cpu_s(backend.pid).or(backend.ended_s);
+        }
+    }
+
+    /// `None` unless each of them was read at both ends.
+    fn cpu_s(&self) -> Option<f64> {
+        let used = self.0.iter().map(|backend| Some(backend.ended_s? - backend.begun_s?));
+        used.sum::<Option<f64>>().filter(|cpu_s| *cpu_s > 0.0)
+    }
 }
 
 impl Meter {
@@ -196,33 +223,25 @@ impl Meter {
     }
 
     fn knows_nobody(&self) -> bool {
-        self.reading().pids.is_empty()
+        self.reading().0.is_empty()
     }
 
-    fn watch(&self, pids: Vec<u32>) {
-        self.reading().pids = pids;
+    fn watch(&self, pids: &[u32]) {
+        *self.reading() = Reading::of(pids);
     }
 
     fn begin(&self) {
-        let mut reading = self.reading();
-        reading.begun_s = used_s(&reading.pids);
+        self.reading().begin(observe::cpu_s);
     }
 
-    /// A worker is done; the last one counts.
+    /// A worker is done.
     fn end(&self) {
-        let mut reading = self.reading();
-        reading.ended_s = used_s(&reading.pids);
+        self.reading().end(observe::cpu_s);
     }
 
     fn cpu_s(&self) -> Option<f64> {
-        let reading = self.reading();
-        Some(reading.ended_s? - reading.begun_s?).filter(|cpu| *cpu > 0.0)
+        self.reading().cpu_s()
     }
-}
-
-/// `None` unless all of them are there.
-fn used_s(pids: &[u32]) -> Option<f64> {
-    (!pids.is_empty()).then(|| pids.iter().map(|pid| observe::cpu_s(*pid)).sum::<Option<f64>>())?
 }
 
 /// Reads the meter when a worker's clients are done and still connected.
@@ -272,5 +291,31 @@ impl Showing for Quiet<'_> {
 
     fn conclude(&mut self, _record: &Record, _outcome: &Outcome) -> Result<(), Failure> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_of_a_worker_that_was_done_first_count_with_what_they_had_used_then() {
+        let mut reading = Reading::of(&[1, 2]);
+        reading.begin(|pid| Some(f64::from(pid)));
+        reading.end(|pid| Some(f64::from(pid) + 0.5));
+        reading.end(|pid| (pid == 2).then_some(3.0));
+        assert_eq!(reading.cpu_s(), Some(0.5 + 1.0));
+    }
+
+    #[test]
+    fn a_backend_that_was_not_read_at_both_ends_leaves_the_time_unknown() {
+        let mut reading = Reading::of(&[1, 2]);
+        reading.begin(|_| Some(1.0));
+        reading.end(|pid| (pid == 2).then_some(3.0));
+        assert_eq!(reading.cpu_s(), None);
+        reading.begin(|pid| (pid == 2).then_some(1.0));
+        reading.end(|_| Some(3.0));
+        assert_eq!(reading.cpu_s(), None);
+        assert_eq!(Reading::default().cpu_s(), None, "of nobody");
     }
 }

@@ -16,6 +16,8 @@ pub(super) const ERROR_RATE: f64 = 0.05;
 const NOISE_FLOOR_SHARE: f64 = 0.1;
 /// The fewest pairs from which a noise floor is told; with less time there is none.
 const NOISE_FLOOR_MIN: usize = 6;
+/// The most pairs: what is reckoned of them takes time and memory with their square, 400 MB for so many.
+const PAIRS_MAX: f64 = 10_000.0;
 /// How many servers are made anew: of fewer than three nothing can be said, more than ten take time from measuring.
 const SERVERS: (f64, f64) = (3.0, 10.0);
 /// Of the time, for making servers anew.
@@ -107,8 +109,9 @@ impl Course {
         let budget_s = self.wish.budget_s;
         // What a pair takes is seen in the first, which is for the noise floor whatever comes of it.
         let first = self.pair(builder, stand, Purpose::NoiseFloor, 0)?;
-        let mut cost_s = self.passed.seconds();
-        let pairs = 1.0 + ((budget_s - cost_s) / cost_s).max(0.0).floor();
+        let Spending { blocks, pair_s: mut cost_s, pairs } =
+            Spending::of(budget_s, self.passed.seconds(), self.wish.blocks);
+        self.wish.blocks = blocks;
         let noise_floor = (pairs * NOISE_FLOOR_SHARE).round().max(1.0);
         let few = pairs < (4 * NOISE_FLOOR_MIN) as f64;
         let noise_floor = if few { 1.0 } else { noise_floor.max(NOISE_FLOOR_MIN as f64) };
@@ -264,6 +267,30 @@ impl Course {
     }
 }
 
+/// How the time is spent where a draw costs nothing beside its blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spending {
+    /// Blocks of each side in a pair.
+    blocks: usize,
+    /// What a pair takes.
+    pair_s: f64,
+    /// Pairs that there is time for, the first included.
+    pairs: f64,
+}
+
+impl Spending {
+    /// From what the first pair took, with so many blocks. Where the time would hold too many pairs, each has some times
+    /// as many blocks, and takes as many times longer: a block has its connections to itself.
+    fn of(budget_s: f64, first_s: f64, blocks: usize) -> Self {
+        let left_s = (budget_s - first_s).max(0.0);
+        let times = (left_s / first_s / (PAIRS_MAX - 1.0)).ceil().max(1.0);
+        let pair_s = first_s * times;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, is above 0")]
+        let times = times as usize;
+        Self { blocks: blocks.saturating_mul(times), pair_s, pairs: 1.0 + (left_s / pair_s).floor() }
+    }
+}
+
 /// A pair while it runs.
 struct Turns {
     pair: Pair,
@@ -333,4 +360,28 @@ fn needed_s(side: &mut Side, lengths: Lengths, wish: Wish, builder: &Builder<'_>
     }
     let each = ran.block.tps.map_or(f64::INFINITY, f64::recip);
     Ok((TRANSACTIONS_EACH * ran.mean_s).max(TRANSACTIONS_MIN * each))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn much_time_has_more_blocks_in_a_pair_and_not_more_pairs_than_can_be_reckoned_with() {
+        let spent = |budget_s, blocks| {
+            let Spending { blocks, pairs, .. } = Spending::of(budget_s, 0.65, blocks);
+            (blocks, pairs)
+        };
+        assert_eq!(spent(300.0, 1), (1, 461.0));
+        assert_eq!(spent(300.0, 2), (2, 461.0));
+        // 44,307 pairs otherwise.
+        assert_eq!(spent(8.0 * 3_600.0, 1), (5, 8_862.0));
+        assert_eq!(spent(0.5, 1), (1, 1.0), "the first took all of it");
+        for hours in 1..200 {
+            let budget_s = f64::from(hours) * 3_600.0;
+            let Spending { pair_s, pairs, .. } = Spending::of(budget_s, 0.65, 1);
+            let takes_s = 0.65 + (pairs - 1.0) * pair_s;
+            assert!(pairs <= PAIRS_MAX && takes_s < budget_s + 1e-6, "{hours} h: {pairs}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ impl<'a> Builder<'a> {
     pub(super) fn first(&self) -> Result<(Ground, Stand<'a>), Failure> {
         let [a, b] = [&self.cells[0].configuration, &self.cells[1].configuration];
         let runs_already = matches!(a.server.origin, Origin::Running(_));
-        let is_one_place = a.server.origin == b.server.origin;
+        let is_one_place = a.server.origin == b.server.origin && a.server.tablespaces == b.server.tablespaces;
         let is_one_data_set = a.data == b.data && a.load.setup == b.load.setup;
         if !is_one_place || !is_one_data_set {
             if is_one_place && runs_already {
@@ -173,6 +173,7 @@ fn settings_of_the_server(target: &Target, session: &[Settings; 2]) -> Result<Ve
     let settable: Vec<&str> = rows.iter().filter_map(|row| row.get(0)).collect();
     let mut refused: Vec<String> =
         names.into_iter().filter(|name| !settable.contains(&name.to_ascii_lowercase().as_str())).collect();
+    refused.sort_unstable();
     refused.dedup();
     Ok(refused)
 }

@@ -59,7 +59,11 @@ impl Campaign {
     /// The newest one of this experiment.
     pub(super) fn find(subject: Subject, places: StoreArguments) -> Result<Self, Failure> {
         let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
-        let row = Store::create(&places.store())?.newest_experiment(name, profile)?;
+        let row = match places.store() {
+            // Asking for what is not there makes nothing.
+            store if !store.exists() => None,
+            store => Store::create(&store)?.newest_experiment(name, profile)?,
+        };
         let Some(row) = row else {
             let store = places.store();
             return Err(Failure::Usage(format!(
@@ -68,13 +72,13 @@ impl Campaign {
             )));
         };
         let begun_at = row.started_at.clone();
-        let row =
-            in_plan_order(&subject.plan, row).filter(|row| files(&subject).is_ok_and(|now| now == row.files));
+        let other = what_changed(&files(&subject)?, &row.files);
+        let row = in_plan_order(&subject.plan, row).filter(|_| other.is_none());
         let Some(row) = row else {
+            let other = other.unwrap_or_else(|| subject.file.display().to_string());
             return Err(Failure::Usage(format!(
-                "{} or a file beside it is not what it was when the experiment was begun at {begun_at}: begin anew \
-                 with pgmeter lab run",
-                subject.file.display(),
+                "{other} is not what it was when the experiment was begun at {begun_at}: begin anew with pgmeter lab run, \
+                 or look at what there is with pgmeter report --experiment {name} --profile {profile}",
             )));
         };
         Ok(Self { subject: Rc::new(subject), places, row })
@@ -87,6 +91,9 @@ impl Campaign {
         terminal: &Terminal,
         signals: &Signals,
     ) -> Result<(), Failure> {
+        if limits.take_over {
+            self.take_over()?;
+        }
         let sitting = Store::create(&self.places.store())?.begin_sitting(self.row.experiment)?;
         leftovers::remove(&self.subject.plan, self.row.experiment, &self.places, terminal)?;
         let prefix = leftovers::prefix(&sitting.mark);
@@ -99,7 +106,7 @@ impl Campaign {
             }
             Ok(())
         });
-        Store::create(&self.places.store())?.end_sitting(sitting.sitting)?;
+        leftovers::end(&self.subject.plan, &sitting, &self.places, terminal)?;
         result?;
         terminal.print(&standing::standing(&self.subject, &self.row));
         self.report(terminal);
@@ -116,6 +123,15 @@ impl Campaign {
             Ok(report) => terminal.print(&format!("\n{report}")),
             Err(failure) => terminal.warn(format_args!("the trials are stored, but not reported: {failure}")),
         }
+    }
+
+    /// Trials that a process of another host or container had begun are to be made again.
+    fn take_over(&mut self) -> Result<(), Failure> {
+        Store::create(&self.places.store())?.take_over(self.row.experiment)?;
+        for trial in self.row.trials.iter_mut().filter(|trial| trial.status == TrialStatus::Running) {
+            trial.status = TrialStatus::Planned;
+        }
+        Ok(())
     }
 
     /// What failed is to be made again; whether there is any.
@@ -152,6 +168,10 @@ impl Campaign {
                     "interrupted; pgmeter lab resume goes on with the trial that was broken off",
                 )
             })?;
+            if let Err(Failure::Unfinished(_)) = finished {
+                // Nothing to make it on: it is left for another time.
+                return finished.map(|_| false);
+            }
             pace.end(plan, cell, &step, finished.is_ok());
             let planned = self.row.trials.iter().zip(&plan.trials).skip(position + 1);
             let planned = planned.filter(|(trial, _)| trial.status == TrialStatus::Planned);
@@ -232,6 +252,12 @@ impl Campaign {
     fn judge(&self) -> Result<(), Failure> {
         let number = |status| self.row.trials.iter().filter(|trial| trial.status == status).count();
         let total = self.row.trials.len();
+        if let running @ 1.. = number(TrialStatus::Running) {
+            return Err(Failure::Unfinished(format!(
+                "{running} of {total} trials are another process's, of which nothing is known here (another host or \
+                 container): if it is gone, pgmeter lab resume --take-over makes them again"
+            )));
+        }
         match (number(TrialStatus::Planned), number(TrialStatus::Failed)) {
             (left @ 1.., _) => Err(Failure::Unfinished(format!(
                 "the time budget is used up, {left} of {total} trials are left; pgmeter lab resume goes on with them"
@@ -242,6 +268,11 @@ impl Campaign {
             _ => Ok(()),
         }
     }
+}
+
+/// A file that is other than it was, or is there only then or only now.
+fn what_changed(now: &BTreeMap<String, String>, then: &BTreeMap<String, String>) -> Option<String> {
+    now.keys().chain(then.keys()).find(|name| now.get(*name) != then.get(*name)).cloned()
 }
 
 /// What is said of one that has trials left when another begins.

@@ -83,6 +83,10 @@ struct Limits {
     /// Make trials that failed again, once, after all others
     #[arg(long)]
     retry_failed: bool,
+    /// The process that was at work on it is gone, as you know and pgmeter cannot (another host or container): make its
+    /// trials again
+    #[arg(long)]
+    take_over: bool,
     /// When run as root: the user who runs embedded servers [default: postgres, else nobody]
     #[arg(long, value_name = "USER")]
     server_user: Option<String>,
@@ -114,6 +118,7 @@ impl Subject {
         };
         let plan = Plan::within(&experiment, &file.display().to_string(), &folder, &memory)?;
         steps::check(&plan.cells)?;
+        trial::check(&plan.cells)?;
         Ok(Self { experiment, plan, profile, folder, file: file.clone() })
     }
 }

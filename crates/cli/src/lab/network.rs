@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::lab::{Network, NetworkKind};
 use connect::{Address, Environment, Host, HostName, Overrides, Session, Target, TlsMode};
@@ -16,12 +17,14 @@ use crate::failure::Failure;
 use crate::relay::Passed;
 use crate::terminal::Terminal;
 
+/// So many relays this process has started. Several experiments may stand at once in it, as the sides of a comparison do,
+/// and each relay has a place of its own.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
 /// Relays of an experiment: one for each server and network, from when it is first needed.
 #[derive(Default)]
 pub(super) struct Networks {
     relays: Vec<Standing>,
-    /// So many were started.
-    started: u32,
     /// What all jitter is drawn from.
     seed: u64,
 }
@@ -60,9 +63,9 @@ impl Networks {
         let relay = match self.relays.iter().find(|standing| is_it(standing)) {
             Some(standing) => Rc::clone(&standing.relay),
             None => {
-                self.started += 1;
+                let relay_number = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
                 let to = Session::connect(&direct)?.address().clone();
-                let place = Place::before(&to, server.is_some(), self.started);
+                let place = Place::before(&to, server.is_some(), relay_number);
                 let relay = Rc::new(RunningRelay::start(&place, &to, network, self.seed)?);
                 terminal.say(format_args!("started a relay: {network}"));
                 let standing =
@@ -118,7 +121,7 @@ struct Place {
 impl Place {
     /// Beside the socket of a server of ours, which goes away with its directory: ports below 1024 name none of those.
     /// Beside no other.
-    fn before(server: &Address, is_ours: bool, number: u32) -> Self {
+    fn before(server: &Address, is_ours: bool, number: u64) -> Self {
         let socket = |directory: &std::path::Path, port| {
             directory.join(format!(".s.PGSQL.{port}")).display().to_string()
         };

@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
 
 use ::lab::{Arrangement, Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec, Workload};
-use connect::{Environment, Overrides, Session, Target};
+use connect::{ConnectError, Environment, Overrides, Session, Target};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step};
 
@@ -14,11 +16,16 @@ use super::Subject;
 use super::campaign::text_of;
 use super::leftovers;
 use super::network::{Networks, RunningRelay, resolve};
+use super::stopwatch::Stopwatch;
 use crate::failure::Failure;
 use crate::init::{self, Noise};
 use crate::quickstart;
 use crate::signals::Signals;
 use crate::terminal::{Terminal, Unit};
+
+/// How long a server that is not ours is waited for once it was there, and how often it is looked for.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOKS_APART: Duration = Duration::from_secs(1);
 
 /// Connections beside the clients: control sessions, and the user's own.
 const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
@@ -34,6 +41,8 @@ pub(super) struct Stage<'a> {
     networks: Networks,
     /// By their numbers in the plan.
     standing: BTreeMap<usize, Standing>,
+    /// Those that stand or have stood.
+    stood: BTreeSet<usize>,
     /// What names of databases begin with: nobody else's do.
     prefix: String,
 }
@@ -84,12 +93,52 @@ impl<'a> Stage<'a> {
         let locations = Locations::from_environment(&server::Environment::of_process())?;
         quickstart::sweep(&locations, terminal);
         let networks = Networks::new(subject.experiment.design.seed);
-        let standing = BTreeMap::new();
-        Ok(Self { subject, server_user, terminal, signals, locations, networks, standing, prefix })
+        let (standing, stood) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Self { subject, server_user, terminal, signals, locations, networks, standing, stood, prefix })
     }
 
-    /// Makes everything ready for a trial of this cell.
+    /// Makes everything ready for a trial of this cell. A server that was there and went away is made anew, or waited for
+    /// if it is not ours: it costs the trial that it broke, and no other.
     pub(super) fn ready(&mut self, cell: usize) -> Result<Ready, Failure> {
+        let server = self.subject.plan.data[self.subject.plan.data_of[cell]].0;
+        let was_there = self.stood.contains(&server);
+        let ready = match self.make_ready(cell) {
+            Err(Failure::Connect(error @ (ConnectError::Failed { .. } | ConnectError::Lost(_))))
+                if was_there =>
+            {
+                self.terminal.warn(format_args!("the server of this trial went away: {error}"));
+                let subject = Rc::clone(&self.subject);
+                if let Origin::Running(dsn) = &subject.plan.cells[cell].configuration.server.origin {
+                    self.wait_for(dsn)?;
+                }
+                self.make_ready(cell)
+            }
+            other => other,
+        }?;
+        self.stood.insert(server);
+        Ok(ready)
+    }
+
+    /// Until somebody answers there again.
+    fn wait_for(&self, dsn: &str) -> Result<(), Failure> {
+        let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+        let stopwatch = Stopwatch::start();
+        loop {
+            self.signals.check()?;
+            match Session::connect(&target) {
+                Ok(_) => return Ok(()),
+                Err(error) if stopwatch.passed() > PATIENCE => {
+                    return Err(Failure::Unfinished(format!(
+                        "{error}; so it was for a minute, and the trials that are left are left: pgmeter lab resume goes on \
+                         with them"
+                    )));
+                }
+                Err(_) => thread::sleep(LOOKS_APART),
+            }
+        }
+    }
+
+    fn make_ready(&mut self, cell: usize) -> Result<Ready, Failure> {
         let subject = Rc::clone(&self.subject);
         let plan = &subject.plan;
         let wanted = &plan.cells[cell].configuration;
@@ -252,11 +301,9 @@ impl Standing {
         Ok(())
     }
 
-    /// Makes a database anew, if the one of that name is ours or there is none.
+    /// Makes a database anew. The name is nobody else's: one that is there was made before the server went away.
     fn make_database(&mut self, session: &mut Session, name: &str, how: &str) -> Result<(), Failure> {
-        if self.databases.contains(name) {
-            session.execute(&format!("DROP DATABASE IF EXISTS {name}"))?;
-        }
+        leftovers::drop_database(session, name)?;
         session.execute(&format!("CREATE DATABASE {name}{how}"))?;
         self.databases.insert(name.to_owned());
         Ok(())
@@ -270,7 +317,8 @@ impl Drop for Standing {
             && let Ok(mut session) = Session::connect(&self.target)
         {
             for name in &self.databases {
-                // One that cannot be dropped is found again by its name, when the next one begins.
+                // One that cannot be dropped now is found again by its name: at the end of the sitting, or when the next
+                // comparison begins.
                 let _ = leftovers::drop_database(&mut session, name);
             }
         }

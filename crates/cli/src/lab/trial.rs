@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptName, Workload};
+use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptChoice, ScriptName, Workload};
 use connect::{Session, Target};
 use engine::{EventLoopChoice, Limit, Manner, Outcome, Progress, Protocol};
 use results::{Environment, ObserveLevel, Plan, Record, Status, Store, TrialFigures, UtcTime, WaitMean};
@@ -62,19 +62,36 @@ pub(super) fn run(
     showing.finished.ok_or(Failure::Interrupted("interrupted; the trial was broken off"))
 }
 
-pub(super) fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Result<Job, Failure> {
-    let texts = load.scripts.iter().map(|choice| match &choice.script {
+/// Whether the scripts of all cells can be understood.
+pub(super) fn check(cells: &[Cell]) -> Result<(), Failure> {
+    let mut seen: Vec<&[ScriptChoice]> = Vec::new();
+    for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.steps.is_empty()) {
+        let scripts = configuration.load.scripts.as_slice();
+        if !seen.contains(&scripts) {
+            mix(scripts)?;
+            seen.push(scripts);
+        }
+    }
+    Ok(())
+}
+
+fn mix(scripts: &[ScriptChoice]) -> Result<Mix, Failure> {
+    let texts = scripts.iter().map(|choice| match &choice.script {
         ScriptName::Builtin(name) => ScriptText::builtin(name, choice.weight),
         ScriptName::File(path) => {
             Ok(ScriptText::of_file(path.display().to_string(), text_of(path)?.into_bytes(), choice.weight))
         }
     });
+    Mix::parse(texts.collect::<Result<_, Failure>>()?)
+}
+
+pub(super) fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Result<Job, Failure> {
     let data = &cell.configuration.data;
     let vacuum = data.vacuum && data.workload == Workload::Tpcb;
     Ok(Job {
         target,
         targets: Vec::new(),
-        mix: Mix::parse(texts.collect::<Result<_, Failure>>()?)?,
+        mix: mix(&load.scripts)?,
         variables: load.variables.clone().into_iter().collect(),
         scale: Some(cell.configuration.data.scale),
         clients: load.clients,

@@ -23,9 +23,14 @@ pub(super) fn asked_for(
     if let Some(name) = experiment {
         return Ok(Some(name.to_owned()));
     }
+    let is_file = |which: &str| which.ends_with(".toml");
     match runs {
-        [file] if file.ends_with(".toml") => Ok(Some(Experiment::read(Path::new(file), Profile::Full)?.name)),
+        [file] if is_file(file) => Ok(Some(Experiment::read(Path::new(file), Profile::Full)?.name)),
         [] => only_one(store).map(Some),
+        several if several.iter().any(|which| is_file(which)) => Err(Failure::Usage(
+            "the file of an experiment stands alone: report the experiment by itself, and runs by themselves"
+                .to_owned(),
+        )),
         _ if profile.is_some() => {
             Err(Failure::Usage("--profile is of experiments; runs have none".to_owned()))
         }
@@ -101,12 +106,39 @@ fn file_of(stored: &StoredExperiment) -> Option<(Experiment, Plan)> {
     stored.files.iter().filter(|(name, _)| !name.ends_with(".sql")).find_map(read)
 }
 
+/// `./a.sql` stays in the folder as `a.sql` does; what leads out of it is left out.
 fn lay_out(files: &BTreeMap<String, String>, folder: &Path) -> std::io::Result<()> {
-    let stays = |name: &String| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    let stays = |name: &String| {
+        let mut parts = Path::new(name).components();
+        parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    };
     for (name, text) in files.iter().filter(|(name, _)| stays(name)) {
         let path = folder.join(name);
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
         fs::write(path, text)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_an_experiment_stands_alone() {
+        let both = ["1", "experiments/clients.toml"].map(str::to_owned);
+        let refusal = asked_for(&both, None, None, Path::new("nowhere")).unwrap_err().to_string();
+        assert!(refusal.starts_with("the file of an experiment stands alone"), "{refusal}");
+    }
+
+    #[test]
+    fn files_are_laid_out_in_the_folder_and_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inner, names) = (folder.path().join("inner"), ["./a.sql", "b/c.sql", "../d.sql"]);
+        fs::create_dir(&inner).unwrap();
+        let files = BTreeMap::from(names.map(|name| (name.to_owned(), "SELECT 1".to_owned())));
+        lay_out(&files, &inner).unwrap();
+        let is_there = |name: &str| inner.join(name).exists();
+        assert!(is_there("a.sql") && is_there("b/c.sql") && !folder.path().join("d.sql").exists());
+    }
 }

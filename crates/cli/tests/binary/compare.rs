@@ -16,8 +16,9 @@ fn on_shared(factor: &str, budget: &str) -> Vec<String> {
 
 fn on(dsn: &str, factor: &str, budget: &str) -> Vec<String> {
     let words = ["compare", "--factor", factor, "--key", "workload=none", "-f", "rows.sql", "--dsn", dsn];
-    let more = ["-D", "rows=1000", "--budget", budget, "--block", "0.1", "--store", "out/"];
-    words.iter().chain(&more).map(|word| (*word).to_owned()).collect()
+    let rows: &[&str] = if factor.starts_with("variables.rows=") { &[] } else { &["-D", "rows=1000"] };
+    let more = ["--budget", budget, "--block", "0.1", "--store", "out/"];
+    words.iter().chain(rows).chain(&more).map(|word| (*word).to_owned()).collect()
 }
 
 #[test]
@@ -72,12 +73,30 @@ fn what_makes_no_sense_is_told_in_one_sentence() {
                     levels of clients\n";
     assert_eq!(tell(&["many.toml"]), sentence);
     bench.file("none.toml", "name = \"none\"\n");
-    assert!(tell(&["none.toml"]).contains("and here are no factor"), "{}", tell(&["none.toml"]));
+    assert!(tell(&["none.toml"]).contains("and here is no factor"), "{}", tell(&["none.toml"]));
+    assert!(tell(&["--factor", "protocol=simple"]).contains("and here is 1 level of protocol"));
     assert!(tell(&["nowhere.toml"]).contains("cannot read the experiment nowhere.toml"));
     assert_eq!(
         tell(&["--factor", "client=1,2"]),
         "pgmeter: error: --factor client=1,2: unknown key \"client\" in an experiment; did you mean \"clients\"?\n"
     );
+    let own = "each level says it for its side";
+    let server = "both say which server it is";
+    let settings = "a server that runs already keeps its own settings";
+    for (words, beside, why) in [
+        ("version=17,18 --bin-dir X", "bin_dir=X", server),
+        ("version=17,18 --dsn host=a", "dsn", server),
+        ("clients=1,2 -c 8", "clients=8", own),
+        ("clients=1,2 --key clients=3", "clients=3", own),
+        ("settings.work_mem=1MB,2MB --set work_mem=3MB", "settings.work_mem=3MB", own),
+        ("variables.rows=1,2 -D rows=3", "variables.rows=3", own),
+        ("script=select-only,rows.sql -S", "script=select-only", own),
+        ("dsn=host=a,host=b --set work_mem=1MB", "settings.work_mem=1MB", settings),
+    ] {
+        let told = tell(&std::iter::once("--factor").chain(words.split(' ')).collect::<Vec<_>>());
+        let factor = words.split('=').next().unwrap_or_default();
+        assert_eq!(told, format!("pgmeter: error: {beside} does not go with --factor {factor}: {why}\n"));
+    }
     assert!(tell(&["--factor", "clients=1,2", "-f", "nothing.sql"]).contains("there is no file"));
     assert!(
         tell(&["--factor", "clients=1,2", "--budget", "2s", "--block", "1"]).contains("--block 1 leaves no")
@@ -129,8 +148,8 @@ fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_
     killed.signal(Signal::KILL);
     killed.finish();
     // Its backends notice at once, or when what they do is done.
-    let sessions = "SELECT count(DISTINCT left(application_name, 33)) FROM pg_stat_activity \
-                    WHERE application_name LIKE 'pgmeter_compare_%'";
+    let sessions = "SELECT count(DISTINCT left(mark, 33)) FROM (SELECT application_name AS mark FROM pg_stat_activity \
+                    UNION ALL SELECT datname::text FROM pg_stat_activity) marks WHERE mark LIKE 'pgmeter_compare_%'";
     while count(sessions) > 1 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

@@ -196,7 +196,9 @@ fn mark(overview: &Overview, line: &mut Line) {
         return;
     }
     let bests = [best(|(tps, _)| tps), best(|(_, us)| -us), best(|(tps, us)| tps / us)];
-    let [throughput, latency, compromise] = bests;
+    // Throughput that was asked for is no outcome, and so nothing is the best of it.
+    let has_rate = line.points.iter().all(|point| overview.cells[point.cell].has_rate);
+    let [throughput, latency, compromise] = if has_rate { [None, bests[1], None] } else { bests };
     for (at, point) in line.points.iter_mut().enumerate() {
         let is = |best: Option<usize>| best == Some(at);
         point.marks = Marks { throughput: is(throughput), latency: is(latency), compromise: is(compromise) };

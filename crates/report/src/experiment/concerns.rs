@@ -3,32 +3,44 @@
 
 use std::collections::BTreeMap;
 
+use lab::Order;
 use results::{BuildFingerprint, Environment, ServerFacts, StoredRun};
 
 use super::overview::Overview;
 use crate::figures::counted;
-use crate::prose::{enumerate, harmless};
+use crate::prose::{cut, enumerate, harmless};
 
 /// Different warnings of runs that are listed; the runs have them all.
 const WARNINGS_MAX: usize = 12;
 
-/// As sentences, the gravest first.
-pub(super) fn concerns(overview: &Overview, file_is_readable: bool) -> Vec<String> {
+/// As sentences, the gravest first; `order` is what the file says, if it can be read.
+pub(super) fn concerns(overview: &Overview, order: Option<Order>) -> Vec<String> {
     let mut concerns = Vec::new();
-    if !file_is_readable {
+    if order.is_none() {
         concerns.push(
             "The file of the experiment, as it is stored, cannot be read by this pgmeter: order, base and charts are \
              guessed from the trials."
                 .to_owned(),
         );
     }
-    let runs: Vec<&StoredRun> = overview.trials.iter().filter_map(|trial| trial.complete_run()).collect();
+    let runs = complete_runs(overview);
     concerns.extend(unreadable(&runs));
-    concerns.extend(builds(&runs));
+    concerns.extend(different_builds(&runs));
+    if order == Some(Order::Interleaved) && !overview.repeats_are_blocks {
+        concerns.push(
+            "The servers were taken one after another, all repeats of one before those of the next: what changed over \
+             time is in their differences too, and ratios are not taken within each repeat."
+                .to_owned(),
+        );
+    }
     concerns.extend(changes(&runs));
     concerns.extend(few_repeats(overview));
     concerns.extend(warnings(&runs));
     concerns
+}
+
+fn complete_runs(overview: &Overview) -> Vec<&StoredRun> {
+    overview.trials.iter().filter_map(|trial| trial.complete_run()).collect()
 }
 
 fn unreadable(runs: &[&StoredRun]) -> Option<String> {
@@ -42,42 +54,111 @@ fn unreadable(runs: &[&StoredRun]) -> Option<String> {
     })
 }
 
-/// Servers of different versions always differ in their version; what else tells their builds apart is said.
-fn builds(runs: &[&StoredRun]) -> Option<String> {
-    let servers = || runs.iter().filter_map(|run| run.environment.as_ref()?.server.as_ref());
-    type Aspect = (&'static str, fn(&ServerFacts) -> Option<String>);
-    const ASPECTS: [Aspect; 4] = [
-        ("compiler and platform", |it| Some(compiler(&it.build))),
-        ("configure flags", |it| it.build.configure.clone()),
-        ("compiler flags", |it| it.build.cflags.clone()),
-        ("assertions", |it| {
-            it.debug_assertions.map(|on| if on { "with assertions" } else { "without assertions" }.to_owned())
-        }),
-    ];
-    let differs = |(name, of): &Aspect| {
-        let mut kinds: BTreeMap<Option<String>, Vec<&str>> = BTreeMap::new();
-        for server in servers() {
+/// What tells builds apart, beside the version; what servers of different versions always differ in is not said.
+type AspectOfBuild = (&'static str, fn(&ServerFacts) -> Option<String>);
+const ASPECTS_OF_BUILDS: [AspectOfBuild; 4] = [
+    ("compiler and platform", |it| Some(compiler(&it.build))),
+    ("configure flags", |it| it.build.configure.clone()),
+    ("compiler flags", |it| it.build.cflags.clone()),
+    ("assertions", |it| {
+        it.debug_assertions.map(|on| if on { "with assertions" } else { "without assertions" }.to_owned())
+    }),
+];
+
+/// An aspect in which builds differ: what it is called, and each kind with the versions that are of it.
+struct Difference {
+    name: &'static str,
+    kinds: Vec<(String, Vec<String>)>,
+}
+
+impl Difference {
+    fn of(servers: &[&ServerFacts], aspect: &AspectOfBuild) -> Option<Difference> {
+        let (name, of) = *aspect;
+        let mut kinds: BTreeMap<Option<String>, Vec<String>> = BTreeMap::new();
+        for server in servers {
             let versions = kinds.entry(of(server)).or_default();
-            if !versions.contains(&server.version.as_str()) {
-                versions.push(&server.version);
+            let version = version_of(server);
+            if !versions.contains(&version) {
+                versions.push(version);
             }
         }
-        let told = |(what, versions): (&Option<String>, &Vec<&str>)| {
-            let versions: Vec<String> = versions.iter().map(|version| harmless(version)).collect();
-            let what = what.as_ref().map_or_else(|| "not known".to_owned(), |what| harmless(what));
-            format!("{}: {}", enumerate(&versions), crate::prose::cut(&what, DETAIL_LEN_MAX))
+        let kind = |(what, versions): (Option<String>, Vec<String>)| {
+            (what.map_or_else(|| "not known".to_owned(), |what| harmless(&what)), versions)
         };
-        (kinds.len() > 1)
-            .then(|| format!("{name} ({})", kinds.iter().map(told).collect::<Vec<_>>().join("; ")))
+        (kinds.len() > 1).then(|| Difference { name, kinds: kinds.into_iter().map(kind).collect() })
+    }
+
+    /// `compiler and platform (16.4: …; 18.1: …)`, no kind longer than this.
+    fn told(&self, kinds_max: usize, length_max: usize) -> String {
+        let told = |(what, versions): &(String, Vec<String>)| {
+            format!("{}: {}", enumerate(versions), cut(what, length_max))
+        };
+        let mut kinds: Vec<String> = self.kinds.iter().take(kinds_max).map(told).collect();
+        if self.kinds.len() > kinds_max {
+            kinds.push("…".to_owned());
+        }
+        format!("{} ({})", self.name, kinds.join("; "))
+    }
+}
+
+/// `15.18 (Debian 15.18-0+deb12u1)` without the packager.
+fn version_of(server: &ServerFacts) -> String {
+    harmless(&server.version).split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// Each once.
+fn servers<'a>(runs: &[&'a StoredRun]) -> Vec<&'a ServerFacts> {
+    let mut servers: Vec<&ServerFacts> = Vec::new();
+    for server in runs.iter().filter_map(|run| run.environment.as_ref()?.server.as_ref()) {
+        let build = (&server.version, fingerprint(server));
+        if servers.iter().all(|known| (&known.version, fingerprint(known)) != build) {
+            servers.push(server);
+        }
+    }
+    servers.sort_by_key(|server| server.server_version_num);
+    servers
+}
+
+fn fingerprint(server: &ServerFacts) -> Vec<Option<String>> {
+    ASPECTS_OF_BUILDS.iter().map(|(_, of)| of(server)).collect()
+}
+
+/// In what the servers' builds differ, with all that is known of each kind.
+pub(super) fn builds(overview: &Overview) -> Vec<String> {
+    let servers = servers(&complete_runs(overview));
+    let differing = ASPECTS_OF_BUILDS.iter().filter_map(|aspect| Difference::of(&servers, aspect));
+    differing.map(|it| it.told(usize::MAX, usize::MAX)).collect()
+}
+
+/// That they differ: how many there are, and the first difference with two of its kinds. The page has the rest.
+fn different_builds(runs: &[&StoredRun]) -> Option<String> {
+    const KINDS_SHOWN_MAX: usize = 2;
+    const KIND_LEN_MAX: usize = 60;
+    const VERSIONS_SHOWN_MAX: usize = 8;
+    let servers = servers(runs);
+    let differing: Vec<Difference> =
+        ASPECTS_OF_BUILDS.iter().filter_map(|aspect| Difference::of(&servers, aspect)).collect();
+    let (first, others) = differing.split_first()?;
+    let mut versions: Vec<String> = servers.iter().map(|server| version_of(server)).collect();
+    versions.dedup();
+    let versions = match versions.as_slice() {
+        [first, .., last] if versions.len() > VERSIONS_SHOWN_MAX => {
+            format!("{} versions from {first} to {last}", versions.len())
+        }
+        few => enumerate(few),
     };
-    const DETAIL_LEN_MAX: usize = 120;
-    let differing: Vec<String> = ASPECTS.iter().filter_map(differs).collect();
-    (!differing.is_empty()).then(|| {
-        format!(
-            "The servers were built differently, so that their builds are compared along with everything else: {}.",
-            differing.join(", ")
-        )
-    })
+    let mut fingerprints: Vec<Vec<Option<String>>> =
+        servers.iter().map(|server| fingerprint(server)).collect();
+    fingerprints.sort();
+    fingerprints.dedup();
+    let mut told = vec![first.told(KINDS_SHOWN_MAX, KIND_LEN_MAX)];
+    told.extend(others.iter().map(|it| it.name.to_owned()));
+    Some(format!(
+        "The servers were built differently, so that their builds are compared along with everything else: {} of \
+         {versions} differ in {}; the page has it all.",
+        counted(fingerprints.len() as u64, "build", "builds"),
+        enumerate(&told)
+    ))
 }
 
 /// `select version()` without the number: `x86_64-pc-linux-gnu, compiled by gcc 12.2.0, 64-bit`.

@@ -13,7 +13,7 @@ const BETWEEN: [&str; 4] = ["repeat", "status", "reason", "run"];
 const AFTER: [&str; 3] = ["limited_by", "top_wait", "top_wait_share"];
 
 /// Columns of a time that a step was taken, behind those of its trial; named as in its record.
-const OF_STEP: [&str; 14] = [
+const OF_STEP: [&str; 15] = [
     "step",
     "time",
     "duration_us",
@@ -25,6 +25,7 @@ const OF_STEP: [&str; 14] = [
     "backend_system_us",
     "blocks_hit",
     "blocks_read",
+    "blocks_dirtied",
     "blocks_written",
     "table_bytes",
     "index_bytes",
@@ -86,6 +87,7 @@ fn step_cells(step: &StepResult, number: usize, time: &StepTime) -> Vec<String> 
         known(time.backend_system_us),
         known(time.buffers.hit),
         known(time.buffers.read),
+        known(time.buffers.dirtied),
         known(time.buffers.written),
         known(time.table_bytes),
         known(time.index_bytes),

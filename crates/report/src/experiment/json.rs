@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::overview::{Cost, Overview, Standing};
 use super::repeats::Subtraction;
 use super::steps::StepFigures;
-use super::{MARKS, Metric, Repeated, Trial};
+use super::{MARKS, Metric, Ratio, Repeated, Trial};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -79,6 +79,8 @@ struct StepJson<'a> {
     server_cpu_us: Option<FigureJson>,
     table_bytes: Option<FigureJson>,
     index_bytes: Option<FigureJson>,
+    /// To the same step of the base.
+    ratios: BTreeMap<&'static str, RatioJson>,
     times: usize,
     limited: usize,
 }
@@ -114,7 +116,7 @@ struct DifferenceJson<'a> {
 /// The document, indented for people.
 pub fn json(overview: &Overview) -> String {
     let document = Document {
-        trials: (1..).zip(&overview.trials).map(|(number, trial)| of_trial(number, trial)).collect(),
+        trials: (1..).zip(&overview.trials).map(|(at, trial)| of_trial(overview, at, trial)).collect(),
         cells: (0..overview.cells.len()).map(|cell| of_cell(overview, cell)).collect(),
         differences: differences(overview),
         experiment: About {
@@ -138,7 +140,12 @@ pub fn json(overview: &Overview) -> String {
     json
 }
 
-fn of_trial(number: usize, trial: &Trial) -> TrialJson<'_> {
+/// What a figure is called; of steps it is that of a trial, and not of a transaction.
+fn column(overview: &Overview, metric: Metric) -> &'static str {
+    if overview.has_steps() { metric.column_of_steps() } else { metric.column() }
+}
+
+fn of_trial<'a>(overview: &Overview, number: usize, trial: &'a Trial) -> TrialJson<'a> {
     let run = trial.complete_run();
     TrialJson {
         status: trial.standing.name(),
@@ -151,7 +158,8 @@ fn of_trial(number: usize, trial: &Trial) -> TrialJson<'_> {
         },
         run: trial.run.as_ref().map(|run| run.run),
         figures: (trial.standing == Standing::Complete).then(|| {
-            Metric::all().filter_map(|metric| Some((metric.column(), trial.figure(metric)?))).collect()
+            let figure = |metric: Metric| Some((column(overview, metric), trial.figure(metric)?));
+            Metric::all().filter_map(figure).collect()
         }),
         limited_by: run.and_then(results::StoredRun::limited_by).map(results::LimitedBy::name),
         steps: trial.steps.as_ref().map(|record| record.steps.as_slice()),
@@ -163,7 +171,7 @@ fn differences<'a>(overview: &'a Overview) -> Vec<DifferenceJson<'a>> {
     let cells = overview.costs.iter().flat_map(|cost| cost.cells.iter().map(move |cell| (cost, cell)));
     let difference = |(cost, (cell, it)): (&'a Cost, &(usize, Subtraction))| {
         let (low, high) = it.interval.unzip();
-        let (factors, metric) = (levels_of(overview, *cell), cost.metric.column());
+        let (factors, metric) = (levels_of(overview, *cell), column(overview, cost.metric));
         DifferenceJson { name: &cost.name, metric, factors, value: it.value, low, high }
     };
     cells.map(difference).collect()
@@ -179,8 +187,16 @@ fn of_figure(figure: &Repeated) -> FigureJson {
     FigureJson { mean: *mean, median: *median, low, high, repeats: values.len() }
 }
 
-fn of_step(step: &StepFigures) -> StepJson<'_> {
+fn of_ratio(ratio: Ratio) -> RatioJson {
+    let Ratio { value, interval, paired } = ratio;
+    let (low, high) = interval.unzip();
+    RatioJson { ratio: value, low, high, within_repeats: paired }
+}
+
+fn of_step<'a>(overview: &Overview, cell: usize, step: &'a StepFigures) -> StepJson<'a> {
     let figure = |figure: &Option<Repeated>| figure.as_ref().map(of_figure);
+    let ratio =
+        |metric: Metric| Some((metric.column_of_steps(), of_ratio(overview.step_ratio(cell, step, metric)?)));
     StepJson {
         name: &step.name,
         duration_us: figure(&step.duration_us),
@@ -188,6 +204,7 @@ fn of_step(step: &StepFigures) -> StepJson<'_> {
         server_cpu_us: figure(&step.cpu_us),
         table_bytes: figure(&step.table_bytes),
         index_bytes: figure(&step.index_bytes),
+        ratios: Metric::all().filter_map(ratio).collect(),
         times: step.times,
         limited: step.limited,
     }
@@ -195,22 +212,18 @@ fn of_step(step: &StepFigures) -> StepJson<'_> {
 
 fn of_cell(overview: &Overview, number: usize) -> CellJson<'_> {
     let cell = &overview.cells[number];
-    let figure = |metric: Metric| Some((metric.column(), of_figure(cell.figure(metric)?)));
-    let ratio = |metric: Metric| {
-        let ratio = overview.ratio(number, metric)?;
-        let (low, high) = ratio.interval.unzip();
-        Some((metric.column(), RatioJson { ratio: ratio.value, low, high, within_repeats: ratio.paired }))
-    };
+    let figure = |metric: Metric| Some((column(overview, metric), of_figure(cell.figure(metric)?)));
+    let ratio = |metric: Metric| Some((column(overview, metric), of_ratio(overview.ratio(number, metric)?)));
     let marks = overview.marks(number);
     CellJson {
         factors: levels_of(overview, number),
         trials: cell.trials.len(),
-        complete: overview.complete(number).count(),
+        complete: overview.complete_trials(number),
         figures: Metric::all().filter_map(figure).collect(),
         base: cell.base.map(|base| levels_of(overview, base)),
         ratios: Metric::all().filter_map(ratio).collect(),
         marks: MARKS.iter().filter(|(.., is)| is(marks)).map(|(_, name, _)| *name).collect(),
         waits: &cell.waits,
-        steps: cell.steps.iter().map(of_step).collect(),
+        steps: cell.steps.iter().map(|step| of_step(overview, number, step)).collect(),
     }
 }

@@ -154,16 +154,37 @@ impl Metric {
         self.row().column
     }
 
+    /// Of a trial of steps, where nothing is by transaction.
+    pub(crate) fn column_of_steps(self) -> &'static str {
+        match self {
+            Metric::WalBytes => "wal_bytes",
+            Metric::ServerCpu => "server_cpu_us",
+            other => other.column(),
+        }
+    }
+
     pub(crate) fn title(self) -> &'static str {
         self.row().title
     }
 
-    /// Of a trial of steps, where nothing is by transaction.
+    /// The same of a trial of steps.
     pub(crate) fn title_of_steps(self) -> &'static str {
         match self {
             Metric::WalBytes => "WAL",
             Metric::ServerCpu => "server CPU",
             other => other.title(),
+        }
+    }
+
+    /// Above a column of a terminal.
+    pub(crate) fn short(self, of_steps: bool) -> &'static str {
+        match self {
+            Metric::Operations => "operations/s",
+            Metric::P999 => "p99.9",
+            Metric::WalBytes if !of_steps => "WAL/tx",
+            Metric::ServerCpu if !of_steps => "server CPU/tx",
+            Metric::WalBytes | Metric::ServerCpu => self.title_of_steps(),
+            other => other.row().name,
         }
     }
 

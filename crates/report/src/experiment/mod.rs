@@ -40,7 +40,7 @@ pub(crate) use metric::{Metric, Quantity};
 pub(crate) use overview::{Cell, Standing, Trial};
 pub(crate) use repeats::{Ratio, Repeated};
 pub(crate) use said::{
-    MARKS, bounds, interval, is_base, limits_in_words, marks_in_words, ratio, signs, step_grid, top_waits,
-    wait_name, with_interval,
+    IF_ANY, MARKS, bounds, interval, is_base, limits_in_words, marks_in_words, ratio, signs, step_grid,
+    titled, top_waits, wait_name, with_interval,
 };
 pub(crate) use steps::Stack;

@@ -8,7 +8,7 @@ use results::{StepsRecord, StoredExperiment, StoredRun, StoredTrial, TrialStatus
 
 use super::chart::{self, Chart};
 use super::metric::Metric;
-use super::repeats::{Ratio, Repeated, Subtraction, ratio};
+use super::repeats::{Known, Ratio, Repeated, Subtraction, ratio};
 use super::steps::{self, Stack, StepFigures};
 use crate::prose::harmless;
 
@@ -43,8 +43,12 @@ pub struct Overview {
     pub(crate) stacks: Vec<Stack>,
     /// What things cost, by subtraction.
     pub(crate) costs: Vec<Cost>,
+    /// What the file wants to see beside the main figure.
+    subjects: Vec<Subject>,
     /// What to know before believing the figures.
     pub(crate) concerns: Vec<String>,
+    /// In what the builds of the servers differ, and which had what.
+    pub(crate) builds: Vec<String>,
 }
 
 /// Something that is varied.
@@ -71,7 +75,9 @@ pub(crate) struct Cell {
     /// In the order of the repeats.
     pub(crate) trials: Vec<usize>,
     /// Of all metrics, in their order; of complete trials.
-    figures: Vec<Option<Repeated>>,
+    figures: Vec<Known>,
+    /// Whether its throughput is what was asked for.
+    pub(crate) has_rate: bool,
     /// The cell that this one is compared with; `None` for itself, and if there is none.
     pub(crate) base: Option<usize>,
     /// What the backends did, on average over its trials, the most frequent first.
@@ -104,6 +110,14 @@ pub(crate) struct Cost {
     pub(crate) cells: Vec<(usize, Subtraction)>,
 }
 
+/// A figure that the experiment is about, beside the one in which cells are compared first.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Subject {
+    metric: Metric,
+    /// Whether a chart shows it; otherwise a difference is of it.
+    is_drawn: bool,
+}
+
 /// How a trial stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
@@ -120,6 +134,9 @@ impl Overview {
         let StoredExperiment { experiment, name, profile, started_at, files, trials } = stored;
         let factors = factors(&trials, file);
         let operations = operations(read.map(|(_, plan)| plan));
+        // Where servers stood one at a time, all repeats of one ran before those of the next, whatever was asked for.
+        let ran_by_repeats = trials.windows(2).all(|pair| pair[0].repeat <= pair[1].repeat);
+        let order = file.map(|file| file.design.order);
         let (mut cells, trials) = cells(trials, &factors, &operations);
         // Of trials that all came to nothing the file alone knows what they were.
         let planned = read.map_or([].as_slice(), |(_, plan)| plan.cells.as_slice());
@@ -146,17 +163,21 @@ impl Overview {
             trials,
             base,
             is_of_steps,
-            repeats_are_blocks: file.is_some_and(|file| file.design.order == Order::Interleaved),
+            repeats_are_blocks: order == Some(Order::Interleaved) && ran_by_repeats,
             charts: Vec::new(),
             stacks: Vec::new(),
             costs: Vec::new(),
+            subjects: Vec::new(),
             concerns: Vec::new(),
+            builds: Vec::new(),
         };
         let charts: &[lab::Chart] = file.map_or(&[], |file| &file.charts);
         overview.charts = chart::charts(&overview, charts);
         overview.stacks = steps::stacks(&overview, charts);
         overview.costs = file.map_or(Vec::new(), |file| overview.costs_of(&file.differences));
-        overview.concerns = super::concerns::concerns(&overview, file.is_some());
+        overview.subjects = file.map_or(Vec::new(), |file| overview.subjects_of(file));
+        overview.concerns = super::concerns::concerns(&overview, order);
+        overview.builds = super::concerns::builds(&overview);
         overview
     }
 
@@ -220,6 +241,43 @@ impl Overview {
         ratio(base, self.cells[cell].figure(metric)?, self.repeats_are_blocks)
     }
 
+    /// A step of a cell against the same step of its base.
+    pub(crate) fn step_ratio(&self, cell: usize, step: &StepFigures, metric: Metric) -> Option<Ratio> {
+        let base = &self.cells[self.cells[cell].base?];
+        let of_base = base.steps.iter().find(|other| other.name == step.name)?;
+        ratio(of_base.figure(metric)?, step.figure(metric)?, self.repeats_are_blocks)
+    }
+
+    /// Figures of a table behind the main one: those that the file wants to see first, then the usual ones.
+    pub(crate) fn shown(&self, usual: &[Metric]) -> Vec<Metric> {
+        let wanted = |it: &&Subject| it.is_drawn || !usual.contains(&it.metric);
+        let wanted = self.subjects.iter().filter(wanted).map(|it| it.metric);
+        let mut shown: Vec<Metric> = Vec::new();
+        for metric in wanted.chain(usual.iter().copied()) {
+            if metric != self.main() && !shown.contains(&metric) {
+                shown.push(metric);
+            }
+        }
+        shown
+    }
+
+    /// Whether a chart of the file shows it, so that its interval is worth knowing.
+    pub(crate) fn is_drawn(&self, metric: Metric) -> bool {
+        self.subjects.iter().any(|it| it.metric == metric && it.is_drawn)
+    }
+
+    /// Whether throughput is what was asked for wherever it was measured.
+    pub(crate) fn has_rate(&self) -> bool {
+        let measured = || self.cells.iter().filter(|cell| cell.figure(Metric::Tps).is_some());
+        measured().next().is_some() && measured().all(|cell| cell.has_rate)
+    }
+
+    /// How many trials of a cell are complete, runs or steps.
+    pub(crate) fn complete_trials(&self, cell: usize) -> usize {
+        let trials = self.cells[cell].trials.iter().map(|trial| &self.trials[*trial]);
+        trials.filter(|trial| trial.standing == Standing::Complete).count()
+    }
+
     /// The complete trials of a cell, with their runs.
     pub(crate) fn complete(&self, cell: usize) -> impl Iterator<Item = (&Trial, &StoredRun)> {
         let trials = self.cells[cell].trials.iter().map(|trial| &self.trials[*trial]);
@@ -229,6 +287,22 @@ impl Overview {
     /// Whether any cell has something of this above 0.
     pub(crate) fn has(&self, metric: Metric) -> bool {
         self.cells.iter().any(|cell| cell.figure(metric).is_some_and(|figure| figure.mean > 0.0))
+    }
+
+    /// What charts show comes before what is subtracted.
+    fn subjects_of(&self, file: &Experiment) -> Vec<Subject> {
+        let drawn = file.charts.iter().map(|chart| (chart.y.as_str(), true));
+        let subtracted = file.differences.iter().map(|difference| (difference.metric.as_str(), false));
+        let mut subjects: Vec<Subject> = Vec::new();
+        for (name, is_drawn) in drawn.chain(subtracted) {
+            let Some(metric) = Metric::named(name) else { continue };
+            // Where no transaction stands for several, operations are throughput.
+            let is_main = metric == self.main() || (metric == Metric::Operations && !self.has_batches());
+            if !is_main && subjects.iter().all(|known| known.metric != metric) {
+                subjects.push(Subject { metric, is_drawn });
+            }
+        }
+        subjects
     }
 
     /// Each difference of the file, of all cells that have what it is of.
@@ -269,8 +343,14 @@ impl Overview {
 }
 
 impl Cell {
+    /// Over its complete trials; `None` also if one of them lacks it.
     pub(crate) fn figure(&self, metric: Metric) -> Option<&Repeated> {
-        self.figures[metric as usize].as_ref()
+        self.figures[metric as usize].figure()
+    }
+
+    /// Whether some of its complete trials have it and others lack it.
+    pub(crate) fn knows_partly(&self, metric: Metric) -> bool {
+        self.figures[metric as usize] == Known::Partly
     }
 }
 
@@ -387,12 +467,15 @@ fn cells(
         members.sort_by_key(|trial| trials[*trial].repeat);
         let of_cell = || members.iter().map(|trial| &trials[*trial]);
         let figure = |metric: Metric| {
-            Repeated::of(of_cell().filter_map(|trial| Some((trial.repeat, trial.figure(metric)?))).collect())
+            let complete = of_cell().filter(|trial| trial.standing == Standing::Complete);
+            Known::of(complete.map(|trial| (trial.repeat, trial.figure(metric))))
         };
         let figures = Metric::all().map(figure).collect();
+        let asked_for = |run: &StoredRun| run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some());
+        let has_rate = of_cell().filter_map(Trial::complete_run).all(asked_for);
         let waits = mean_waits(of_cell().filter_map(Trial::complete_run));
         let steps = steps::of_cell(of_cell());
-        Cell { levels, trials: members, figures, base: None, waits, steps }
+        Cell { levels, trials: members, figures, has_rate, base: None, waits, steps }
     };
     (groups.into_iter().map(cell).collect(), trials)
 }

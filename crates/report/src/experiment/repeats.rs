@@ -36,6 +36,48 @@ impl Repeated {
     }
 }
 
+/// A figure of a combination, by how many of its complete trials have it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Known {
+    /// All of them.
+    Whole(Repeated),
+    /// Some lack it. They may be unlike the others, so that a mean of those would be biased.
+    Partly,
+    /// None.
+    Nothing,
+}
+
+impl Known {
+    /// Of the complete trials: repeat and figure.
+    pub(crate) fn of(trials: impl Iterator<Item = (u32, Option<f64>)>) -> Known {
+        let mut known = Vec::new();
+        let mut number = 0;
+        for (repeat, figure) in trials {
+            number += 1;
+            known.extend(figure.map(|figure| (repeat, figure)));
+        }
+        match known.len() {
+            0 => Known::Nothing,
+            some if some < number => Known::Partly,
+            _ => Repeated::of(known).map_or(Known::Nothing, Known::Whole),
+        }
+    }
+
+    pub(crate) fn figure(&self) -> Option<&Repeated> {
+        match self {
+            Known::Whole(figure) => Some(figure),
+            Known::Partly | Known::Nothing => None,
+        }
+    }
+
+    pub(crate) fn into_figure(self) -> Option<Repeated> {
+        match self {
+            Known::Whole(figure) => Some(figure),
+            Known::Partly | Known::Nothing => None,
+        }
+    }
+}
+
 /// How much one combination has of what the base has.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Ratio {
@@ -176,6 +218,15 @@ mod tests {
         assert_eq!(of(&[1.0, 9.0]).interval.unwrap().0, 0.0);
         assert_eq!(of(&[1.0, 9.0]).median, 5.0);
         assert_eq!(Repeated::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_figure_that_a_complete_trial_lacks_is_not_that_of_the_others() {
+        assert_eq!(Known::of([(1, Some(7.0)), (2, None)].into_iter()), Known::Partly);
+        assert_eq!(Known::of([(1, None), (2, None)].into_iter()), Known::Nothing);
+        assert_eq!(Known::of(std::iter::empty()), Known::Nothing);
+        let whole = Known::of([(1, Some(7.0)), (2, Some(9.0))].into_iter());
+        assert_eq!(whole.figure().map(|it| it.mean), Some(8.0));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::overview::{Base, Cell, Cost, Overview, Standing};
 use super::repeats::Subtraction;
 use super::steps::StepFigures;
-use super::{Marks, Quantity, Ratio, Repeated};
+use super::{Marks, Metric, Quantity, Ratio, Repeated};
 use crate::figures::{TIE, counted, fixed, percent, plus_minus};
 use crate::prose::enumerate;
 use crate::sections::{Fact, Grid};
@@ -19,10 +19,9 @@ pub(crate) const MARKS: [Mark; 3] = [
     ('◆', "compromise", |marks| marks.compromise),
 ];
 
-/// What the marks are, in a sentence.
-pub(crate) const MARKS_TOLD: &str = "▲ best throughput, ▼ lowest mean latency, ◆ the compromise between them, where \
-                                     throughput ÷ mean latency is greatest; each among the combinations of one line of \
-                                     the first chart.";
+/// What else tables show: of every load, and of all trials if any of them has some.
+pub(crate) const OF_EVERY_LOAD: [Metric; 4] = [Metric::Mean, Metric::Stddev, Metric::P50, Metric::P99];
+pub(crate) const IF_ANY: [Metric; 4] = [Metric::Failed, Metric::Late, Metric::WalBytes, Metric::ServerCpu];
 
 /// `best throughput and lowest mean latency`
 pub(crate) fn marks_in_words(marks: Marks) -> String {
@@ -36,9 +35,9 @@ pub(crate) fn signs(marks: Marks) -> String {
     MARKS.iter().filter(|(.., is)| is(marks)).map(|(sign, ..)| *sign).collect()
 }
 
-/// `± 1.2 %`, or nothing of a single repeat.
+/// `± 1.2 %`, or nothing of a single repeat; nor of 0, of which there is no share.
 pub(crate) fn interval(figure: &Repeated) -> String {
-    match figure.interval {
+    match figure.interval.filter(|_| figure.mean > 0.0) {
         None => String::new(),
         Some((low, high)) => {
             plus_minus(figure.mean, low, high).unwrap_or_else(|| format!("±{TIE}100{TIE}% or more"))
@@ -108,29 +107,123 @@ impl Overview {
         format!("{told}: {cells}, {}", counted(repeats.into(), "repeat", "repeats"))
     }
 
-    /// What ratios are to, and how they are taken, in a sentence; `None` if there is nothing to compare.
-    pub(crate) fn base_in_words(&self) -> Option<String> {
-        if self.cells.iter().all(|cell| cell.base.is_none()) {
-            return None;
+    /// As a sentence names a figure: `the mean latency`.
+    fn named(&self, metric: Metric) -> String {
+        let title = self.title_of(metric);
+        match metric.quantity() {
+            Quantity::Share => format!("the share of {title} transactions"),
+            _ => format!("the {title}"),
         }
-        let how = if self.repeats_are_blocks { ", taken within each repeat" } else { "" };
-        Some(match &self.base {
-            Base::First => {
-                let first = self.description_of(0);
-                format!("Ratios are to the first combination ({first}), since the file names no base{how}.")
-            }
+    }
+
+    /// Whether any cell is compared with another.
+    pub(crate) fn has_ratios(&self) -> bool {
+        self.cells.iter().any(|cell| cell.base.is_some())
+    }
+
+    /// Above the ratios of cells.
+    pub(crate) fn ratio_title(&self) -> &'static str {
+        match self.main() {
+            Metric::Tps => "tps ratio (95 %)",
+            Metric::Operations => "operations ratio (95 %)",
+            _ => "duration ratio (95 %)",
+        }
+    }
+
+    /// What ratios are to.
+    fn base_named(&self) -> String {
+        match &self.base {
+            Base::First => format!("the first combination ({})", self.description_of(0)),
             Base::Levels(pairs) => {
                 let all = self.factors.iter().filter(|factor| factor.levels.len() > 1).count();
                 let rest = if pairs.len() < all { ", everything else the same" } else { "" };
                 let pairs: Vec<String> =
                     pairs.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-                let bases = self.cells.iter().filter_map(|cell| cell.base);
-                let missing = bases.map(|base| self.cells[base].figure(self.main())).all(|it| it.is_none());
-                let missing = if missing { ", of which no trial is complete" } else { "" };
-                let pairs = crate::prose::harmless(&pairs.join(", "));
-                format!("Ratios are to {pairs}{rest}{missing}{how}.")
+                format!("{}{rest}", crate::prose::harmless(&pairs.join(", ")))
             }
+        }
+    }
+
+    /// What ratios are to, and how they are taken, in a sentence; `None` if there is nothing to compare.
+    pub(crate) fn base_in_words(&self) -> Option<String> {
+        let how = if self.repeats_are_blocks { ", taken within each repeat" } else { "" };
+        let why = match &self.base {
+            Base::First => ", since the file names no base",
+            Base::Levels(_) => {
+                let bases = self.cells.iter().filter_map(|cell| cell.base);
+                let missing = bases.map(|base| self.complete_trials(base)).all(|number| number == 0);
+                if missing { ", of which no trial is complete" } else { "" }
+            }
+        };
+        self.has_ratios().then(|| format!("Ratios are to {}{why}{how}.", self.base_named()))
+    }
+
+    /// What the ratios of steps are, in a sentence; `None` if there are none.
+    pub(crate) fn step_ratios_in_words(&self) -> Option<String> {
+        let has_steps = self.cells.iter().any(|cell| !cell.steps.is_empty());
+        (has_steps && self.has_ratios()).then(|| {
+            format!(
+                "× duration, × WAL and × CPU are ratios to the same step of {}; there is none where a repeat has 0 or \
+                 the figure is not known.",
+                self.base_named()
+            )
         })
+    }
+
+    /// What tables leave out, and why, in sentences.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        [self.rate_in_words(), self.missing_ratios(), self.missing_figures()].into_iter().flatten().collect()
+    }
+
+    fn rate_in_words(&self) -> Option<String> {
+        let told = "Throughput is what was asked for (a rate), so that it is not judged.";
+        self.has_rate().then(|| told.to_owned())
+    }
+
+    /// Ratios that there are none of, since there is no logarithm of 0.
+    fn missing_ratios(&self) -> Option<String> {
+        let main = self.main();
+        let is_known = |cell: usize| self.cells[cell].figure(main).is_some();
+        let lacks_it = |cell: &usize| {
+            let has_both = self.cells[*cell].base.is_some_and(|base| is_known(base) && is_known(*cell));
+            has_both && self.ratio(*cell, main).is_none()
+        };
+        let number = (0..self.cells.len()).filter(lacks_it).count() as u64;
+        let have = if number == 1 { "has" } else { "have" };
+        let cells = counted(number, "combination", "combinations");
+        (number > 0)
+            .then(|| format!("{cells} {have} no ratio: in a repeat the figure, or that of the base, is 0."))
+    }
+
+    /// Figures that are not shown, since not all trials of a combination have them.
+    fn missing_figures(&self) -> Option<String> {
+        let of_every_load: &[Metric] = if self.has_steps() { &[] } else { &OF_EVERY_LOAD };
+        let shown = self.shown(&[of_every_load, &IF_ANY[..]].concat());
+        let gap = |metric: Metric| {
+            let number = self.cells.iter().filter(|cell| cell.knows_partly(metric)).count() as u64;
+            let cells = counted(number, "combination", "combinations");
+            (number > 0).then(|| format!("{} of {cells}", self.named(metric)))
+        };
+        let mut gaps: Vec<String> = std::iter::once(self.main()).chain(shown).filter_map(gap).collect();
+        let steps = self.cells.iter().flat_map(|cell| &cell.steps).filter(|step| step.is_partly_known);
+        let steps = steps.count() as u64;
+        if steps > 0 {
+            gaps.push(format!("a figure of {}", counted(steps, "step", "steps")));
+        }
+        (!gaps.is_empty())
+            .then(|| format!("Not known, because some of their trials lack it: {}.", enumerate(&gaps)))
+    }
+
+    /// What the marks are that cells have, in a sentence; `None` if no cell has one.
+    pub(crate) fn marks_told(&self) -> Option<String> {
+        let is_there = |is: fn(Marks) -> bool| (0..self.cells.len()).any(|cell| is(self.marks(cell)));
+        let told = |(sign, name, _): &Mark| match *sign {
+            '◆' => format!("{sign} the {name} between them, where throughput ÷ mean latency is greatest"),
+            sign => format!("{sign} {name}"),
+        };
+        let told: Vec<String> = MARKS.iter().filter(|(.., is)| is_there(*is)).map(told).collect();
+        let among = "each among the combinations of one line of the first chart";
+        (!told.is_empty()).then(|| format!("{}; {among}.", told.join(", ")))
     }
 
     /// How intervals were made, in a sentence; `None` if there are none.
@@ -154,8 +247,9 @@ impl Overview {
         points.find(|point| point.cell == cell).map_or(Marks::default(), |point| point.marks)
     }
 
-    /// What things cost, by subtraction: `negotiating TLS`, `10.0 ms (9.6 ms … 10.4 ms)`.
-    pub(crate) fn costs_in_words(&self) -> Vec<Fact> {
+    /// What things cost, by subtraction, of one figure after the other: `by subtraction, of the mean latency`, and
+    /// below it `negotiating TLS`, `10.0 ms (9.6 ms … 10.4 ms)`.
+    pub(crate) fn costs_in_words(&self) -> Vec<(String, Vec<Fact>)> {
         let row = |cost: &Cost, (cell, it): &(usize, Subtraction)| {
             let of = if cost.cells.len() > 1 {
                 format!(" ({})", self.description_of(*cell))
@@ -170,7 +264,16 @@ impl Overview {
                 it.interval.map(|(low, high)| format!(" (95{TIE}%: {} … {})", signed(low), signed(high)));
             Fact::new(format!("{}{of}", cost.name), signed(it.value) + &sure.unwrap_or_default())
         };
-        self.costs.iter().flat_map(|cost| cost.cells.iter().map(move |cell| row(cost, cell))).collect()
+        let mut groups: Vec<(Metric, Vec<Fact>)> = Vec::new();
+        for cost in &self.costs {
+            let facts = cost.cells.iter().map(|cell| row(cost, cell));
+            match groups.iter_mut().find(|(metric, _)| *metric == cost.metric) {
+                Some((_, known)) => known.extend(facts),
+                None => groups.push((cost.metric, facts.collect())),
+            }
+        }
+        let headed = |(metric, facts)| (format!("by subtraction, of {}", self.named(metric)), facts);
+        groups.into_iter().map(headed).collect()
     }
 
     /// Trials that are not in the figures, with the reason: those of one cell and one reason together.
@@ -200,11 +303,11 @@ impl Overview {
         groups.iter().map(told).collect()
     }
 
-    /// The command that makes the experiment again.
+    /// The command that makes the experiment again, in the folder of its file, which the store does not know.
     pub(crate) fn repeat_command(&self) -> String {
         let quick = if self.profile == "quick" { " --quick" } else { "" };
         let file = self.file_name().unwrap_or("experiment.toml");
-        format!("pgmeter lab run {file}{quick}")
+        format!("pgmeter lab run {file}{quick}{}", self.store)
     }
 
     /// Its file among those that are stored.
@@ -249,23 +352,32 @@ pub(crate) fn against(overview: &Overview, cell: usize) -> String {
 pub(crate) fn step_grid(overview: &Overview) -> Grid {
     let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
     let names = if names.is_empty() { "combination".to_owned() } else { names.join(", ") };
-    let mut columns = vec![names, "step".to_owned()];
-    columns.extend(["duration", "WAL", "server CPU", "tables", "indexes"].map(str::to_owned));
+    let has_ratios = overview.has_ratios();
+    let measured = ["duration", "× duration", "WAL", "× WAL", "server CPU", "× CPU"].into_iter();
+    let measured = measured.filter(|title| has_ratios || !title.starts_with('×'));
+    let titles = std::iter::once("step").chain(measured).chain(["tables", "indexes"]);
+    let columns = std::iter::once(names).chain(titles.map(str::to_owned)).collect();
     let row = |cell: usize, step: &StepFigures| {
         let bytes = |figure: &Option<Repeated>| {
             figure.as_ref().map_or("—".to_owned(), |it| Quantity::Bytes.shown(it.mean))
         };
         let time = |figure: &Option<Repeated>| with_interval(figure.as_ref(), Quantity::Microseconds);
+        let cpu = step.cpu_us.as_ref().map_or("—".to_owned(), |it| Quantity::Microseconds.shown(it.mean));
         let limited = if step.limited > 0 { "*" } else { "" };
-        vec![
-            overview.label(cell),
-            format!("{}{limited}", step.name),
-            time(&step.duration_us),
-            bytes(&step.wal_bytes),
-            step.cpu_us.as_ref().map_or("—".to_owned(), |it| Quantity::Microseconds.shown(it.mean)),
-            bytes(&step.table_bytes),
-            bytes(&step.index_bytes),
-        ]
+        let mut cells = vec![overview.label(cell), format!("{}{limited}", step.name)];
+        for (shown, metric) in [
+            (time(&step.duration_us), Metric::Duration),
+            (bytes(&step.wal_bytes), Metric::WalBytes),
+            (cpu, Metric::ServerCpu),
+        ] {
+            cells.push(shown);
+            if has_ratios {
+                let of_base = overview.step_ratio(cell, step, metric);
+                cells.push(of_base.map_or(String::new(), |it| ratio(&it)));
+            }
+        }
+        cells.extend([bytes(&step.table_bytes), bytes(&step.index_bytes)]);
+        cells
     };
     let cells = overview.cells.iter().enumerate();
     let rows = cells.flat_map(|(number, cell)| cell.steps.iter().map(move |step| (number, step)));

@@ -5,7 +5,7 @@ use results::{StepResult, StepTime, StepsRecord};
 
 use super::metric::Metric;
 use super::overview::{Overview, Trial};
-use super::repeats::Repeated;
+use super::repeats::{Known, Repeated};
 use crate::prose::harmless;
 
 /// A step of a cell.
@@ -17,6 +17,8 @@ pub(crate) struct StepFigures {
     pub(crate) cpu_us: Option<Repeated>,
     pub(crate) table_bytes: Option<Repeated>,
     pub(crate) index_bytes: Option<Repeated>,
+    /// Whether some of its trials have one of these and others lack it.
+    pub(crate) is_partly_known: bool,
     /// Times that were cut off at the limit, and count as was agreed; of all times.
     pub(crate) limited: usize,
     pub(crate) times: usize,
@@ -40,9 +42,9 @@ const CPU: Figure = |time| Some((time.backend_user_us? + time.backend_system_us?
 const TABLES: Figure = |time| Some(time.table_bytes? as f64);
 const INDEXES: Figure = |time| Some(time.index_bytes? as f64);
 
-/// The mean over the times that are known.
+/// The mean over its times; `None` if one of them is not known.
 fn mean(step: &StepResult, of: Figure) -> Option<f64> {
-    let known: Vec<f64> = step.times.iter().filter_map(of).collect();
+    let known: Vec<f64> = step.times.iter().map(of).collect::<Option<_>>()?;
     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
@@ -74,16 +76,18 @@ pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFi
             };
             trials.iter().filter_map(of_trial)
         };
-        let figure = |of: Figure| {
-            Repeated::of(all().filter_map(|(repeat, step)| Some((repeat, mean(step, of)?))).collect())
-        };
+        let figure = |of: Figure| Known::of(all().map(|(repeat, step)| (repeat, mean(step, of))));
+        let known = [DURATION, WAL, CPU, TABLES, INDEXES].map(figure);
+        let is_partly_known = known.contains(&Known::Partly);
+        let [duration_us, wal_bytes, cpu_us, table_bytes, index_bytes] = known.map(Known::into_figure);
         StepFigures {
             name: harmless(name),
-            duration_us: figure(DURATION),
-            wal_bytes: figure(WAL),
-            cpu_us: figure(CPU),
-            table_bytes: figure(TABLES),
-            index_bytes: figure(INDEXES),
+            duration_us,
+            wal_bytes,
+            cpu_us,
+            table_bytes,
+            index_bytes,
+            is_partly_known,
             limited: all().map(|(_, step)| step.limited()).sum(),
             times: all().map(|(_, step)| step.times.len()).sum(),
         }
@@ -128,11 +132,12 @@ fn stack(overview: &Overview, metric: Metric, title: Option<String>) -> Stack {
 }
 
 impl StepFigures {
-    fn figure(&self, metric: Metric) -> Option<&Repeated> {
+    pub(super) fn figure(&self, metric: Metric) -> Option<&Repeated> {
         match metric {
+            Metric::Duration => self.duration_us.as_ref(),
             Metric::WalBytes => self.wal_bytes.as_ref(),
             Metric::ServerCpu => self.cpu_us.as_ref(),
-            _ => self.duration_us.as_ref(),
+            _ => None,
         }
     }
 

@@ -1,8 +1,8 @@
 //! An experiment as text for a terminal: what was varied, a table of throughput and latency, one of costs and waits,
 //! what to know before believing them. Shown by `cli` on request and at the end of an experiment.
 
-use super::said::{MARKS_TOLD, against, interval, limits_in_words, signs, step_grid};
-use super::{Metric, Overview, Repeated, top_waits};
+use super::said::{IF_ANY, OF_EVERY_LOAD, against, interval, limits_in_words, signs, step_grid};
+use super::{Metric, Overview, top_waits};
 use crate::TextStyle;
 use crate::figures::untied;
 use crate::prose::{Emphasis, cut, emphasise, wrap};
@@ -25,23 +25,22 @@ pub fn text(overview: &Overview, style: &TextStyle) -> String {
     out.push('\n');
     out += &table(speed(overview), style);
     out.push('\n');
-    if overview.charts.first().is_some_and(has_marks) {
-        out += &paragraph(MARKS_TOLD, style);
-    }
-    for sentence in overview.base_in_words().into_iter().chain(overview.intervals_in_words()) {
+    let sentences = [overview.marks_told(), overview.base_in_words(), overview.intervals_in_words()];
+    for sentence in sentences.into_iter().flatten().chain(overview.left_out()) {
         out += &paragraph(&sentence, style);
     }
-    let by_subtraction = overview.costs_in_words();
-    if !by_subtraction.is_empty() {
-        out += &format!("\n{}\n", strong("by subtraction"));
-        by_subtraction.iter().for_each(|it| out += &paragraph(&format!("{}: {}", it.label, it.value), style));
+    for (heading, facts) in overview.costs_in_words() {
+        out += &format!("\n{}\n", strong(&heading));
+        facts.iter().for_each(|it| out += &paragraph(&format!("{}: {}", it.label, it.value), style));
     }
     let costs = costs(overview, style);
     if costs.len() > 1 {
         out.push('\n');
         out += &table(costs, style);
     }
-    limits_in_words(overview).iter().for_each(|told| out += &paragraph(told, style));
+    for sentence in overview.step_ratios_in_words().into_iter().chain(limits_in_words(overview)) {
+        out += &paragraph(&sentence, style);
+    }
     if !overview.concerns.is_empty() {
         out += &format!("\n{}\n", emphasise("before believing the figures", Emphasis::Caution, style));
         overview.concerns.iter().for_each(|concern| out += &paragraph(concern, style));
@@ -56,11 +55,6 @@ pub fn text(overview: &Overview, style: &TextStyle) -> String {
     }
     out += &format!("\npage with charts: {}\n", overview.page_command());
     untied(&out)
-}
-
-fn has_marks(chart: &super::Chart) -> bool {
-    let mut points = chart.panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
-    points.any(|point| point.marks.any())
 }
 
 fn paragraph(text: &str, style: &TextStyle) -> String {
@@ -99,36 +93,39 @@ fn figure(overview: &Overview, metric: Metric) -> impl Fn(usize) -> String {
     }
 }
 
+/// The figures, titled, and how sure they are, if there are repeats to say so.
+fn figures(overview: &Overview, metric: Metric, with_intervals: bool) -> Vec<Cells> {
+    let sure = |cell: usize| overview.cells[cell].figure(metric).map_or(String::new(), interval);
+    let mut columns = vec![column(overview, metric.short(overview.has_steps()), figure(overview, metric))];
+    if with_intervals && (0..overview.cells.len()).any(|cell| !sure(cell).is_empty()) {
+        columns.push(left(overview, "", sure));
+    }
+    columns
+}
+
+/// What stands in the first table, behind the figure in which cells are compared.
+fn of_first_table(overview: &Overview) -> Vec<Metric> {
+    if overview.has_steps() {
+        return overview.shown(&[Metric::WalBytes, Metric::ServerCpu]);
+    }
+    let [mean, stddev, median, p99] = OF_EVERY_LOAD;
+    let batches = overview.has_batches().then_some(Metric::Tps);
+    overview.shown(&batches.into_iter().chain([mean, p99, stddev, median]).collect::<Vec<_>>())
+}
+
 /// Who is compared with whom, and how fast all are; of steps, how long they took.
 fn speed(overview: &Overview) -> Vec<Cells> {
-    let main = overview.main();
-    let sure = |cell: usize| {
-        let figure: Option<&Repeated> = overview.cells[cell].figure(main);
-        figure.map_or(String::new(), interval)
-    };
     let mut columns = vec![labels(overview)];
-    if overview.charts.first().is_some_and(has_marks) {
+    if overview.marks_told().is_some() {
         columns.push(left(overview, "", |cell| signs(overview.marks(cell))));
     }
-    let title = match main {
-        Metric::Tps => "tps",
-        Metric::Operations => "operations/s",
-        other => other.title(),
-    };
-    columns.push(column(overview, title, figure(overview, main)));
-    columns.push(left(overview, "", sure));
-    if overview.base_in_words().is_some() {
-        columns.push(left(overview, "ratio (95 %)", |cell| against(overview, cell)));
+    columns.extend(figures(overview, overview.main(), true));
+    if overview.has_ratios() {
+        columns.push(left(overview, overview.ratio_title(), |cell| against(overview, cell)));
     }
-    if overview.has_batches() {
-        columns.push(column(overview, "tps", figure(overview, Metric::Tps)));
+    for metric in of_first_table(overview) {
+        columns.extend(figures(overview, metric, overview.is_drawn(metric)));
     }
-    let rest: &[(&str, Metric)] = if overview.has_steps() {
-        &[("WAL", Metric::WalBytes), ("server CPU", Metric::ServerCpu)]
-    } else {
-        &[("mean", Metric::Mean), ("p99", Metric::P99), ("stddev", Metric::Stddev), ("p50", Metric::P50)]
-    };
-    columns.extend(rest.iter().map(|(title, metric)| column(overview, title, figure(overview, *metric))));
     columns
 }
 
@@ -138,15 +135,9 @@ fn costs(overview: &Overview, style: &TextStyle) -> Vec<Cells> {
         return steps(overview);
     }
     let mut columns = vec![labels(overview)];
-    for (title, metric) in [
-        ("failed", Metric::Failed),
-        ("late", Metric::Late),
-        ("WAL/tx", Metric::WalBytes),
-        ("server CPU/tx", Metric::ServerCpu),
-    ] {
-        if overview.has(metric) {
-            columns.push(column(overview, title, figure(overview, metric)));
-        }
+    let told = of_first_table(overview);
+    for metric in IF_ANY.into_iter().filter(|metric| overview.has(*metric) && !told.contains(metric)) {
+        columns.extend(figures(overview, metric, false));
     }
     if overview.cells.iter().any(|cell| !cell.waits.is_empty()) {
         let room = style.width.saturating_sub(INDENT + width(&columns)).max(WAITS_LEN_MIN);

@@ -113,6 +113,8 @@ fn stored() -> StoredExperiment {
     }
 }
 
+const WIDE: TextStyle = TextStyle { colour: false, width: 400 };
+
 fn overview(stored: StoredExperiment) -> Overview {
     overview_by(FILE, stored)
 }
@@ -241,15 +243,77 @@ fn servers_that_were_built_differently_and_hosts_that_changed_are_named() {
         server.build.version =
             "PostgreSQL 16.4 on x86_64-pc-linux-gnu, compiled by clang 19.1, 64-bit".to_owned();
     }
-    let text = experiment::text(&overview(mixed), &TextStyle { colour: false, width: 400 });
-    assert!(
-        text.contains("built differently")
-            && text.contains("assertions (16.4: with assertions; 18.1: without"),
-        "{text}"
-    );
-    assert!(text.contains("compiled by clang 19.1"), "{text}");
+    let mixed = overview(mixed);
+    let text = experiment::text(&mixed, &WIDE);
+    assert!(text.contains("2 builds of 16.4 and 18.1 differ in compiler and platform ("), "{text}");
+    assert!(text.contains("compiled by clang 19.1") && text.contains(" and assertions; the page"), "{text}");
+    let page = experiment::html(&mixed);
+    assert!(page.contains("assertions (16.4: with assertions; 18.1: without assertions)"), "{page}");
     assert!(text.contains("The kernel was not the same in all trials"), "{text}");
     assert!(text.contains("In all complete trials, such as: others took 1 % of the processors."), "{text}");
+}
+
+#[test]
+fn a_figure_that_a_complete_trial_lacks_is_shown_as_unknown() {
+    const CPU: &str = "server_cpu_us_per_transaction";
+    let mut partly = stored();
+    let costs = &mut partly.trials[0].run.as_mut().expect("it ran").costs;
+    (costs.backend_user_cpu_us, costs.backend_system_cpu_us) = (None, None);
+    let partly = overview(partly);
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&partly)).unwrap();
+    assert!(json["cells"][0]["figures"][CPU].is_null() && json["cells"][1]["figures"][CPU]["repeats"] == 3);
+    let trials = &json["trials"];
+    assert!(trials[0]["figures"][CPU].is_null() && trials[6]["figures"][CPU].is_number(), "{trials}");
+    let page = experiment::html(&partly).replace('\u{a0}', " ");
+    for report in [experiment::text(&partly, &WIDE), experiment::markdown(&partly), page] {
+        let told = "some of their trials lack it: the server CPU per transaction of 1 combination.";
+        assert!(report.contains(told), "{report}");
+    }
+}
+
+#[test]
+fn what_the_file_is_about_stands_behind_the_ratio_and_a_rate_is_not_judged() {
+    let file = FILE.replace("y = \"mean\"", "y = \"stddev\"");
+    let file = file.replace("metric = \"mean\"", "metric = \"cycle\"");
+    let mut scheduled = stored();
+    for run in scheduled.trials.iter_mut().filter_map(|trial| trial.run.as_mut()) {
+        run.plan.as_mut().expect("it was asked for").rate_tps = Some(100.0);
+    }
+    let overview = overview_by(&file, scheduled);
+    let text = experiment::text(&overview, &WIDE);
+    let header = text.lines().find(|line| line.contains("tps ratio (95 %)")).expect("there is a table");
+    let places = ["tps ratio", "stddev", "cycle", "mean"].map(|word| header.find(word).expect(word));
+    assert!(places.is_sorted() && header.matches("stddev").count() == 1, "{header}");
+    assert!(!text.contains('▲') && !text.contains('◆') && text.contains("▼ lowest mean latency"), "{text}");
+    assert!(text.contains("Throughput is what was asked for"), "{text}");
+    assert!(text.contains("\nby subtraction, of the time from one transaction to the next\n"), "{text}");
+    let page = experiment::html(&overview);
+    assert!(!page.contains("Most transactions per second") && page.contains("deviation of the latency</th>"));
+    let markdown = experiment::markdown(&overview);
+    let columns = "| tps ratio (95 %) | deviation of the latency | time from one transaction to the next |";
+    assert!(markdown.contains(columns), "{markdown}");
+}
+
+#[test]
+fn servers_that_stood_one_at_a_time_are_not_compared_within_repeats() {
+    let mut apart = stored();
+    apart.trials.sort_by_key(|trial| trial.factors["protocol"].clone());
+    let apart = overview(apart);
+    let text = experiment::text(&apart, &WIDE);
+    assert!(text.contains("The servers were taken one after another") && text.contains("Welch's"), "{text}");
+    assert!(text.contains("Ratios are to protocol simple, everything else the same.\n"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&apart)).unwrap();
+    assert_eq!(json["experiment"]["repeats_are_blocks"], false);
+}
+
+#[test]
+fn that_there_is_no_ratio_of_nothing_is_said() {
+    let mut stalled = stored();
+    let run = stalled.trials[3].run.as_mut().expect("it ran");
+    run.summary.as_mut().expect("it was measured").tps = 0.0;
+    let text = experiment::text(&overview(stalled), &WIDE);
+    let told = "1 combination has no ratio: in a repeat the figure, or that of the base, is 0.";
+    assert!(text.contains(told), "{text}");
 }
 
 /// Two cells of two steps each, of which one is cut off at its limit.
@@ -305,9 +369,19 @@ fn steps_are_stacked_and_those_at_their_limit_are_marked() {
     assert!(csv.lines().count() == 9 && csv.contains(",query,1,5000000,5000000,true,,5000000,"), "{csv}");
     let json: serde_json::Value = serde_json::from_str(&experiment::json(&steps)).unwrap();
     assert_eq!(json["trials"][0]["steps"][1]["times"][0]["duration_us"], 4_000_000);
-    assert!(json["cells"][1]["steps"][1]["limited"].is_number());
+    let [base, cell] = [&json["cells"][0], &json["cells"][1]];
+    assert!(cell["steps"][1]["limited"].is_number() && cell["complete"] == 2);
+    assert!(cell["figures"]["wal_bytes"]["repeats"] == 2);
+    assert!(cell["figures"]["wal_bytes_per_transaction"].is_null());
+    // 5 s and 7 s beside 4 s and 6 s.
+    let ratio = cell["steps"][1]["ratios"]["duration_us"]["ratio"].as_f64().unwrap();
+    assert!((ratio - (35.0_f64 / 24.0).sqrt()).abs() < 1e-9);
+    assert_eq!(base["steps"][1]["ratios"], serde_json::json!({}));
+    assert!(page.replace('\u{a0}', " ").contains("× 1.21"), "{page}");
     assert!(experiment::svg(&steps).contains(">load<") && experiment::png(&steps).is_ok());
-    assert!(experiment::markdown(&steps).contains("## Steps"));
+    let markdown = experiment::markdown(&steps);
+    assert!(markdown.contains("## Steps") && markdown.contains("| × 1.21 |"), "{markdown}");
+    assert!(!markdown.contains("| waits |") && !markdown.contains("| best |"), "{markdown}");
 }
 
 #[test]

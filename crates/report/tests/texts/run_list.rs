@@ -70,9 +70,9 @@ fn a_trial_is_called_by_its_experiment_and_levels() {
     let trial = RunLine { trial: Some(trial), ..run(11, "ro3.sql") };
     let list = run_list(&[run(9, "tpcb-like"), trial], &TextStyle { colour: false, width: 130 });
     insta::assert_snapshot!(list, @r"
-    run  began, UTC           scripts, or experiment: levels   server   clients          tps       p99   limit
-      9  2026-11-21 20:07:35  tpcb-like                          18.6         8   1,959 ± 41   10.5 ms   server
-     11  2026-11-21 20:07:35  ladder: 8, prepared                18.6         8   1,959 ± 41   10.5 ms   server
+    run  began, UTC           scripts, or experiment: levels         server   clients          tps       p99   limit
+      9  2026-11-21 20:07:35  tpcb-like                                18.6         8   1,959 ± 41   10.5 ms   server
+     11  2026-11-21 20:07:35  ladder: clients 8, protocol prepared     18.6         8   1,959 ± 41   10.5 ms   server
     ± is half of the 95 % interval of the throughput
     ");
 }

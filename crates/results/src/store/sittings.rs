@@ -63,15 +63,46 @@ impl Store {
         updated.map(drop).map_err(failed(&self.path))
     }
 
-    /// Sittings of an experiment that did not end in order, and whose process is known to be gone.
+    /// Sittings of all experiments of this one's name and profile that did not end in order, and whose process is known
+    /// to be gone.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub fn broken_sittings(&mut self, experiment: i64) -> Result<Vec<Sitting>, ResultsError> {
         let own = Process::own();
-        let open = self.in_transaction(|transaction| open_sittings(transaction, experiment))?;
-        let gone = open.into_iter().filter(|(_, process)| process.is_gone(&own));
+        let open = self.in_transaction(|transaction| {
+            let sql = "SELECT same.experiment FROM experiments AS this JOIN experiments AS same USING (name, profile) \
+                       WHERE this.experiment = ?1";
+            let mut statement = transaction.prepare(sql)?;
+            let same: Vec<i64> =
+                statement.query_map([experiment], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            let open = same.into_iter().map(|experiment| open_sittings(transaction, experiment));
+            open.collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        let gone = open.into_iter().flatten().filter(|(_, process)| process.is_gone(&own));
         Ok(gone.map(|(sitting, _)| sitting).collect())
+    }
+
+    /// Whoever knows that the processes are gone that worked on an experiment says so: of other hosts and containers it
+    /// cannot be seen here. Their trials are to be made again, and what they left is to be removed.
+    ///
+    /// # Errors
+    /// If a process is known to be at work on it, or the store cannot be written.
+    pub fn take_over(&mut self, experiment: i64) -> Result<(), ResultsError> {
+        let own = Process::own();
+        let taken = self.in_transaction(|transaction| {
+            if let Some(pid) = worked_on_by(transaction, experiment)? {
+                return Ok(Err(pid));
+            }
+            let sql = "UPDATE trials SET status = 'planned' WHERE experiment = ?1 AND status = 'running'";
+            transaction.execute(sql, [experiment])?;
+            // Gone for certain: of this host, before it was started.
+            let sql = "UPDATE sittings SET hostname = ?2, boot_id = 'taken over' \
+                       WHERE experiment = ?1 AND ended_at IS NULL";
+            transaction.execute(sql, params![experiment, own.hostname])?;
+            Ok(Ok(()))
+        })?;
+        taken.map_err(|pid| ResultsError::ExperimentBusy { store: self.path.clone(), pid })
     }
 }
 

@@ -64,9 +64,11 @@ pub(super) fn timed<E: WorkError>(
     work: impl FnOnce(&mut Session) -> Result<Option<Duration>, E>,
 ) -> Outcome {
     let limit_ms = limit.map_or(0, |limit| limit.as_micros().div_ceil(1000).min(i32::MAX as u128));
+    // Not under the limit itself, which looking may take longer than.
+    let before = meter.before(session);
     // A server that does not know it is asked to cancel all the same.
     let _ = session.execute(&format!("SET statement_timeout = {limit_ms}"));
-    let before = meter.before(session);
+    let before = meter.begin(before);
     let patience = limit.map(|limit| if is_one_statement { limit + GRACE } else { limit });
     let stopwatch = Stopwatch::start();
     let result = watched(session, patience, stop, work);

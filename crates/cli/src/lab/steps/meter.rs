@@ -70,11 +70,16 @@ impl Meter {
         meter
     }
 
-    /// Looks before a time begins; the CPU time last.
+    /// Looks before a time begins, at all but the CPU time.
     pub(super) fn before(&mut self, session: &mut Session) -> Reading {
         let buffers = self.buffers(session);
         let wal = self.wal(session);
-        Reading { cpu: self.cpu(), wal, buffers }
+        Reading { cpu: None, wal, buffers }
+    }
+
+    /// The time begins: from here on CPU time counts.
+    pub(super) fn begin(&self, before: Reading) -> Reading {
+        Reading { cpu: self.cpu(), ..before }
     }
 
     /// Looks at once after its end, without asking the server.

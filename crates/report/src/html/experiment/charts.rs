@@ -109,8 +109,10 @@ pub(super) fn charts(page: &mut Markup, overview: &Overview) {
         MARKS.iter().filter(|(.., is)| (0..overview.cells.len()).any(|cell| is(overview.marks(cell))));
     let marked: Vec<String> = marked.map(|(sign, name, _)| format!("{sign} {name}")).collect();
     if !marked.is_empty() {
-        let power = "the compromise is where throughput ÷ mean latency is greatest";
-        page.leaf("p", &[("class", "how")], &format!("Of each line: {}; {power}.", marked.join(", ")));
+        let has_compromise = (0..overview.cells.len()).any(|cell| overview.marks(cell).compromise);
+        let power = "; the compromise is where throughput ÷ mean latency is greatest";
+        let power = if has_compromise { power } else { "" };
+        page.leaf("p", &[("class", "how")], &format!("Of each line: {}{power}.", marked.join(", ")));
     }
     overview.stacks.iter().for_each(|stack| stacked(page, overview, stack));
     let mut drawn = 0;

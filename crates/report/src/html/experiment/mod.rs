@@ -42,6 +42,7 @@ pub fn html(overview: &Overview) -> String {
         page.section("cells", "Trials", |page| parts::cells(page, overview));
         page.section("file", "The file", |page| file(page, overview));
         page.section("repeat", "The same again", |page| {
+            page.raw("<p class=\"how\">In the folder of the file:</p>");
             page.leaf("pre", &[("class", "command")], &overview.repeat_command());
             page.raw("<p class=\"how\">Its trials, as they were measured:</p>");
             let profile = &overview.profile;

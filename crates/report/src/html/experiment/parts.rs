@@ -4,8 +4,8 @@
 use super::super::details;
 use super::super::markup::Markup;
 use crate::experiment::{
-    Cell, Metric, Overview, Standing, bounds, interval, is_base, limits_in_words, marks_in_words, ratio,
-    step_grid, top_waits, wait_name,
+    Cell, IF_ANY, Metric, Overview, Standing, bounds, interval, is_base, limits_in_words, marks_in_words,
+    ratio, step_grid, titled, top_waits, wait_name,
 };
 use crate::prose::harmless;
 use crate::sections::{self, WaitRow};
@@ -41,6 +41,10 @@ pub(super) fn headline(page: &mut Markup, overview: &Overview) {
 /// The best of all, and how far that is from its base.
 fn best(overview: &Overview) -> Option<String> {
     let main = overview.main();
+    // What was asked for is no outcome.
+    if overview.has_rate() {
+        return None;
+    }
     let (what, sign) = match main {
         Metric::Tps => ("Most transactions per second", 1.0),
         Metric::Operations => ("Most operations per second", 1.0),
@@ -72,6 +76,13 @@ pub(super) fn concerns(page: &mut Markup, overview: &Overview) {
             page.element("ul", &[], |page| {
                 overview.concerns.iter().for_each(|concern| page.leaf("li", &[], concern));
             });
+            if !overview.builds.is_empty() {
+                page.element("details", &[], |page| {
+                    page.raw("<summary>How the servers were built</summary>");
+                    let builds = overview.builds.iter();
+                    page.element("ul", &[], |page| builds.for_each(|build| page.leaf("li", &[], build)));
+                });
+            }
         });
     }
     if !lost.is_empty() {
@@ -87,71 +98,62 @@ pub(super) fn results(page: &mut Markup, overview: &Overview) {
     for sentence in overview.base_in_words().into_iter().chain(overview.intervals_in_words()) {
         page.leaf("p", &[("class", "how")], &sentence);
     }
-    let has_ratios = overview.base_in_words().is_some();
     let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
     let names = if names.is_empty() { "combination".to_owned() } else { harmless(&names.join(", ")) };
-    let optional = [Metric::Tps, Metric::Failed, Metric::Late, Metric::WalBytes, Metric::ServerCpu];
-    let shown = |metric: &Metric| match metric {
-        Metric::Tps => overview.has_batches(),
-        metric => overview.has(*metric),
-    };
-    let optional: Vec<Metric> = optional.into_iter().filter(shown).collect();
-    let main = if overview.main() == Metric::Tps { "tps" } else { overview.main().title() };
-    let mut columns = vec![names.as_str(), main];
-    if has_ratios {
-        columns.push("ratio");
-    }
-    if !overview.has_steps() {
-        columns.extend(["mean latency", "median", "p99"]);
-    }
-    columns.extend(optional.iter().map(|metric| overview.title_of(*metric)));
+    let of_every_load: &[Metric] =
+        if overview.has_steps() { &[] } else { &[Metric::Mean, Metric::P50, Metric::P99] };
+    let usual = of_every_load.iter().copied().chain(overview.has_batches().then_some(Metric::Tps));
+    let usual = usual.chain(IF_ANY.into_iter().filter(|metric| overview.has(*metric)));
+    let shown = overview.shown(&usual.collect::<Vec<_>>());
+    let mut columns = vec![names.as_str(), column(overview, overview.main())];
+    columns.extend(overview.has_ratios().then(|| overview.ratio_title()));
+    columns.extend(shown.iter().map(|metric| column(overview, *metric)));
     details::table(page, &columns, "figures cells", |page| {
         for cell in 0..overview.cells.len() {
-            page.element("tr", &[], |page| result(page, overview, cell, &columns, has_ratios, &optional));
+            page.element("tr", &[], |page| result(page, overview, cell, &columns, &shown));
         }
     });
+    overview.left_out().iter().for_each(|told| page.leaf("p", &[("class", "how")], told));
 }
 
-fn result(
-    page: &mut Markup,
-    overview: &Overview,
-    cell: usize,
-    columns: &[&str],
-    has_ratios: bool,
-    optional: &[Metric],
-) {
+/// What a column of the table of cells is called.
+fn column(overview: &Overview, metric: Metric) -> &'static str {
+    match metric {
+        Metric::Tps => "tps",
+        Metric::P50 => "median",
+        Metric::P99 => "p99",
+        other => overview.title_of(other),
+    }
+}
+
+fn result(page: &mut Markup, overview: &Overview, cell: usize, columns: &[&str], shown: &[Metric]) {
     let of = &overview.cells[cell];
     page.element("th", &[("data-label", columns[0]), ("scope", "row")], |page| {
         page.leaf("a", &[("href", &format!("#cell-{}", cell + 1))], &overview.label(cell));
         page.leaf("span", &[("class", "how")], &marks_in_words(overview.marks(cell)));
     });
-    let figure = |page: &mut Markup, column: &str, metric: Metric, below: Option<String>| {
-        let shown = of.figure(metric).map_or("—".to_owned(), |it| metric.quantity().shown(it.mean));
-        let below = below.or_else(|| of.figure(metric).map(interval)).unwrap_or_default();
-        two_lines(page, column, &shown, &below);
+    let figure = |page: &mut Markup, column: &str, metric: Metric| {
+        let figure = of.figure(metric).map_or("—".to_owned(), |it| metric.quantity().shown(it.mean));
+        let deviation = of.figure(Metric::Stddev).filter(|_| {
+            metric == Metric::Mean && !overview.is_drawn(metric) && !shown.contains(&Metric::Stddev)
+        });
+        let below = match deviation {
+            Some(it) => format!("stddev {}", Metric::Stddev.quantity().shown(it.mean)),
+            None => of.figure(metric).map(interval).unwrap_or_default(),
+        };
+        two_lines(page, column, &figure, &below);
     };
-    figure(page, columns[1], overview.main(), None);
-    let mut at = 2;
-    if has_ratios {
+    figure(page, columns[1], overview.main());
+    let mut rest = columns[2..].iter();
+    if overview.has_ratios() {
+        let column = rest.next().copied().unwrap_or_default();
         match overview.ratio(cell, overview.main()) {
-            Some(it) => two_lines(page, columns[at], &ratio(&it), &bounds(&it)),
-            None => two_lines(page, columns[at], if is_base(overview, cell) { "base" } else { "—" }, ""),
+            Some(it) => two_lines(page, column, &ratio(&it), &bounds(&it)),
+            None => two_lines(page, column, if is_base(overview, cell) { "base" } else { "—" }, ""),
         }
-        at += 1;
     }
-    if overview.has_steps() {
-        for (metric, column) in optional.iter().zip(&columns[at..]) {
-            figure(page, column, *metric, None);
-        }
-        return;
-    }
-    let stddev =
-        of.figure(Metric::Stddev).map(|it| format!("stddev {}", Metric::Stddev.quantity().shown(it.mean)));
-    figure(page, columns[at], Metric::Mean, stddev);
-    figure(page, columns[at + 1], Metric::P50, None);
-    figure(page, columns[at + 2], Metric::P99, None);
-    for (metric, column) in optional.iter().zip(&columns[at + 3..]) {
-        figure(page, column, *metric, None);
+    for (column, metric) in rest.zip(shown) {
+        figure(page, column, *metric);
     }
 }
 
@@ -171,17 +173,16 @@ pub(super) fn steps(page: &mut Markup, overview: &Overview) {
             details::row(page, &columns, &row.iter().map(String::as_str).collect::<Vec<_>>());
         }
     });
-    if let Some(told) = limits_in_words(overview) {
+    for told in overview.step_ratios_in_words().into_iter().chain(limits_in_words(overview)) {
         page.leaf("p", &[("class", "how")], &told);
     }
 }
 
 /// What things cost, by subtraction.
 pub(super) fn costs(page: &mut Markup, overview: &Overview) {
-    let told = overview.costs_in_words();
-    if !told.is_empty() {
-        page.leaf("h3", &[], "By subtraction");
-        details::facts(page, &told);
+    for (heading, facts) in overview.costs_in_words() {
+        page.leaf("h3", &[], &titled(&heading));
+        details::facts(page, &facts);
     }
 }
 

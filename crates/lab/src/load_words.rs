@@ -1,0 +1,118 @@
+//! The load of trials in words, for `outline`: what all combinations share is said once, what differs is said by the
+//! levels that say it. Pure.
+
+use std::fmt::Write as _;
+
+use crate::configuration::{Configuration, Length, Network, ProtocolChoice, ScriptName};
+use crate::experiment::{Factor, Level, label};
+use crate::plan::Plan;
+
+type Part = fn(&Configuration) -> String;
+
+/// In the order in which they are said; one that says nothing is what nobody would ask for.
+const PARTS: [Part; 8] = [scripts, clients, protocol, length, rate, limit, reconnecting, network];
+
+/// `select-only, 8 clients on 2 threads, prepared, 30s after 5s of warm-up`; `None` of steps.
+pub(crate) fn load_in_words(plan: &Plan) -> Option<String> {
+    let configurations = || plan.cells.iter().map(|cell| &cell.configuration);
+    if configurations().any(|configuration| !configuration.steps.is_empty()) {
+        return None;
+    }
+    let shared = |part: &Part| {
+        let first = configurations().next().map(part)?;
+        (!first.is_empty() && configurations().all(|configuration| part(configuration) == first))
+            .then_some(first)
+    };
+    let words: Vec<String> = PARTS.iter().filter_map(shared).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn scripts(it: &Configuration) -> String {
+    let name = |name: &ScriptName| match name {
+        ScriptName::Builtin(name) => name.clone(),
+        ScriptName::File(path) => {
+            path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
+        }
+    };
+    let weight = |weight: u32| if weight == 1 { String::new() } else { format!("@{weight}") };
+    let choices = it.load.scripts.iter();
+    let choices = choices.map(|choice| format!("{}{}", name(&choice.script), weight(choice.weight)));
+    choices.collect::<Vec<_>>().join(" + ")
+}
+
+fn clients(it: &Configuration) -> String {
+    let of = |number: u32, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    format!("{} on {}", of(it.load.clients, "client"), of(it.load.threads, "thread"))
+}
+
+fn protocol(it: &Configuration) -> String {
+    match it.load.protocol {
+        ProtocolChoice::Simple => "simple",
+        ProtocolChoice::Extended => "extended",
+        ProtocolChoice::Prepared => "prepared",
+    }
+    .to_owned()
+}
+
+fn length(it: &Configuration) -> String {
+    let measured = match it.load.length {
+        Length::Time(time) => format!("{time:?}"),
+        Length::Transactions(each) => format!("{each} transactions of each client"),
+    };
+    if it.load.warmup.is_zero() {
+        measured
+    } else {
+        format!("{measured} after {:?} of warm-up", it.load.warmup)
+    }
+}
+
+fn rate(it: &Configuration) -> String {
+    it.load.rate_tps.map_or(String::new(), |rate| format!("{rate} scheduled per second"))
+}
+
+fn limit(it: &Configuration) -> String {
+    it.load.latency_limit.map_or(String::new(), |limit| format!("late after {limit:?}"))
+}
+
+fn reconnecting(it: &Configuration) -> String {
+    if it.load.reconnect { "a connection for each transaction".to_owned() } else { String::new() }
+}
+
+fn network(it: &Configuration) -> String {
+    if it.network == Network::default() { String::new() } else { it.network.to_string() }
+}
+
+/// What the levels of a factor say, a line each; nothing of those that are values of the key that the factor is.
+pub(crate) fn levels_in_words(factor: &Factor) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut before: &[_] = &[];
+    for level in &factor.levels {
+        let sets = level.sets.as_slice();
+        // Cases stand on top of each other.
+        let (on_top, own) = match sets.strip_prefix(before) {
+            Some(own) if !before.is_empty() => (true, own),
+            _ => (false, sets),
+        };
+        before = sets;
+        let is_its_value = matches!(own, [(key, _)] if *key == factor.name);
+        if !is_its_value {
+            lines.push(level_in_words(level, on_top, own));
+        }
+    }
+    lines
+}
+
+fn level_in_words(level: &Level, on_top: bool, own: &[(String, crate::document::Node)]) -> String {
+    let mut line = format!("{}: ", level.label);
+    if on_top {
+        line += "as before, and ";
+    }
+    if own.is_empty() {
+        line += if on_top { "nothing else" } else { "as the file says" };
+    }
+    for (at, (key, node)) in own.iter().enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let _ = write!(line, "{comma}{key} {}", label(node).unwrap_or_default());
+    }
+    line
+}
