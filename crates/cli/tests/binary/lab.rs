@@ -5,8 +5,10 @@ use std::fs;
 
 use results::{ExperimentRow, Record, Store, TrialStatus};
 use rustix::process::Signal;
+use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Running};
+use crate::relay::Serving;
 
 const EXPERIMENT: &str = r#"
 name = "clients"
@@ -126,6 +128,38 @@ fn a_trial_that_fails_is_kept_with_its_reason_and_the_others_go_on() {
     let out = bench.run(["lab", "status", file, "--quick", "--store", "out/"]).exits(0);
     assert!(!out.stdout.contains("next:") && out.stdout.contains("begun at 20"), "{}", out.stdout);
     assert!(out.stdout.contains(" failed: ") && out.stdout.contains("division by zero"), "{}", out.stdout);
+}
+
+/// A relay is what goes away: behind it the server keeps what the lab has made there.
+#[test]
+fn a_server_that_goes_away_costs_no_more_than_a_trial_and_keeps_nothing() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let word = |name: &str| {
+        let all = cluster.conninfo();
+        let found = all.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        found.expect("it is said").to_owned()
+    };
+    let socket = format!("{}/.s.PGSQL.{}", word("host"), word("port"));
+    let relay = || Serving::start(&bench, &["relay", "--listen", "./.s.PGSQL.6001", "--to", &socket]);
+    let dsn = format!("host={} port=6001 user=postgres dbname=postgres", bench.path().display());
+    let there = EXPERIMENT.replace("[load]", &format!("[server]\ndsn = \"{dsn}\"\n[load]"));
+    let file = bench.file("clients.toml", &there);
+    let way = relay();
+    let mut run = Running::start(&mut bench.command(["lab", "run", file, "--store", "out/"]));
+    // The first has had its data by then.
+    run.hear("trial 2/8");
+    way.end();
+    run.hear("the server of this trial went away");
+    let way = relay();
+    let out = run.finish();
+    assert!(matches!(out.status.code(), Some(0 | 2)), "{}", out.stderr);
+    assert!(complete(&stored(&bench, "full")) >= 7, "{}", out.stderr);
+    way.end();
+    let left = Cluster::session(&cluster.conninfo())
+        .query("SELECT count(*) FROM pg_database WHERE datname LIKE 'pgmeter_lab_%'")
+        .expect("the server answers");
+    assert_eq!(left[0].get(0), Some("0"), "{}", out.stderr);
 }
 
 #[test]

@@ -9,14 +9,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::harness::Bench;
 
 /// A command that serves until its standard input ends; killed if the test forgets it.
-struct Serving {
+pub(crate) struct Serving {
     process: Child,
     stdout: BufReader<ChildStdout>,
     conninfo: String,
 }
 
 impl Serving {
-    fn start(bench: &Bench, arguments: &[&str]) -> Self {
+    pub(crate) fn start(bench: &Bench, arguments: &[&str]) -> Self {
         let mut command = bench.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("the binary runs");
@@ -24,6 +24,12 @@ impl Serving {
         let mut conninfo = String::new();
         stdout.read_line(&mut conninfo).expect("a line");
         Self { process, stdout, conninfo: conninfo.trim().to_owned() }
+    }
+
+    /// Tells it to end, and waits for that.
+    pub(crate) fn end(mut self) {
+        drop(self.process.stdin.take());
+        self.ends();
     }
 
     /// Waits for its end; returns what it said after its first line.

@@ -133,3 +133,35 @@ fn open_sittings(
     })?;
     rows.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{PlannedTrial, TrialStatus};
+
+    #[test]
+    fn what_a_process_of_another_host_had_begun_is_made_again_once_somebody_says_that_it_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::create(&directory.path().join("s.sqlite")).unwrap();
+        let trial = PlannedTrial { factors: BTreeMap::new(), repeat: 1 };
+        let begin = |store: &mut Store| {
+            store.begin_experiment("e", "full", &BTreeMap::new(), std::slice::from_ref(&trial)).unwrap()
+        };
+        let experiment = begin(&mut store);
+        let sitting = store.begin_sitting(experiment).unwrap();
+        assert!(matches!(store.take_over(experiment), Err(ResultsError::ExperimentBusy { .. })));
+        let elsewhere = "UPDATE sittings SET hostname = 'elsewhere'; UPDATE trials SET status = 'running'";
+        store.connection.execute_batch(elsewhere).unwrap();
+        let status =
+            |store: &mut Store| store.newest_experiment("e", "full").unwrap().unwrap().trials[0].status;
+        assert_eq!(store.broken_sittings(experiment).unwrap(), []);
+        store.take_over(experiment).unwrap();
+        assert_eq!(status(&mut store), TrialStatus::Planned);
+        assert_eq!(store.broken_sittings(experiment).unwrap(), [sitting.clone()]);
+        // Whoever begins anew removes what is left of the one before.
+        let anew = begin(&mut store);
+        assert_eq!(store.broken_sittings(anew).unwrap(), [sitting]);
+    }
+}
