@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(store.broken_sittings(experiment).unwrap(), []);
         store.take_over(experiment).unwrap();
         assert_eq!(status(&mut store), TrialStatus::Planned);
-        assert_eq!(store.broken_sittings(experiment).unwrap(), [sitting.clone()]);
+        assert_eq!(store.broken_sittings(experiment).unwrap().len(), 1);
         // Whoever begins anew removes what is left of the one before.
         let anew = begin(&mut store);
         assert_eq!(store.broken_sittings(anew).unwrap(), [sitting]);
