@@ -14,6 +14,7 @@ mod environment;
 mod error;
 mod keywords;
 mod password_file;
+pub mod quote;
 mod resolve;
 mod service;
 mod session;

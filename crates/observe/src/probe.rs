@@ -1,6 +1,7 @@
 //! What this server lets us see: each question of the catalogue is asked once, and those that fail are named. Called
 //! by `observer` before the run begins, so that nothing unforeseen is asked while it goes on.
 
+use connect::quote::{identifier, literal};
 use connect::{ConnectError, Row, Session, Target};
 use results::Missing;
 
@@ -9,7 +10,7 @@ use crate::catalogue::{self, Question, V10};
 use crate::processes;
 use crate::profile;
 use crate::scripts::Matcher;
-use crate::whose::{Whose, literal};
+use crate::whose::Whose;
 
 /// What the observer calls itself, so that nobody takes it for a client.
 const NAME: &str = "pgmeter observer";
@@ -156,9 +157,9 @@ impl Server {
 
     /// Where pg_stat_statements is, in quotes; it must be created in the database that is connected to.
     fn schema_of_statements(&mut self) -> Option<String> {
-        let sql = "select quote_ident(n.nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace \
+        let sql = "select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace \
                    where e.extname = 'pg_stat_statements'";
-        let schema = self.asking.value(sql);
+        let schema = self.asking.value(sql).map(|schema| identifier(&schema));
         if schema.is_none() {
             let why = "the extension is not in this database: load it with shared_preload_libraries and CREATE \
                        EXTENSION pg_stat_statements";
@@ -188,7 +189,7 @@ impl Server {
 
     /// pg_wait_sampling, where it is: it has to be loaded, and created in the database that is connected to.
     fn try_profile(&mut self) {
-        let sql = "select (select quote_ident(n.nspname) from pg_extension e join pg_namespace n \
+        let sql = "select (select n.nspname from pg_extension e join pg_namespace n \
                      on n.oid = e.extnamespace where e.extname = 'pg_wait_sampling'), \
                    current_setting('pg_wait_sampling.profile_pid', true), \
                    exists(select from pg_available_extensions where name = 'pg_wait_sampling')";
@@ -209,16 +210,14 @@ impl Server {
             (Some(_), ..) if self.version < V10 => {
                 "before version 10 servers do not tell a backend that waits for its client from one that runs"
             }
-            (Some(schema), ..) => match self.asking.rows(&profile::sql(schema, "select pg_backend_pid()")) {
-                Ok(_) => {
-                    self.profile = Some(schema.to_owned());
-                    return;
+            (Some(schema), ..) => {
+                let schema = identifier(schema);
+                match self.asking.rows(&profile::sql(&schema, "select pg_backend_pid()")) {
+                    Ok(_) => self.profile = Some(schema),
+                    Err(error) => self.missing.push(missing(profile::NAME, error.to_string())),
                 }
-                Err(error) => {
-                    self.missing.push(missing(profile::NAME, error.to_string()));
-                    return;
-                }
-            },
+                return;
+            }
         };
         self.missing.push(missing(profile::NAME, why));
     }

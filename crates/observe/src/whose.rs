@@ -1,6 +1,8 @@
 //! Which backends are the benchmark's, as a condition on pg_stat_activity. Exact where the run's sessions carry a name
 //! that nobody else has; where the user named them, user, database and age say the rest.
 
+use connect::quote::literal;
+
 /// How to know the benchmark's backends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
@@ -43,12 +45,6 @@ impl Whose {
     }
 }
 
-/// Text as SQL writes it, whatever `standard_conforming_strings` is.
-pub(crate) fn literal(text: &str) -> String {
-    let doubled = text.replace('\'', "''");
-    if text.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,7 +62,7 @@ mod tests {
             database: "d\\".to_owned(),
         };
         let condition = named("app").condition("2026-01-01 00:00:00+00");
-        assert!(condition.contains("datname = E'd\\\\'") && condition.ends_with("application_name = 'app'"));
+        assert!(condition.contains("datname = E'd\\134'") && condition.ends_with("application_name = 'app'"));
         assert!(!named("é").condition("now").contains("application_name"));
     }
 }

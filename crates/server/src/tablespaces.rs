@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use connect::Session;
+use connect::quote::{identifier, literal};
 use serde::{Deserialize, Serialize};
 
 use crate::ServerError;
@@ -77,8 +78,8 @@ fn make_directory(
 /// Tells the server of them, which runs.
 pub(crate) fn create(tablespaces: &[Tablespace], session: &mut Session) -> Result<(), ServerError> {
     for Tablespace { name, directory } in tablespaces {
-        let place = directory.display().to_string().replace('\'', "''");
-        let statement = format!("CREATE TABLESPACE \"{}\" LOCATION '{place}'", name.replace('"', "\"\""));
+        let (name_quoted, place) = (identifier(name), literal(&directory.display().to_string()));
+        let statement = format!("CREATE TABLESPACE {name_quoted} LOCATION {place}");
         session
             .execute(&statement)
             .map_err(|error| ServerError::Tablespace { name: name.clone(), reason: error.to_string() })?;

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use connect::quote::identifier;
+
 use crate::{InitOptions, Logging};
 
 /// One of the four tables, its columns, and how many rows it has for each unit of scale.
@@ -145,11 +147,6 @@ pub(crate) fn partition_rows(accounts: u64, number: u32, partitions: u32) -> Ran
     end_of(number - 1)..end_of(number)
 }
 
-/// `name` as an identifier, whatever is in it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 /// Creates the four tables; pgbench_accounts without its partitions.
 pub(crate) fn create_tables(options: &InitOptions) -> [String; 4] {
     let aid = if options.scale >= BIGINT_ACCOUNTS_FROM_SCALE { "bigint" } else { "int" };
@@ -160,7 +157,7 @@ pub(crate) fn create_tables(options: &InitOptions) -> [String; 4] {
         Logging::None => !(is_partitioned && table == ACCOUNTS),
         Logging::NoneAsPgbench => !is_partitioned,
     };
-    let tablespace = options.tablespace.as_deref().map(quoted);
+    let tablespace = options.tablespace.as_deref().map(identifier);
     let tablespace = tablespace.map_or(String::new(), |name| format!(" tablespace {name}"));
     CREATED.map(|table| {
         let columns = table.columns.replace("{aid}", aid);
@@ -246,7 +243,7 @@ pub(crate) fn keyed() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Adds a primary key to a table or a partition.
 pub(crate) fn primary_key(relation: &str, key: &str, index_tablespace: Option<&str>) -> String {
-    let place = index_tablespace.map(quoted);
+    let place = index_tablespace.map(identifier);
     let place = place.map_or(String::new(), |name| format!(" using index tablespace {name}"));
     format!("alter table {relation} add primary key ({key}){place}")
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use connect::quote::literal;
 use connect::{ConnectError, Session, Target};
 use engine::{Limit, Outcome, Plan, Progress, Witness, WorkerIntro};
 use results::{ComparedBlock, Environment, Record, WaitMean};
@@ -125,7 +126,8 @@ impl Side {
 
     /// Process numbers of the backends under load.
     fn backends(&self) -> Vec<u32> {
-        let sql = format!("SELECT pid FROM pg_stat_activity WHERE application_name = '{}'", self.name());
+        let sql =
+            format!("SELECT pid FROM pg_stat_activity WHERE application_name = {}", literal(&self.name()));
         let rows = self.control.borrow_mut().query(&sql).unwrap_or_default();
         rows.iter().filter_map(|row| first(row)?.parse().ok()).collect()
     }

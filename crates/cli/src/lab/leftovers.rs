@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use ::lab::{Origin, Plan};
+use connect::quote::{identifier, literal};
 use connect::{Environment, Overrides, Session};
 use results::{Sitting, Store};
 
@@ -83,7 +84,7 @@ pub(super) fn remove_abandoned(dsn: &str, terminal: &Terminal) -> Result<(), Fai
     for row in session.query(ABANDONED)? {
         let Some(name) = row.get(0) else { continue };
         // Nobody is thrown out: sessions of a killed process go by themselves, and who has come since is alive.
-        match session.execute(&format!("DROP DATABASE IF EXISTS \"{name}\"")) {
+        match session.execute(&format!("DROP DATABASE IF EXISTS {}", identifier(name))) {
             Ok(_) => terminal.say(format_args!("removed {name}, which a comparison left that was killed")),
             Err(error) => terminal.warn(format_args!("{name}, left by a comparison, stays: {error}")),
         }
@@ -95,9 +96,10 @@ pub(super) fn remove_abandoned(dsn: &str, terminal: &Terminal) -> Result<(), Fai
 /// letters, digits and underscores.
 pub(super) fn drop_database(session: &mut Session, name: &str) -> Result<(), Failure> {
     session.execute(&format!(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND usename = current_user"
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {} AND usename = current_user",
+        literal(name)
     ))?;
-    session.execute(&format!("DROP DATABASE IF EXISTS \"{name}\""))?;
+    session.execute(&format!("DROP DATABASE IF EXISTS {}", identifier(name)))?;
     Ok(())
 }
 
@@ -108,7 +110,7 @@ fn remove_from(dsn: &str, prefix: &str) -> Result<(), Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut session = Session::connect(&target)?;
     // Its last CREATE DATABASE may still be going on: a backend does not notice at once that nobody waits for it.
-    let theirs = format!("FROM pg_stat_activity WHERE application_name = '{prefix}'");
+    let theirs = format!("FROM pg_stat_activity WHERE application_name = {}", literal(prefix));
     session.execute(&format!("SELECT pg_terminate_backend(pid) {theirs}"))?;
     for _ in 0..PATIENCE_LOOKS {
         if session.query(&format!("SELECT 1 {theirs}"))?.is_empty() {
@@ -116,8 +118,7 @@ fn remove_from(dsn: &str, prefix: &str) -> Result<(), Failure> {
         }
         session.execute("SELECT pg_sleep(0.05)")?;
     }
-    // A mark is of digits, letters and underscores, and so are the names.
-    let ours = format!("left(datname, {}) = '{prefix}'", prefix.len());
+    let ours = format!("left(datname, {}) = {}", prefix.len(), literal(prefix));
     let left = session.query(&format!("SELECT datname FROM pg_database WHERE {ours}"))?;
     for row in left {
         let Some(name) = row.get(0) else { continue };

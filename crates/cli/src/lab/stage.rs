@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ::lab::{Arrangement, Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec, Workload};
+use connect::quote::{identifier, literal};
 use connect::{ConnectError, Environment, Overrides, Session, Target};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step};
@@ -233,7 +234,7 @@ impl<'a> Stage<'a> {
         }
         let mut session = Session::connect(&standing.target)?;
         // Whoever removes what a killed lab has left finds by it what is still being made.
-        session.execute(&format!("SET application_name = '{}'", self.prefix))?;
+        session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
         let stale = standing.fresh != Some(data) && spec.restore != Restore::Never;
         let loaded_into = if copies { &kept } else { &trial_database };
         let is_there = if copies { standing.loaded.contains(&data) } else { standing.in_trial == Some(data) };
@@ -249,7 +250,11 @@ impl<'a> Stage<'a> {
         if copies && standing.fresh != Some(data) {
             let fast = if session.server_version_num() >= 150_000 { " STRATEGY = file_copy" } else { "" };
             standing.in_trial = None;
-            standing.make_database(&mut session, &trial_database, &format!(" TEMPLATE {kept}{fast}"))?;
+            standing.make_database(
+                &mut session,
+                &trial_database,
+                &format!(" TEMPLATE {}{fast}", identifier(&kept)),
+            )?;
         }
         standing.fresh = wanted.only_reads().then_some(data);
         if spec.checkpoint {
@@ -304,7 +309,7 @@ impl Standing {
     /// Makes a database anew. The name is nobody else's: one that is there was made before the server went away.
     fn make_database(&mut self, session: &mut Session, name: &str, how: &str) -> Result<(), Failure> {
         leftovers::drop_database(session, name)?;
-        session.execute(&format!("CREATE DATABASE {name}{how}"))?;
+        session.execute(&format!("CREATE DATABASE {}{how}", identifier(name)))?;
         self.databases.insert(name.to_owned());
         Ok(())
     }
@@ -339,7 +344,7 @@ fn tablespaces(wanted: &ServerSpec) -> Vec<(String, Option<PathBuf>)> {
 fn running(dsn: &str, prefix: &str) -> Result<Standing, Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut witness = Session::connect(&target)?;
-    witness.execute(&format!("SET application_name = '{prefix}'"))?;
+    witness.execute(&format!("SET application_name = {}", literal(prefix)))?;
     Ok(Standing {
         server: None,
         _witness: Some(witness),

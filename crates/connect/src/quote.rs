@@ -1,0 +1,86 @@
+//! Identifiers and literals in SQL: the one place where text that a user, a file or a server chose becomes part of a
+//! statement. Control sessions speak the simple protocol, which has no parameters, so every statement that is built
+//! from such text is built with these two functions.
+//!
+//! Manual: "SQL Syntax", "Lexical Structure". The results are safe in any client encoding that a server knows: no
+//! character of several bytes ends in a quote, and a backslash, in which one may end, is never left as it is.
+
+/// Text as an identifier, case and special characters preserved: `a"b` is `"a""b"`. A name of more than 63 bytes is
+/// cut by the server.
+pub fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Text as a literal, whatever `standard_conforming_strings` is: `it's` is `'it''s'`, and `a\b` is `E'a\134b'`.
+///
+/// A zero byte stays; a [`crate::Session`] refuses the statement that holds one.
+pub fn literal(text: &str) -> String {
+    let doubled = text.replace('\'', "''");
+    if text.contains('\\') {
+        format!("E'{}'", doubled.replace('\\', "\\134"))
+    } else {
+        format!("'{doubled}'")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What the server's scanner makes of a token that must reach to the end of the text (scan.l: `xd`, `xq`, `xe`);
+    /// `None` if it ends before, or never.
+    fn scanned(token: &[u8]) -> Option<Vec<u8>> {
+        let (is_escape, token) = match token.strip_prefix(b"E") {
+            Some(rest) => (true, rest),
+            None => (false, token),
+        };
+        let (&quote, mut rest) = token.split_first()?;
+        let mut value = Vec::new();
+        loop {
+            match *rest {
+                [one, two, ..] if one == quote && two == quote => {
+                    value.push(quote);
+                    rest = &rest[2..];
+                }
+                [one] if one == quote => return Some(value),
+                [b'\\', a, b, c, ..] if is_escape => {
+                    let digits = [a, b, c].map(|digit| u32::from(digit.wrapping_sub(b'0')));
+                    value.push(u8::try_from(digits[0] * 64 + digits[1] * 8 + digits[2]).ok()?);
+                    rest = &rest[4..];
+                }
+                [one, ref left @ ..] if one != quote => {
+                    value.push(one);
+                    rest = left;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    #[test]
+    fn quotes_and_backslashes_stay_inside() {
+        assert_eq!(identifier("x\"; DROP TABLE y; --"), "\"x\"\"; DROP TABLE y; --\"");
+        assert_eq!(identifier(""), "\"\"");
+        assert_eq!(literal("it's"), "'it''s'");
+        assert_eq!(literal("a\\'; DROP TABLE y; --"), "E'a\\134''; DROP TABLE y; --'");
+        assert_eq!(literal(""), "''");
+    }
+
+    #[test]
+    fn a_client_encoding_that_takes_the_backslash_for_half_a_character_does_not_open_the_literal() {
+        // GBK reads the last byte of a character in UTF-8 and a backslash as one character.
+        let quoted = literal("\u{fffd}\\'; DROP TABLE y; --");
+        assert!(quoted.contains("\u{fffd}\\134''"), "{quoted}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_one_token_with_that_text(text in "(['\"\\\\\u{0}-\u{7f}é; ]|.){0,20}") {
+            for token in [identifier(&text), literal(&text)] {
+                prop_assert_eq!(scanned(token.as_bytes()), Some(text.clone().into_bytes()));
+            }
+        }
+    }
+}
