@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use connect::{Address, CancelKey, ConnectError, ServerError, Session, SqlState, Target, Transport};
 
-use crate::init::{ROWS_PER_PROGRESS, execute, query};
+use crate::init::{ROWS_PER_PROGRESS, query};
 use crate::schema;
 use crate::stage::{Part, Task};
 use crate::{InitOptions, WorkloadError};
@@ -62,7 +62,7 @@ pub(crate) struct Connection<'a> {
 pub(crate) struct Shared<'a> {
     pub(crate) target: &'a Target,
     pub(crate) options: &'a InitOptions,
-    /// Said to each session before it works.
+    /// What transactions that build indexes begin with.
     pub(crate) settings: &'a str,
     /// Set when the work is to end.
     pub(crate) halt: &'a AtomicBool,
@@ -72,11 +72,15 @@ impl Connection<'_> {
     /// Does the task; where the connection is lost, again from its beginning.
     pub(crate) fn take(&mut self, task: &Task) -> Result<(), WorkloadError> {
         match task {
-            Task::Each(statements) => statements.iter().try_for_each(|sql| self.statement(sql)),
+            Task::Each(statements) => statements.iter().try_for_each(|sql| self.statement("", sql)),
+            Task::BuildKeys(statements) => {
+                let settings = self.shared.settings;
+                statements.iter().try_for_each(|sql| self.statement(settings, sql))
+            }
             Task::CreatePartitions(partitioning) => {
                 self.tell(Event::Partitions(partitioning.partitions))?;
                 let mut statements = schema::create_partitions(self.shared.options, *partitioning);
-                statements.try_for_each(|sql| self.statement(&sql))
+                statements.try_for_each(|sql| self.statement("", &sql))
             }
             Task::Together(statements) => self.lasting(&statements[statements.len() - 1], |connection, _| {
                 connection.in_transaction(|connection| {
@@ -95,10 +99,10 @@ impl Connection<'_> {
         }
     }
 
-    /// One statement in a transaction of its own. If it is said again because the connection was lost, it may have
-    /// been done before: what it makes is then there.
-    fn statement(&mut self, sql: &str) -> Result<(), WorkloadError> {
-        self.lasting(sql, |connection, attempt| match connection.execute(sql) {
+    /// One statement in a transaction of its own that begins with `settings`. If it is sent again because the
+    /// connection was lost, it may have been done before: what it makes is then there.
+    fn statement(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
+        self.lasting(sql, |connection, attempt| match connection.execute_with(settings, sql) {
             Err(WorkloadError::Query { source, .. }) if attempt > 0 && is_there_already(&source) => Ok(()),
             other => other,
         })
@@ -140,10 +144,9 @@ impl Connection<'_> {
             match Session::connect(self.shared.target) {
                 Ok(session) => {
                     *self.session = session;
-                    if self.begin().is_ok() {
-                        self.end_predecessor(before);
-                        return Ok(());
-                    }
+                    self.begin();
+                    self.end_predecessor(before);
+                    return Ok(());
                 }
                 Err(error) if may_pass(&error) => {}
                 Err(_) => return Err(lost),
@@ -152,15 +155,11 @@ impl Connection<'_> {
         Err(lost)
     }
 
-    /// Makes the session ready for its work.
-    pub(crate) fn begin(&mut self) -> Result<(), WorkloadError> {
+    /// Lets others cancel what the session does.
+    pub(crate) fn begin(&mut self) {
         let way =
             (self.session.address().clone(), self.session.transport().clone(), self.session.cancel_key());
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(way);
-        match self.shared.settings {
-            "" => Ok(()),
-            settings => execute(self.session, settings),
-        }
     }
 
     /// A network that is gone leaves the server's process waiting with its locks. Where the new session may not end
@@ -227,9 +226,15 @@ impl Connection<'_> {
 
     /// Runs one statement, and tells what the server said about it beside its answer.
     fn execute(&mut self, sql: &str) -> Result<(), WorkloadError> {
-        let done = execute(self.session, sql);
+        self.execute_with("", sql)
+    }
+
+    /// Runs one statement after `settings`, in one message: the server makes that one transaction, whose settings end
+    /// with it. A pooler hands the connection on as it was.
+    fn execute_with(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
+        let done = self.session.execute(&format!("{settings}{sql}"));
         self.pass_on_notices()?;
-        done
+        done.map(drop).map_err(|source| WorkloadError::Query { sql: sql.to_owned(), source })
     }
 
     fn pass_on_notices(&mut self) -> Result<(), WorkloadError> {

@@ -190,7 +190,7 @@ impl Watch<'_, '_> {
 
 /// Takes chains as long as there are any.
 fn take_chains(connection: &mut Connection<'_>, queue: &Queue) -> Result<(), WorkloadError> {
-    connection.begin()?;
+    connection.begin();
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(chain) = next else { return Ok(()) };

@@ -115,7 +115,6 @@ pub fn init(
         let shared = Shared { target, options, settings: &settings, halt: &AtomicBool::new(false) };
         let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();
         report.steps.extend(crew::work(stage, &mut sessions, shared, progress)?);
-        memory::reset(session, &settings);
         before.extend(steps);
     }
     Ok(report)

@@ -1,5 +1,6 @@
-//! Memory for the sessions that load: an index whose keys are sorted in memory is built with far less work than one
-//! whose sort goes through files. Raised for these sessions alone, within bounds, and never against a wish of the user.
+//! Memory for building keys: an index whose keys are sorted in memory is built with far less work than one whose sort
+//! goes through files. Raised for the transactions that build keys alone, within bounds, and never against a wish of the
+//! user.
 
 use connect::Session;
 
@@ -13,7 +14,8 @@ const BUDGET_KB: u64 = 256 * 1024;
 /// What the sort of one account's key takes in memory, its share of arrays that grow by doubling included.
 const BYTES_PER_KEY: u64 = 64;
 
-/// What each session is told before it works at a stage; nothing where the server's own settings will do.
+/// Statements that each transaction of a stage that builds keys begins with; empty where the server's own settings
+/// will do. They end with the transaction: a session that stayed changed would be handed to others by a pooler.
 pub(crate) fn settings(
     session: &mut Session,
     options: &InitOptions,
@@ -28,25 +30,15 @@ pub(crate) fn settings(
     let accounts = u64::from(options.scale) * crate::schema::ACCOUNTS_PER_BRANCH;
     let needed_kb = (accounts.div_ceil(partitions.max(1)) * BYTES_PER_KEY).div_ceil(1024);
     let wanted_kb = needed_kb.min(BUDGET_KB / sessions);
-    let mut settings = Vec::new();
+    let mut settings = String::new();
     if configured_kb(session).is_some_and(|configured_kb| configured_kb < wanted_kb) {
-        settings.push(format!("set maintenance_work_mem = '{wanted_kb}kB'"));
+        settings.push_str(&format!("set local maintenance_work_mem = '{wanted_kb}kB'; "));
     }
     // The sessions are as many as there are processors: helpers of each would only stand in the others' way.
     if sessions > 1 && session.server_version_num() >= 110_000 {
-        settings.push("set max_parallel_maintenance_workers = 0".to_owned());
+        settings.push_str("set local max_parallel_maintenance_workers = 0; ");
     }
-    settings.join("; ")
-}
-
-/// Takes back what was set for the caller's session.
-pub(crate) fn reset(session: &mut Session, settings: &str) {
-    for name in ["maintenance_work_mem", "max_parallel_maintenance_workers"] {
-        if settings.contains(name) {
-            // A session that is lost by now needs it no more.
-            let _ = session.execute(&format!("reset {name}"));
-        }
-    }
+    settings
 }
 
 /// What the server's configuration gives; nothing where it was set for this user, database or session on purpose.

@@ -41,6 +41,10 @@ pub(crate) struct Job {
 pub(crate) enum Task {
     /// Statements, each a transaction of its own.
     Each(Vec<String>),
+    /// Statements that build indexes, each a transaction of its own that begins with the settings of [`Shared`].
+    ///
+    /// [`Shared`]: crate::connection::Shared
+    BuildKeys(Vec<String>),
     /// Statements in one transaction.
     Together(Vec<String>),
     /// Creates the partitions of pgbench_accounts.
@@ -172,7 +176,8 @@ impl Circumstances<'_> {
             Step::PrimaryKeys => {
                 let place = options.index_tablespace.as_deref();
                 let keys = schema::keyed().filter(|(name, _)| !standing.keyed.contains(*name));
-                each(keys.map(|(name, key)| schema::primary_key(name, key, place)))
+                let statements = keys.map(|(name, key)| schema::primary_key(name, key, place)).collect();
+                not_empty(statements, Task::BuildKeys)
             }
             Step::ForeignKeys => {
                 let missing = |(name, _): &(String, String)| !standing.foreign_keys.contains(name);
@@ -205,7 +210,7 @@ impl Circumstances<'_> {
             Step::PrimaryKeys => {
                 let key = ACCOUNTS.key.unwrap_or("aid");
                 let place = options.index_tablespace.as_deref();
-                Some(Task::Each(vec![schema::primary_key(&relation, key, place)]))
+                Some(Task::BuildKeys(vec![schema::primary_key(&relation, key, place)]))
             }
             _ => None,
         }
@@ -214,19 +219,23 @@ impl Circumstances<'_> {
     /// What a step does to the tables beside the accounts.
     fn of_small_tables(self, step: Step) -> Option<Task> {
         let standing = self.standing;
-        let statements: Vec<String> = match step {
-            Step::Vacuum => [BRANCHES, TELLERS, HISTORY]
-                .iter()
-                .filter(|table| !standing.vacuumed.contains(table.name))
-                .map(|table| schema::vacuum(table.name))
-                .collect(),
-            Step::PrimaryKeys => schema::keyed()
-                .filter(|(name, _)| *name != ACCOUNTS.name && !standing.keyed.contains(*name))
-                .map(|(name, key)| schema::primary_key(name, key, self.options.index_tablespace.as_deref()))
-                .collect(),
+        let tasks = match step {
+            Step::Vacuum => each(
+                [BRANCHES, TELLERS, HISTORY]
+                    .iter()
+                    .filter(|table| !standing.vacuumed.contains(table.name))
+                    .map(|table| schema::vacuum(table.name)),
+            ),
+            Step::PrimaryKeys => {
+                let place = self.options.index_tablespace.as_deref();
+                let keys = schema::keyed()
+                    .filter(|(name, _)| *name != ACCOUNTS.name && !standing.keyed.contains(*name));
+                let statements = keys.map(|(name, key)| schema::primary_key(name, key, place)).collect();
+                not_empty(statements, Task::BuildKeys)
+            }
             _ => Vec::new(),
         };
-        (!statements.is_empty()).then_some(Task::Each(statements))
+        tasks.into_iter().next()
     }
 
     /// What a step does to the partitioned table itself, when its partitions are done.
@@ -241,7 +250,7 @@ impl Circumstances<'_> {
             Step::PrimaryKeys if self.standing.keyed.contains(name) => None,
             Step::PrimaryKeys => {
                 let place = self.options.index_tablespace.as_deref();
-                Some(Task::Each(vec![schema::primary_key(name, ACCOUNTS.key.unwrap_or("aid"), place)]))
+                Some(Task::BuildKeys(vec![schema::primary_key(name, ACCOUNTS.key.unwrap_or("aid"), place)]))
             }
             _ => None,
         }
@@ -262,8 +271,12 @@ impl Circumstances<'_> {
 
 /// Statements as a task, if there are any.
 fn each(statements: impl Iterator<Item = String>) -> Vec<Task> {
-    let statements: Vec<String> = statements.collect();
-    if statements.is_empty() { Vec::new() } else { vec![Task::Each(statements)] }
+    not_empty(statements.collect(), Task::Each)
+}
+
+/// One task of these statements, or none without statements.
+fn not_empty(statements: Vec<String>, task: fn(Vec<String>) -> Task) -> Vec<Task> {
+    if statements.is_empty() { Vec::new() } else { vec![task(statements)] }
 }
 
 #[cfg(test)]
@@ -288,7 +301,9 @@ mod tests {
     /// What a job does, in few words.
     fn words(job: &Job) -> String {
         match &job.task {
-            Task::Each(statements) | Task::Together(statements) => statements.join("; "),
+            Task::Each(statements) | Task::BuildKeys(statements) | Task::Together(statements) => {
+                statements.join("; ")
+            }
             Task::CreatePartitions(_) => "partitions".to_owned(),
             Task::Load { parts, .. } => {
                 let parts = parts.iter().map(|part| format!("{} {:?}", part.relation, part.numbers));

@@ -5,5 +5,6 @@ mod beside_pgbench;
 mod harness;
 mod init;
 mod lasting;
+mod pooler;
 mod prepare;
 mod versions;
