@@ -232,6 +232,7 @@ impl Job {
             record.warnings.push(SafeText::from(format!("the server's settings could not be read: {error}")));
         }
         record.warnings.extend(overload(&outcome, plan.clients).map(SafeText::from));
+        record.warnings.extend(uncancelled(&outcome).map(SafeText::from));
         record.warn();
         showing.conclude(&record, &outcome)
     }
@@ -384,6 +385,16 @@ fn overload(outcome: &Outcome, clients: usize) -> Option<String> {
         format!(
             "{unfinished} transactions were scheduled and not finished, more than there are clients: the rate was \
              not kept, and the latencies are those of the transactions that finished"
+        )
+    })
+}
+
+fn uncancelled(outcome: &Outcome) -> Option<String> {
+    let count = outcome.uncancelled;
+    (count > 0).then(|| {
+        format!(
+            "{count} statements were running when the run ended and could not be cancelled: they may still be running \
+             on the server"
         )
     })
 }

@@ -27,7 +27,9 @@ pub use address::Address;
 pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use resolve::{Overrides, resolve};
-pub use session::{CancelKey, CopyIn, ResultSet, Row, Session, cancel};
+pub use session::{
+    CANCELS_AT_ONCE, CancelKey, CancelRequest, CopyIn, ResultSet, Row, Session, cancel, cancel_all,
+};
 pub use target::{Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
 pub use tls::{
     Tls, TlsChannel, TlsError, TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots,

@@ -1,49 +1,31 @@
-//! Cancels the commands that still run on the server when a run is stopped: many at a time, and not for ever.
-//! A server that does not take the requests keeps nobody from leaving.
+//! Cancels the statements that still run on the server when a run is stopped: many at a time, and within a limit.
+//! Called by `run` when all workers are done; the requests themselves are sent by `connect`.
 
-use std::thread;
 use std::time::Duration;
 
-use connect::CancelKey;
+use connect::{CancelKey, CancelRequest};
 
-use crate::clock::Clock;
 use crate::plan::Plan;
 
-/// Requests on their way at the same time. The server starts a process for each.
-const CANCELLING_MAX: usize = 16;
-/// No request is begun later than this after the first.
+/// All cancel requests of a run together may take this long: a server that does not take them must not keep the
+/// program from ending.
 const CANCELLING_LIMIT: Duration = Duration::from_secs(5);
 
-/// A session whose command is running.
+/// A session whose statement is running.
 #[derive(Clone, Debug)]
 pub(crate) struct RunningSession {
     pub(crate) target: usize,
-    /// Which of the target's places.
+    /// Which of the target's hosts.
     pub(crate) host: usize,
     pub(crate) key: CancelKey,
 }
 
-/// Cancels what runs in these sessions.
-pub(crate) fn cancel_all(plan: &Plan, sessions: &[RunningSession]) {
-    let clock = Clock::start();
-    let last = clock.now() + CANCELLING_LIMIT;
-    let lanes = sessions.len().min(CANCELLING_MAX);
-    let work = |lane: usize| {
-        for RunningSession { target, host, key } in sessions.iter().skip(lane).step_by(CANCELLING_MAX) {
-            if clock.now() >= last {
-                return;
-            }
-            // A server that is gone has nothing left to cancel.
-            let host = &plan.targets[*target].hosts[*host];
-            let _ = connect::cancel(&host.address, &host.transport, key);
-        }
+/// Cancels what runs in these sessions. Returns the number of those whose server did not take the request in time.
+pub(crate) fn cancel_all<'s>(plan: &Plan, sessions: impl Iterator<Item = &'s RunningSession>) -> usize {
+    let request = |session: &'s RunningSession| {
+        let host = &plan.targets[session.target].hosts[session.host];
+        CancelRequest { address: &host.address, transport: &host.transport, key: &session.key }
     };
-    thread::scope(|scope| {
-        for lane in 1..lanes {
-            let work = &work;
-            // Where no thread can be had, the others' requests are still worth sending.
-            let _ = thread::Builder::new().spawn_scoped(scope, move || work(lane));
-        }
-        work(0);
-    });
+    let requests: Vec<_> = sessions.map(request).collect();
+    connect::cancel_all(&requests, CANCELLING_LIMIT)
 }

@@ -65,6 +65,8 @@ pub struct Outcome {
     pub health: Vec<WorkerHealth>,
     /// Clients that could not go on, in the order of their numbers.
     pub aborted: Vec<AbortedClient>,
+    /// Sessions whose statement was running at the end and whose server took no request to cancel it: it may run on.
+    pub uncancelled: usize,
     /// Workers that were really started.
     pub workers: usize,
     /// How they waited for their sockets.

@@ -217,10 +217,9 @@ fn coordinate<'w>(
     conclude(load, timeline, timeline.start.since(Timestamp::ZERO), stop, outcomes, merging)
 }
 
-/// Cancels the commands that still run.
-fn cancel_running(plan: &Plan, outcomes: &[WorkerOutcome]) {
-    let running: Vec<_> = outcomes.iter().flat_map(|outcome| outcome.to_cancel.iter().cloned()).collect();
-    cancel_all(plan, &running);
+/// Cancels the statements that still run; how many could not be.
+fn cancel_running(plan: &Plan, outcomes: &[WorkerOutcome]) -> usize {
+    cancel_all(plan, outcomes.iter().flat_map(|outcome| &outcome.to_cancel))
 }
 
 /// How the workers waited: io_uring only where all of them did.
@@ -247,7 +246,7 @@ fn conclude(
     let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
     let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
     let event_loop = event_loop_of(&outcomes);
-    cancel_running(plan, &outcomes);
+    let uncancelled = cancel_running(plan, &outcomes);
     let reconnects = outcomes.iter().fold(Reconnects::default(), |sum, outcome| sum.and(outcome.reconnects));
     let failed_worker = outcomes.iter().position(|outcome| !outcome.aborted.is_empty());
     let mut commands = load.command_table();
@@ -286,6 +285,7 @@ fn conclude(
         health,
         client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
         aborted,
+        uncancelled,
         workers: load.workers.len(),
         event_loop,
         default_seed: load.default_seed,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use connect::Session;
+use connect::{CancelRequest, Session};
 
 use crate::WorkloadError;
 use crate::connection::{Cancel, Connection, Event, Shared};
@@ -18,6 +18,9 @@ use crate::stopwatch::Stopwatch;
 
 /// How often the caller is asked whether to go on when there is nothing to tell.
 const TICK: Duration = Duration::from_millis(100);
+
+/// All cancel requests of one tick together may take this long.
+const CANCELLING_LIMIT: Duration = Duration::from_secs(5);
 
 /// Chains that wait for a connection.
 type Queue = Mutex<VecDeque<Vec<Job>>>;
@@ -203,13 +206,14 @@ fn take_chains(connection: &mut Connection<'_>, queue: &Queue) -> Result<(), Wor
 
 /// Cancels what the connections are doing. One that is between two statements sees by itself that it is to end.
 fn cancel_all(cancels: &[Cancel]) {
-    for cancel in cancels {
-        let way = cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((address, transport, key)) = way {
-            // A server that cannot be reached has nothing left to cancel.
-            let _ = connect::cancel(&address, &transport, &key);
-        }
-    }
+    let running: Vec<_> = cancels
+        .iter()
+        .filter_map(|cancel| cancel.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        .collect();
+    let requests: Vec<_> =
+        running.iter().map(|(address, transport, key)| CancelRequest { address, transport, key }).collect();
+    // Asked again at the next tick as long as a connection works on.
+    let _ = connect::cancel_all(&requests, CANCELLING_LIMIT);
 }
 
 /// How many rows of a table there are, made by one connection or by several.

@@ -1,6 +1,7 @@
 //! A blocking connection for everything that is not the load: detecting, creating, checking, cancelling.
 //! One statement at a time, by the simple protocol, results as text. Speaks through `wire`, like the engine.
 
+mod cancel;
 mod copy;
 mod entrance;
 mod results;
@@ -18,6 +19,7 @@ use crate::transport::Transport;
 use results::{Answer, Asides, Broken};
 use stream::{Patience, Stream};
 
+pub use cancel::{CANCELS_AT_ONCE, CancelKey, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
 pub use results::{ResultSet, Row};
 
@@ -25,8 +27,6 @@ pub use results::{ResultSet, Row};
 const INPUT_LENGTH: usize = 32 * 1024;
 /// The server takes no longer message.
 const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
-/// A cancel request that takes longer is given up: whoever cancels wants to go on.
-const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 
 /// A session under control of one caller.
 pub struct Session {
@@ -41,15 +41,6 @@ pub struct Session {
     patience: Patience,
     /// Why the session is of no more use.
     ended: Option<String>,
-}
-
-/// What a cancel request must show.
-#[derive(Clone, PartialEq, Eq)]
-pub struct CancelKey {
-    /// The server process.
-    pub process_id: u32,
-    /// The key as the server gave it.
-    pub secret_key: Vec<u8>,
 }
 
 impl Session {
@@ -257,40 +248,6 @@ impl fmt::Debug for Session {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Session").field("address", &self.address).field("key", &self.key).finish()
     }
-}
-
-/// Whoever knows the key may cancel, so it is not shown.
-impl fmt::Debug for CancelKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("CancelKey").field("process_id", &self.process_id).finish_non_exhaustive()
-    }
-}
-
-/// Asks the server at this address to cancel what the session with this key is doing, over a connection like the
-/// session's. The server does not say whether there was anything to cancel.
-pub fn cancel(address: &Address, transport: &Transport, key: &CancelKey) -> Result<(), ConnectError> {
-    let patience = Patience::of(Some(CANCEL_LIMIT));
-    let mut request = Vec::new();
-    frontend::cancel_request(&mut request, key.process_id, &key.secret_key);
-    let sent = Stream::connect(address, patience).and_then(|mut stream| {
-        if let Some(tls) = &transport.tls {
-            stream.encrypt(tls, address, patience)?;
-        }
-        stream.write_all(&request, patience)?;
-        // The server closes the connection once the request is on its way; a reset is as good.
-        match stream.read(&mut [0; 1], patience) {
-            Err(cause @ Cause::TimedOut(_)) => Err(cause),
-            _ => Ok(()),
-        }
-    });
-    sent.map_err(|cause| {
-        let reason = match cause {
-            Cause::Io(error) => in_words(&error),
-            Cause::Tls(error) => error.to_string(),
-            _ => format!("the server did not take it within {} s", CANCEL_LIMIT.as_secs()),
-        };
-        ConnectError::Lost(format!("the request to cancel could not be sent to {address}: {reason}"))
-    })
 }
 
 /// `18.1 (Debian 18.1-1)` is 180001, `9.6.24` is 90624, `19devel` is 190000.

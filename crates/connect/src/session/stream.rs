@@ -50,6 +50,11 @@ impl Patience {
         }
     }
 
+    /// Nothing is left.
+    pub(crate) fn is_over(self) -> bool {
+        self.left().is_some_and(|left| left.is_zero())
+    }
+
     fn exhausted(self) -> Cause {
         match self {
             Patience::Endless => Cause::TimedOut(Duration::ZERO),
@@ -89,7 +94,7 @@ struct Encryption {
 impl Stream {
     pub(crate) fn connect(address: &Address, patience: Patience) -> Result<Stream, Cause> {
         let left = patience.left();
-        if left.is_some_and(|left| left.is_zero()) {
+        if patience.is_over() {
             return Err(patience.exhausted());
         }
         let connected = match address {

@@ -1,6 +1,7 @@
 //! Sessions against servers that behave, refuse, close, stay silent or talk rubbish. Every server is a thread
 //! with a socket of its own; no PostgreSQL is needed.
 
+mod cancelling;
 mod fake;
 
 use std::io::Write;

@@ -1,0 +1,146 @@
+//! Cancel requests: each goes over a connection of its own, as the protocol wants it. One request, or those of many
+//! sessions, several at a time and within one limit.
+//!
+//! Manual: "Message Flow", "Canceling Requests in Progress".
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use wire::frontend;
+
+use super::stream::{Patience, Stream};
+use crate::address::Address;
+use crate::error::{Cause, ConnectError, in_words};
+use crate::transport::Transport;
+
+/// A single cancel request is given up after this time.
+const CANCEL_LIMIT: Duration = Duration::from_secs(10);
+/// Requests that are open at one server at the same time: it starts a process for each, and its queue of connections
+/// (`listen`) must not overflow.
+pub const CANCELS_AT_ONCE: usize = 32;
+
+/// What a cancel request must show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CancelKey {
+    /// The server process.
+    pub process_id: u32,
+    /// The key as the server gave it.
+    pub secret_key: Vec<u8>,
+}
+
+/// Anyone who knows the key may cancel, so it is not shown.
+impl fmt::Debug for CancelKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CancelKey").field("process_id", &self.process_id).finish_non_exhaustive()
+    }
+}
+
+/// A session whose statement is to be cancelled.
+#[derive(Clone, Copy, Debug)]
+pub struct CancelRequest<'a> {
+    /// The server.
+    pub address: &'a Address,
+    /// How the session is connected.
+    pub transport: &'a Transport,
+    /// The session.
+    pub key: &'a CancelKey,
+}
+
+/// Asks the server at this address to cancel what the session with this key is doing, over a connection like the
+/// session's. The server does not say whether there was anything to cancel.
+pub fn cancel(address: &Address, transport: &Transport, key: &CancelKey) -> Result<(), ConnectError> {
+    let patience = Patience::of(Some(CANCEL_LIMIT));
+    send(CancelRequest { address, transport, key }, patience).map_err(|cause| {
+        let reason = match cause {
+            Cause::Io(error) => in_words(&error),
+            Cause::Tls(error) => error.to_string(),
+            _ => format!("the server did not take it within {} s", CANCEL_LIMIT.as_secs()),
+        };
+        ConnectError::Lost(format!("the request to cancel could not be sent to {address}: {reason}"))
+    })
+}
+
+/// Cancels what all these sessions are doing: up to [`CANCELS_AT_ONCE`] requests at a time for each server, so that a
+/// silent server does not hold up the others, and nothing after `limit`. Returns the number of requests that no
+/// server took within that time; their statements may still be running.
+pub fn cancel_all(requests: &[CancelRequest<'_>], limit: Duration) -> usize {
+    let patience = Patience::of(Some(limit));
+    let mut servers: HashMap<&Address, Vec<CancelRequest<'_>>> = HashMap::new();
+    for request in requests {
+        servers.entry(request.address).or_default().push(*request);
+    }
+    let queues: Vec<Queue<'_>> = servers.into_values().map(Queue::new).collect();
+    thread::scope(|scope| {
+        for queue in &queues {
+            for _ in 1..queue.requests.len().min(CANCELS_AT_ONCE) {
+                // If the system refuses a thread, those that exist do its work.
+                let _ = thread::Builder::new().spawn_scoped(scope, move || queue.work(patience));
+            }
+        }
+        let Some((last, others)) = queues.split_last() else { return };
+        for queue in others {
+            let elsewhere = thread::Builder::new().spawn_scoped(scope, move || queue.work(patience));
+            if elsewhere.is_err() {
+                queue.work(patience);
+            }
+        }
+        last.work(patience);
+    });
+    queues.iter().map(Queue::failed).sum()
+}
+
+/// The requests for one server, which several threads send.
+struct Queue<'a> {
+    requests: Vec<CancelRequest<'a>>,
+    next: AtomicUsize,
+    taken: AtomicUsize,
+}
+
+impl<'a> Queue<'a> {
+    fn new(requests: Vec<CancelRequest<'a>>) -> Self {
+        Self { requests, next: AtomicUsize::new(0), taken: AtomicUsize::new(0) }
+    }
+
+    /// Sends requests until none is left or the time is over.
+    fn work(&self, patience: Patience) {
+        while let Some(request) = self.requests.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            if patience.is_over() {
+                return;
+            }
+            let is_taken = match send(*request, patience) {
+                Ok(()) => true,
+                // Where nobody listens, nothing runs that could be cancelled.
+                Err(Cause::Io(error)) => {
+                    matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
+                }
+                Err(_) => false,
+            };
+            self.taken.fetch_add(usize::from(is_taken), Ordering::Relaxed);
+        }
+    }
+
+    fn failed(&self) -> usize {
+        self.requests.len() - self.taken.load(Ordering::Relaxed)
+    }
+}
+
+/// Sends a request and waits until the server has taken it.
+fn send(request: CancelRequest<'_>, patience: Patience) -> Result<(), Cause> {
+    let CancelRequest { address, transport, key } = request;
+    let mut message = Vec::new();
+    frontend::cancel_request(&mut message, key.process_id, &key.secret_key);
+    let mut stream = Stream::connect(address, patience)?;
+    if let Some(tls) = &transport.tls {
+        stream.encrypt(tls, address, patience)?;
+    }
+    stream.write_all(&message, patience)?;
+    // The server closes the connection once the request is on its way; a reset is as good.
+    match stream.read(&mut [0; 1], patience) {
+        Err(cause @ Cause::TimedOut(_)) => Err(cause),
+        _ => Ok(()),
+    }
+}
