@@ -1,22 +1,87 @@
-//! What a lab or a comparison that was killed left behind on servers that are not ours: databases. Those of a lab are
-//! known by the mark that the store gave to its sitting and to nobody else; those of a comparison, which no store knows
-//! before its end, by the sessions that are called like them, or in them, as long as it lives. Called before anything is
-//! done with them anew. Servers of ours go by themselves.
+//! Databases that killed labs and comparisons left on servers that are not ours; removed before anything new is made.
+//! Those of a lab carry the mark of its sitting in the store; those of a comparison have no session any more.
+//! Any role with CREATEDB can make databases whose names begin like ours, so one is dropped only if its whole name is
+//! one that pgmeter makes and our own role owns it. Functions are called with their schema, so that nobody else's run
+//! with our privileges.
 
 use std::collections::BTreeSet;
 
 use ::lab::{Origin, Plan};
 use connect::quote::{identifier, literal};
-use connect::{Environment, Overrides, Session};
+use connect::{Environment, Overrides, Row, Session};
 use results::{Sitting, Store};
 
 use crate::failure::Failure;
 use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
 
-/// What all databases of a sitting's making are called, up to what is in them.
+/// What the names of all databases of a sitting begin with.
 pub(super) fn prefix(mark: &str) -> String {
     format!("pgmeter_lab_{mark}_")
+}
+
+/// What the names of all databases of a comparison begin with. Several comparisons may be at work on one server.
+pub(super) fn prefix_of_comparison(mark: u64) -> String {
+    format!("{COMPARISONS}{mark:016x}_")
+}
+
+/// The database in which the trials run.
+pub(super) fn trial_database(prefix: &str) -> String {
+    format!("{prefix}{TRIAL}")
+}
+
+/// The database into which a data set is loaded, by its number in the plan.
+pub(super) fn data_database(prefix: &str, data: usize) -> String {
+    format!("{prefix}{DATA}{data}")
+}
+
+const TRIAL: &str = "trial";
+const DATA: &str = "data_";
+const COMPARISONS: &str = "pgmeter_compare_";
+/// Hexadecimal digits of a comparison's mark.
+const MARK_LENGTH: usize = 16;
+
+/// Whether this is, as a whole, the name of a database with this prefix that [`trial_database`] or [`data_database`]
+/// can make.
+fn is_generated(name: &str, prefix: &str) -> bool {
+    let Some(rest) = name.strip_prefix(prefix) else { return false };
+    let number = rest.strip_prefix(DATA).and_then(|digits| digits.parse::<usize>().ok());
+    rest == TRIAL || number.is_some_and(|number| data_database(prefix, number) == name)
+}
+
+/// The prefix of a name that begins as those of comparisons do.
+fn comparison_of(name: &str) -> Option<&str> {
+    let prefix = name.get(..COMPARISONS.len() + MARK_LENGTH + 1)?;
+    let mark = prefix.strip_prefix(COMPARISONS)?.strip_suffix('_')?;
+    let is_mark = mark.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_mark.then_some(prefix)
+}
+
+/// A database of a server, as [`DATABASES`] lists it.
+struct Database {
+    name: String,
+    owner: String,
+    is_own: bool,
+}
+
+/// Databases, their owners, and whether that is the current role; a condition follows.
+const DATABASES: &str = "SELECT d.datname, o.rolname, o.rolname = current_user FROM pg_catalog.pg_database d \
+    JOIN pg_catalog.pg_roles o ON o.oid = d.datdba";
+
+fn databases(session: &mut Session, condition: &str) -> Result<Vec<Database>, Failure> {
+    let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
+    let database =
+        |row: &Row| Database { name: text(row, 0), owner: text(row, 1), is_own: row.get(2) == Some("t") };
+    Ok(session.query(&format!("{DATABASES} {condition}"))?.iter().map(database).collect())
+}
+
+/// Names a database that begins like ours and is not: whoever made it knows what it is for.
+fn warn_of_foreign(database: &Database, terminal: &Terminal) {
+    let Database { name, owner, .. } = database;
+    terminal.warn(format_args!(
+        "the database \"{name}\" of role \"{owner}\" begins like those of pgmeter, but pgmeter did not make it: it is \
+         left alone"
+    ));
 }
 
 /// Removes what sittings of this experiment left whose process is gone, and those of earlier ones of its name.
@@ -47,7 +112,7 @@ pub(super) fn end(
     let servers: BTreeSet<&str> = of_others.collect();
     let mut is_clean = true;
     for dsn in servers {
-        if let Err(failure) = remove_from(dsn, &prefix(&sitting.mark)) {
+        if let Err(failure) = remove_from(dsn, &prefix(&sitting.mark), terminal) {
             is_clean = false;
             terminal.warn(format_args!(
                 "databases {}… may have stayed, and are removed by the next pgmeter lab run or resume: {failure}",
@@ -61,30 +126,30 @@ pub(super) fn end(
     Ok(())
 }
 
-/// What all databases of a comparison are called, up to what is in them. Several may be at work on one server.
-pub(super) fn prefix_of_comparison(mark: u64) -> String {
-    format!("pgmeter_compare_{mark:016x}_")
-}
+/// Databases of comparisons to which no session belongs. One session with their name is enough for all databases of a
+/// comparison to stay, and so is one in any of them: the other may have been cut for saying nothing. Autovacuum does
+/// not count: it has no user or, before version 10, says what it is. The names of another user's sessions are hidden
+/// (manual, pg_stat_activity), but that user's databases are not dropped anyway.
+const ABANDONED: &str = "WHERE pg_catalog.left(d.datname::pg_catalog.text, 16) = 'pgmeter_compare_' \
+    AND pg_catalog.left(d.datname::pg_catalog.text, 33) NOT IN \
+    (SELECT application_name FROM pg_catalog.pg_stat_activity WHERE application_name IS NOT NULL) \
+    AND pg_catalog.left(d.datname::pg_catalog.text, 33) NOT IN \
+    (SELECT pg_catalog.left(datname::pg_catalog.text, 33) FROM pg_catalog.pg_stat_activity \
+    WHERE datname IS NOT NULL AND usesysid IS NOT NULL AND (query LIKE 'autovacuum: %') IS NOT TRUE)";
 
-/// Databases of comparisons that no session belongs to any more, and that whoever asks may drop. One that is called like
-/// them is enough for all databases of a comparison to stay, and so is one in any of them: the other may have been cut
-/// for saying nothing. Autovacuum does not count: it has no user or, before version 10, says what it is. Of another
-/// user's sessions nobody is told what they are called (manual, pg_stat_activity), nor may anybody drop that user's
-/// databases.
-const ABANDONED: &str = "SELECT datname FROM pg_database \
-    WHERE datname ~ '^pgmeter_compare_[0-9a-f]{16}_' AND pg_has_role(datdba, 'USAGE') \
-    AND left(datname, 33) NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL) \
-    AND left(datname, 33) NOT IN (SELECT left(datname, 33) FROM pg_stat_activity WHERE datname IS NOT NULL \
-    AND usesysid IS NOT NULL AND (query LIKE 'autovacuum: %') IS NOT TRUE)";
-
-/// Removes what comparisons left on a server that were killed. One that cannot be dropped is told, and stays.
+/// Removes what comparisons left on a server that were killed. A warning names one that cannot be dropped.
 pub(super) fn remove_abandoned(dsn: &str, terminal: &Terminal) -> Result<(), Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut session = Session::connect(&target)?;
-    for row in session.query(ABANDONED)? {
-        let Some(name) = row.get(0) else { continue };
-        // Nobody is thrown out: sessions of a killed process go by themselves, and who has come since is alive.
-        match session.execute(&format!("DROP DATABASE IF EXISTS {}", identifier(name))) {
+    for database in databases(&mut session, ABANDONED)? {
+        let name = &database.name;
+        let Some(prefix) = comparison_of(name) else { continue };
+        if !database.is_own || !is_generated(name, prefix) {
+            warn_of_foreign(&database, terminal);
+            continue;
+        }
+        // No session is ended: those of a killed process end by themselves, and a new one is somebody's.
+        match session.execute(&drop_statement(name)) {
             Ok(_) => terminal.say(format_args!("removed {name}, which a comparison left that was killed")),
             Err(error) => terminal.warn(format_args!("{name}, left by a comparison, stays: {error}")),
         }
@@ -92,37 +157,93 @@ pub(super) fn remove_abandoned(dsn: &str, terminal: &Terminal) -> Result<(), Fai
     Ok(())
 }
 
-/// Drops a database that is ours, although sessions of ours may still be in it; of others' it stays. Its name is of
-/// letters, digits and underscores.
+/// Drops a database of ours, if it is there, although sessions of ours may still be in it.
+///
+/// # Errors
+/// If another role's database has this name, or others are in it.
 pub(super) fn drop_database(session: &mut Session, name: &str) -> Result<(), Failure> {
+    match databases(session, &format!("WHERE d.datname = {}", literal(name)))?.first() {
+        None => return Ok(()),
+        Some(Database { owner, is_own: false, .. }) => {
+            return Err(Failure::Usage(format!(
+                "the database \"{name}\" belongs to the role \"{owner}\", so it is not dropped: drop or rename it, \
+                 and try again"
+            )));
+        }
+        Some(_) => {}
+    }
     session.execute(&format!(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {} AND usename = current_user",
+        "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE datname = {} \
+         AND usename = current_user AND pid <> pg_catalog.pg_backend_pid()",
         literal(name)
     ))?;
-    session.execute(&format!("DROP DATABASE IF EXISTS {}", identifier(name)))?;
+    session.execute(&drop_statement(name))?;
     Ok(())
+}
+
+fn drop_statement(name: &str) -> String {
+    format!("DROP DATABASE IF EXISTS {}", identifier(name))
 }
 
 /// How long backends of the killed process are waited for.
 const PATIENCE_LOOKS: u32 = 200;
 
-fn remove_from(dsn: &str, prefix: &str) -> Result<(), Failure> {
+/// Drops all databases with this prefix that are ours; the first failure is told when all were tried.
+fn remove_from(dsn: &str, prefix: &str, terminal: &Terminal) -> Result<(), Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut session = Session::connect(&target)?;
     // Its last CREATE DATABASE may still be going on: a backend does not notice at once that nobody waits for it.
-    let theirs = format!("FROM pg_stat_activity WHERE application_name = {}", literal(prefix));
-    session.execute(&format!("SELECT pg_terminate_backend(pid) {theirs}"))?;
+    let theirs = format!(
+        "FROM pg_catalog.pg_stat_activity WHERE application_name = {} AND usename = current_user \
+         AND pid <> pg_catalog.pg_backend_pid()",
+        literal(prefix)
+    );
+    session.execute(&format!("SELECT pg_catalog.pg_terminate_backend(pid) {theirs}"))?;
     for _ in 0..PATIENCE_LOOKS {
         if session.query(&format!("SELECT 1 {theirs}"))?.is_empty() {
             break;
         }
-        session.execute("SELECT pg_sleep(0.05)")?;
+        session.execute("SELECT pg_catalog.pg_sleep(0.05)")?;
     }
-    let ours = format!("left(datname, {}) = {}", prefix.len(), literal(prefix));
-    let left = session.query(&format!("SELECT datname FROM pg_database WHERE {ours}"))?;
-    for row in left {
-        let Some(name) = row.get(0) else { continue };
-        drop_database(&mut session, name)?;
+    let begins =
+        format!("WHERE pg_catalog.left(d.datname::pg_catalog.text, {}) = {}", prefix.len(), literal(prefix));
+    let mut result = Ok(());
+    for database in databases(&mut session, &begins)? {
+        if database.is_own && is_generated(&database.name, prefix) {
+            let dropped = drop_database(&mut session, &database.name);
+            result = result.and(dropped);
+        } else {
+            warn_of_foreign(&database, terminal);
+        }
     }
-    Ok(())
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_names_that_pgmeter_can_make_are_its_own() {
+        let prefix = prefix("7_0123abcd");
+        for own in [trial_database(&prefix), data_database(&prefix, 0), data_database(&prefix, 12)] {
+            assert!(is_generated(&own, &prefix), "{own}");
+        }
+        for rest in ["", "trial2", "trial';--", "data_", "data_1x", "data_01", "data_+1", "data_-1", "Trial"]
+        {
+            assert!(!is_generated(&format!("{prefix}{rest}"), &prefix), "{rest}");
+        }
+        assert!(!is_generated("trial", &prefix));
+    }
+
+    #[test]
+    fn a_comparison_is_known_by_its_whole_mark() {
+        let prefix = prefix_of_comparison(0xab);
+        assert_eq!(comparison_of(&trial_database(&prefix)), Some(prefix.as_str()));
+        assert_eq!(prefix.len(), 33, "as the statement cuts it");
+        for other in ["pgmeter_compare_notes", "pgmeter_compare_00000000000000AB_trial", "pgmeter_compare_é"]
+        {
+            assert_eq!(comparison_of(other), None);
+        }
+    }
 }

@@ -219,7 +219,8 @@ impl<'a> Stage<'a> {
     /// Loads the data if they are not there, and gives the trial its copy.
     fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Ready, Failure> {
         let standing = self.standing.get_mut(&server).ok_or_else(|| internal("a server that stands"))?;
-        let (kept, trial_database) = (format!("{}data_{data}", self.prefix), format!("{}trial", self.prefix));
+        let kept = leftovers::data_database(&self.prefix, data);
+        let trial_database = leftovers::trial_database(&self.prefix);
         let spec = &wanted.data;
         let copies = spec.restore == Restore::Auto || spec.restore == Restore::Template;
         if spec.restore == Restore::Files && standing.fresh != Some(data) {

@@ -8,6 +8,7 @@ mod bench;
 mod compare;
 mod connections;
 mod dropin;
+mod foreign_databases;
 mod generator;
 mod harness;
 mod lab;

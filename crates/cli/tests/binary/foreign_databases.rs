@@ -1,0 +1,101 @@
+//! Databases of other roles whose names begin like those of a lab or of a comparison, on a server where pgmeter is a
+//! superuser: they stay, and nothing in their names or beside them is executed.
+
+use rustix::process::Signal;
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, Running};
+
+const EXPERIMENT: &str = "name = \"cleaned\"\n[server]\ndsn = \"DSN\"\n[data]\nworkload = \"none\"\n\
+                          [load]\nduration = \"1s\"\nwarmup = \"0s\"\nscript = \"one.sql\"\n[design]\nrepeats = 3\n";
+
+fn ask(cluster: &Cluster, sql: &str) -> String {
+    let rows = Cluster::session(&cluster.conninfo()).query(sql).expect("the statement is right");
+    rows.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned()
+}
+
+/// A session of a role that may create databases, and nothing else.
+fn session_of_guest(cluster: &Cluster) -> connect::Session {
+    Cluster::session(&cluster.conninfo().replace("user=postgres", "user=guest"))
+}
+
+/// Functions that run in place of the server's own in a statement that does not name their schema: the types fit better.
+const TRAPS: &str = "GRANT CREATE ON SCHEMA public TO guest; SET ROLE guest; \
+    CREATE FUNCTION public.\"left\"(name, integer) RETURNS text LANGUAGE plpgsql AS \
+    $$BEGIN EXECUTE 'ALTER ROLE guest SUPERUSER'; RETURN pg_catalog.left($1::text, $2); END$$; \
+    CREATE FUNCTION public.pg_has_role(oid, text) RETURNS boolean LANGUAGE plpgsql AS \
+    $$BEGIN EXECUTE 'ALTER ROLE guest SUPERUSER'; RETURN true; END$$";
+
+fn cluster_with_guest() -> Cluster {
+    let cluster = Cluster::start("18");
+    cluster.execute("CREATE ROLE guest LOGIN CREATEDB");
+    cluster.execute(TRAPS);
+    cluster
+}
+
+fn create_all(cluster: &Cluster, names: &[String]) {
+    let mut guest = session_of_guest(cluster);
+    for name in names {
+        guest
+            .execute(&format!("CREATE DATABASE {}", connect::quote::identifier(name)))
+            .expect("the role may create databases");
+    }
+}
+
+fn count_of_guest(cluster: &Cluster) -> String {
+    ask(cluster, "SELECT count(*) FROM pg_database WHERE datdba = 'guest'::regrole")
+}
+
+fn guest_is_superuser(cluster: &Cluster) -> bool {
+    ask(cluster, "SELECT rolsuper FROM pg_roles WHERE rolname = 'guest'") == "t"
+}
+
+#[test]
+fn a_crafted_name_of_a_database_gains_nothing_when_a_lab_cleans_up() {
+    let (bench, cluster) = (Bench::new(), cluster_with_guest());
+    bench.file("one.sql", "SELECT 1;\n");
+    let file = bench.file("cleaned.toml", &EXPERIMENT.replace("DSN", &cluster.conninfo()));
+    let mut lab = Running::start(&mut bench.command(["lab", "run", file, "--store", "out/"]));
+    lab.hear("tps");
+    lab.signal(Signal::KILL);
+    lab.finish();
+    let lab_database =
+        "SELECT datname FROM pg_database WHERE datname LIKE 'pgmeter!_lab!_%!_trial' ESCAPE '!'";
+    let trial = ask(&cluster, lab_database);
+    let prefix = trial.strip_suffix("trial").expect("the killed lab left it");
+    let foreign = ["';ALTER ROLE guest SUPERUSER;--", "\";ALTER ROLE guest SUPERUSER;--", "trial2", "data_7"]
+        .map(|rest| format!("{prefix}{rest}"));
+    create_all(&cluster, &foreign);
+
+    let out = bench.run(["lab", "resume", file, "--store", "out/"]).exits(0);
+    assert!(!guest_is_superuser(&cluster), "{}", out.stderr);
+    assert_eq!(count_of_guest(&cluster), "4", "they are left alone:\n{}", out.stderr);
+    for name in &foreign {
+        let sentence = format!("the database \"{name}\" of role \"guest\" begins like those of pgmeter");
+        assert!(out.stderr.contains(&sentence), "{}", out.stderr);
+    }
+    assert_eq!(ask(&cluster, lab_database), "", "its own are gone");
+}
+
+#[test]
+fn databases_of_others_that_are_called_like_those_of_a_comparison_are_left_alone() {
+    let (bench, cluster) = (Bench::new(), cluster_with_guest());
+    let mark = "pgmeter_compare_0123456789abcdef_";
+    let foreign = ["trial", "\";ALTER ROLE guest SUPERUSER--", "'||pg_read_file('x')||'"]
+        .map(|rest| format!("{mark}{rest}"));
+    create_all(&cluster, &foreign);
+    cluster.execute(&format!("CREATE DATABASE {mark}data_1"));
+    bench.file("one.sql", "SELECT 1;\n");
+    let dsn = cluster.conninfo();
+    let words = ["compare", "--factor", "settings.geqo=on,off", "--key", "workload=none", "-f", "one.sql"];
+    let out =
+        bench.run(words.into_iter().chain(["--budget", "1s", "--block", "0.1", "--dsn", &dsn])).exits(3);
+    assert!(!guest_is_superuser(&cluster), "{}", out.stderr);
+    assert_eq!(count_of_guest(&cluster), "3", "{}", out.stderr);
+    assert!(
+        out.stderr.contains(&format!("the database \"{mark}trial\" of role \"guest\"")),
+        "{}",
+        out.stderr
+    );
+    assert!(out.stderr.contains(&format!("removed {mark}data_1, which")), "{}", out.stderr);
+}
