@@ -27,6 +27,8 @@ const COMPLETIONS: u32 = 4096;
 const POOL: u16 = 0;
 /// The kernel's flag for "look for completions" (io_uring_enter(2)).
 const ENTER_GETEVENTS: u32 = 1;
+/// How often handing over is tried before the kernel counts as having no memory.
+const SUBMISSIONS_MAX: usize = 1000;
 /// How long dropping waits for the kernel to let go of the memory.
 const LET_GO: Duration = Duration::from_secs(1);
 
@@ -245,13 +247,23 @@ impl Ring {
         self.slots[slot as usize].batch == self.batch_number
     }
 
-    /// Hands over what is queued. Whoever sends looks at [`Ring::next_unsent`] then.
+    /// Hands over what is queued, all of it. After that the caller looks at [`Ring::next_unsent`] until there is no
+    /// more; then there is room for a whole batch.
     ///
     /// # Errors
     /// When the kernel takes no requests.
     pub fn submit(&mut self) -> io::Result<()> {
         let entered = self.uring.submit();
-        self.entered(entered)
+        self.entered(entered)?;
+        for _ in 0..SUBMISSIONS_MAX {
+            if self.is_handed_over() {
+                return Ok(());
+            }
+            // Completions were in the way, or the kernel was short of memory for a moment.
+            let entered = self.look();
+            self.entered(entered)?;
+        }
+        Err(io::Error::new(io::ErrorKind::OutOfMemory, "the kernel has no memory for requests of io_uring"))
     }
 
     /// Hands over what is queued, and waits until something has happened or the time is over. Whoever sends looks at
@@ -309,7 +321,8 @@ impl Ring {
         self.current.as_ref().map_or(&[], |filled| self.pool.bytes(filled))
     }
 
-    /// The sends that the last submissions did not get rid of, one by one.
+    /// The sends that the last submissions did not get rid of, one by one. All must be seen before there is room for
+    /// another batch.
     pub fn next_unsent(&mut self) -> Option<Unsent<'_>> {
         while let Some((index, result)) = self.unsent.pop_front() {
             let Some(&Queued { slot, generation, piece }) = self.batch.get(index) else { continue };
@@ -325,6 +338,7 @@ impl Ring {
                 Err(_) => Unsent { slot, rest: &[], error: Some(io::Error::from_raw_os_error(-result)) },
             });
         }
+        self.begin_batch();
         None
     }
 
@@ -395,6 +409,12 @@ impl Ring {
             };
             ready.push_back((tag, news));
         }
+        self.begin_batch();
+    }
+
+    /// Makes room for another batch once this one is done with. A full batch whose sends were not all taken is done
+    /// with when these have been seen, whatever their sockets take.
+    fn begin_batch(&mut self) {
         // All that was queued is with the kernel, so all sends are done with: those that were not are in `unsent`.
         if !self.batch.is_empty() && self.unsent.is_empty() && self.is_handed_over() {
             self.batch.clear();

@@ -127,6 +127,33 @@ fn a_second_send_of_a_slot_waits_for_the_fate_of_the_first() {
     ring.send(0, b"second").expect("the first is done with");
 }
 
+/// A full batch is no reason to refuse for good: once its sends are seen, taken or not, the next batch begins.
+#[test]
+fn a_full_batch_makes_room_although_its_sockets_are_full_too() {
+    const SLOTS: u32 = 200;
+    for bytes in [400, 4_000, 40_000, Ring::SEND_BYTES_MAX] {
+        let Some(mut ring) = ring(options(SLOTS)) else { return };
+        let pairs: Vec<_> = (0..SLOTS).map(|_| pair()).collect();
+        for (slot, (ours, _)) in (0..).zip(&pairs) {
+            rustix::net::sockopt::set_socket_send_buffer_size(ours, 1).expect("a small buffer");
+            ring.attach(slot, ours.as_fd()).expect("a slot");
+        }
+        let data = pattern(bytes);
+        let mut unsent = 0;
+        for slot in (0..SLOTS).cycle().take(3 * SLOTS as usize) {
+            if ring.send(slot, &data).is_err() {
+                ring.submit().expect("submitted");
+                while let Some(one) = ring.next_unsent() {
+                    assert!(one.error.is_none() && one.slot < SLOTS);
+                    unsent += 1;
+                }
+                assert_eq!(ring.send(slot, &data), Ok(()), "slot {slot} of {bytes} bytes");
+            }
+        }
+        assert!(unsent > 0 || bytes < 4_000, "{bytes} bytes do not fit");
+    }
+}
+
 #[test]
 fn a_broken_socket_says_so() {
     let Some(mut ring) = ring(options(1)) else { return };

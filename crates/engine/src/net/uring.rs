@@ -65,15 +65,13 @@ impl UringDriver {
         if self.keep_in_order(number, bytes) || self.ring.send(slot, bytes).is_ok() {
             return Ok(());
         }
-        // The batch is full, or has a send of this connection that may turn out not to have been taken.
+        // The batch is full, or has a send of this connection that may turn out not to have been taken. Once it is
+        // handed over, and what was not taken is kept, there is room.
         self.flush()?;
         if self.keep_in_order(number, bytes) || self.ring.send(slot, bytes).is_ok() {
             return Ok(());
         }
-        if self.ring.has_queued(slot) || bytes.len() <= Ring::SEND_BYTES_MAX {
-            return Err(io::Error::other("the kernel takes no more requests"));
-        }
-        // Too long to be copied.
+        // Too long to be copied. Nothing of this connection is queued now.
         let Some(connection) = &mut self.connections[number] else { return Ok(()) };
         connection.write(bytes);
         let holds_back = connection.holds_back();

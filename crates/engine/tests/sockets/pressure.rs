@@ -1,9 +1,12 @@
 //! Crowds: more clients, connections and bytes at once than an event loop has room for in one go. What is counted must
 //! come out exactly all the same.
 
+use std::time::Duration;
+
+use connect::Address;
 use pgmeter_engine::{EventLoop, EventLoopChoice, Limit, Plan, Protocol};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use testkit::null::{NullOptions, NullServer};
+use testkit::null::{NullOptions, NullServer, Stalls};
 use testkit::session::Rows;
 
 use crate::real_sockets::{complete, plan, servers};
@@ -54,6 +57,30 @@ fn large_statements_of_a_crowd_arrive_at_a_server_that_reads_slowly() {
         let limit = Limit::TransactionsPerClient(2);
         let plan = Plan { clients: 10, limit, ..plan(&server, &[&script]) };
         assert_eq!(complete(&plan).summary.total.counts.succeeded, 20);
+    }
+}
+
+/// A pipeline of statements of so many bytes. The pauses make it go out in as many sends, none of which waits for an
+/// answer.
+fn pipeline(sizes: &[usize]) -> String {
+    let statement = |bytes: &usize| format!("SELECT '{}';\n\\sleep 1 us\n", "x".repeat(*bytes));
+    format!("\\startpipeline\n{}\\endpipeline\n", sizes.iter().map(statement).collect::<String>())
+}
+
+#[test]
+fn pipelines_of_a_crowd_wait_for_a_server_that_does_not_read_and_no_client_is_lost() {
+    raise_descriptor_limit();
+    let stalls = Some(Stalls { every: Duration::from_millis(30), length: Duration::from_millis(60) });
+    let mixed = [4_000, 60_000, 1_000_000, 4_000, 60_000, 1_000_000, 60_000, 4_000];
+    for (clients, sizes) in [(70, &[4_000; 60][..]), (70, &[40_000; 8]), (8, &mixed)] {
+        for server in servers(&NullOptions { stalls, ..NullOptions::default() }) {
+            let (limit, script) = (Limit::TransactionsPerClient(1), pipeline(sizes));
+            let plan = Plan { clients, limit, protocol: Protocol::Extended, ..plan(&server, &[&script]) };
+            let outcome = complete(&plan);
+            assert_eq!(outcome.summary.total.counts.succeeded, clients as u64);
+            let held_back: u64 = outcome.health.iter().map(|health| health.sends_held_back).sum();
+            assert!(held_back > 0 || matches!(server.address(), Address::Tcp { .. }), "{sizes:?}");
+        }
     }
 }
 
