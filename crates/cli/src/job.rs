@@ -214,6 +214,7 @@ impl Job {
         let calibration = calibrations.and_then(kept);
         let measured = Measured {
             summary: &outcome.summary,
+            gaps: Some(&outcome.gaps),
             intervals: showing.take_intervals(),
             elapsed: outcome.elapsed.saturating_sub(plan.warmup),
             commands: describing::commands(&plan, &outcome.commands),

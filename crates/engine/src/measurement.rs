@@ -32,7 +32,7 @@ impl Measurement {
     pub(crate) fn new(plan: &Plan, timeline: Timeline) -> Self {
         let scripts = plan.scripts.len();
         let begin = timeline.first_interval();
-        let recorder = Recorder::new(scripts, plan.latency_limit);
+        let recorder = Recorder::new(scripts, plan.latency_limit).starting_at(begin);
         let end = timeline.interval_end(begin);
         Self { recorder, scripts, timeline, begin, end, spare: None, warmup_transactions: 0 }
     }
@@ -72,14 +72,16 @@ impl Measurement {
         }
         if measured || !self.is_measuring() {
             self.recorder.record(sample);
+        } else {
+            self.recorder.complete_unmeasured(sample);
         }
         measured
     }
 
-    /// Takes in a transaction of the measured window that began at once, succeeded at its first try, and took so long.
+    /// Takes in a transaction of the measured window that began at once and succeeded at its first try.
     #[inline]
-    pub(crate) fn record_prompt(&mut self, script: usize, took_ns: u64) {
-        self.recorder.record_prompt(script, took_ns);
+    pub(crate) fn record_prompt(&mut self, script: usize, started: Timestamp, finished: Timestamp) {
+        self.recorder.record_prompt(script, started, finished);
     }
 
     /// Transactions that were run but not measured.

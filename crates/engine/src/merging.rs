@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use stats::{Interval, Summary, Timestamp};
+use stats::{Gaps, Interval, Summary, Timestamp};
 use std::time::Duration;
 
 use crate::outcome::Progress;
@@ -22,6 +22,7 @@ pub(crate) struct Merging<'a> {
     /// For each worker, everything that begins earlier has been handed over.
     reached: Vec<Timestamp>,
     measured: Interval,
+    gaps: Gaps,
     stop: &'a Stop<'a>,
 }
 
@@ -30,12 +31,14 @@ impl<'a> Merging<'a> {
         workers: usize,
         scripts: usize,
         timeline: Timeline,
+        is_scheduled: bool,
         observer: &'a mut dyn FnMut(&Progress<'_>),
         stop: &'a Stop<'a>,
     ) -> Self {
         let measured = Interval::new(scripts);
+        let gaps = Gaps::new(timeline.measure, is_scheduled);
         let reached = vec![timeline.first_interval(); workers];
-        Self { observer, origin: timeline.origin, open: BTreeMap::new(), reached, measured, stop }
+        Self { observer, origin: timeline.origin, open: BTreeMap::new(), reached, measured, gaps, stop }
     }
 
     /// Takes a worker's interval in and gives it back, empty, for further use.
@@ -64,10 +67,17 @@ impl<'a> Merging<'a> {
         self.report();
     }
 
-    /// The statistics of the measured window.
-    pub(crate) fn summary(self, duration: Duration) -> Summary {
+    /// The statistics of the measured window, and its gaps: the last client was done at `finished`, and none could
+    /// begin anything from `last_start` on.
+    pub(crate) fn finish(
+        mut self,
+        duration: Duration,
+        finished: Timestamp,
+        last_start: Option<Timestamp>,
+    ) -> (Summary, Gaps) {
         assert!(self.open.is_empty(), "every worker has been closed");
-        Summary::of([&self.measured], duration)
+        self.gaps.close(finished, last_start);
+        (Summary::of([&self.measured], duration), self.gaps)
     }
 
     /// Shows the observer what all workers have passed.
@@ -83,6 +93,7 @@ impl<'a> Merging<'a> {
             }
             if !warmup {
                 self.measured.merge(&interval);
+                self.gaps.take(&interval);
             }
             let elapsed = interval.end.since(self.origin);
             let enough = Cell::new(false);
@@ -138,7 +149,7 @@ mod tests {
         let timeline = Timeline { origin: at(0), start: at(0), measure: at(1000), end: None };
         let asked = AtomicBool::new(false);
         let stop = Stop::new(&asked);
-        let mut merging = Merging::new(2, 1, timeline, &mut observer, &stop);
+        let mut merging = Merging::new(2, 1, timeline, false, &mut observer, &stop);
         merging.take(0, interval(0, 1000, 5), true);
         merging.take(0, interval(1000, 2000, 6), false);
         merging.take(1, interval(0, 1000, 7), true);
@@ -146,7 +157,7 @@ mod tests {
         merging.close(0);
         merging.take(1, interval(1800, 1800, 0), false);
         merging.close(1);
-        let summary = merging.summary(Duration::from_secs(1));
+        let (summary, _) = merging.finish(Duration::from_secs(1), at(2000), None);
         assert_eq!(seen, [(1000, true, 12), (2000, false, 14)]);
         assert_eq!(summary.total.counts.succeeded, 14);
     }

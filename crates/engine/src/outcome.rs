@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use stats::{CommandTable, Interval, Summary, WorkerHealth};
+use stats::{CommandTable, Gaps, Interval, Summary, WorkerHealth};
 
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
@@ -25,7 +25,8 @@ pub enum End {
     },
 }
 
-/// What connecting for each transaction took, over all clients.
+/// What connecting for each measured transaction took, over all clients. Transactions of the warm-up and their
+/// connections are not in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reconnects {
     /// How many connections were made.
@@ -49,11 +50,13 @@ pub struct Outcome {
     pub end: End,
     /// Statistics of the whole measured window.
     pub summary: Summary,
+    /// Where nothing was completed in it.
+    pub gaps: Gaps,
     /// From the first connect until all clients were connected.
     pub connect_time: Duration,
     /// From the start of the first transaction to the end of the last, the warm-up included.
     pub elapsed: Duration,
-    /// Connections made during the run, one for each transaction; none unless the plan wants that.
+    /// Connections of the measured transactions, one for each; none unless the plan wants that.
     pub reconnects: Reconnects,
     /// What the single commands took, in the measured window.
     pub commands: CommandTable,

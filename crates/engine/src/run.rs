@@ -114,7 +114,8 @@ pub fn run_on<'w, D: Driver>(
     let begun = worker.now();
     worker.connect(stop)?;
     let timeline = Timeline::new(plan, begun, worker.now());
-    let mut merging = Merging::new(1, plan.scripts.len(), timeline, observer, stop);
+    let mut merging =
+        Merging::new(1, plan.scripts.len(), timeline, plan.rate_per_s.is_some(), observer, stop);
     let witness = witnesses(load.introduce(0, timeline.start));
     let outcome = worker.run(timeline, witness, stop, &mut merging)?;
     merging.close(0);
@@ -188,7 +189,9 @@ fn coordinate<'w>(
         // A worker that is gone has said why, and is heard below.
         let _ = line.start.send(Start { timeline, witness });
     }
-    let mut merging = Merging::new(lines.len(), load.plan.scripts.len(), timeline, observer, stop);
+    let is_scheduled = load.plan.rate_per_s.is_some();
+    let mut merging =
+        Merging::new(lines.len(), load.plan.scripts.len(), timeline, is_scheduled, observer, stop);
     let mut outcomes: Vec<_> = lines.iter().map(|_| None).collect();
     let mut failure = None;
     while let Ok((worker, notice)) = inbox.recv() {
@@ -274,9 +277,11 @@ fn conclude(
         Some(planned) if end == End::Complete && plan.manner == Manner::Pgmeter => planned.max(finished),
         _ => finished,
     };
+    let (summary, gaps) = merging.finish(measured_until.since(timeline.measure), finished, timeline.end);
     Ok(Outcome {
         end,
-        summary: merging.summary(measured_until.since(timeline.measure)),
+        summary,
+        gaps,
         connect_time,
         elapsed: finished.since(timeline.start),
         reconnects,

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{
     CalibrationUsed, CommandSummary, CommandTimes, Confidence, Counts, EncodedDistribution, Estimate,
-    Failures, Generator, HeldBack, Interval, Latency, Lateness, Observation, ProcessorShares, Record,
-    ScriptSummary, SteadyState, Summary, WorkerCondition,
+    Failures, Generator, HeldBack, Interval, IntervalScript, Latency, Lateness, Observation, OtherEndings,
+    ProcessorShares, Record, ScriptSummary, Stall, Stalls, SteadyState, Summary, WorkerCondition,
 };
 
 /// `Err` says in a phrase which figures contradict each other.
@@ -42,6 +42,10 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         response_us,
         service_us,
         lag_us,
+        late_or_skipped_share,
+        other_endings,
+        stalls,
+        response_with_stalls_us,
         connecting: _,
         client_cpu_us_per_transaction: _,
         generator,
@@ -59,6 +63,10 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     require(on_time, "a lag that is negative, or whose mean is above its maximum")?;
     require(*tps <= MOST && *duration_s <= MOST && *elapsed_s <= MOST, A_MONSTER)?;
     check_latencies([*response_us, *service_us])?;
+    require(late_or_skipped_share.is_none_or(is_share), A_SHARE)?;
+    check_latencies([*response_with_stalls_us, None])?;
+    other_endings.as_ref().map_or(Ok(()), |others| check_other_endings(others, counts))?;
+    stalls.as_ref().map_or(Ok(()), check_stalls)?;
     let latencies = response_us.is_some() == measured && service_us.is_some() == measured;
     require(latencies, "latencies without transactions, or transactions without latencies")?;
     check_confidence(confidence, *tps, *response_us, *service_us)?;
@@ -112,6 +120,41 @@ fn check_latencies(latencies: [Option<Latency>; 2]) -> Result<(), String> {
         )?;
     }
     Ok(())
+}
+
+/// What did not succeed has a latency if there was any of it, and only then.
+fn check_other_endings(others: &OtherEndings, counts: &Counts) -> Result<(), String> {
+    let OtherEndings { failed_us, skipped_us, unfinished_us, all_us } = others;
+    check_latencies([*failed_us, *skipped_us])?;
+    check_latencies([*unfinished_us, None])?;
+    let there =
+        [(failed_us, counts.failed), (skipped_us, counts.skipped), (unfinished_us, counts.unfinished)];
+    require(
+        there.into_iter().all(|(latency, count)| latency.is_some() == (count > 0))
+            && all_us.is_some() == (counts.succeeded < counts.scheduled),
+        "latencies of an ending that no transaction had, or the other way round",
+    )?;
+    let values = all_us.map(|all| all.values()).unwrap_or_default();
+    require(
+        values.iter().all(|value| (0.0..=MOST).contains(value))
+            && values.windows(2).all(|pair| pair[0] <= pair[1]),
+        "percentiles of all transactions that do not rise",
+    )
+}
+
+/// Stalls are in order, longer than their bound, and not longer together than all of them.
+fn check_stalls(stalls: &Stalls) -> Result<(), String> {
+    // Times are stored in seconds.
+    const ROUNDING_S: f64 = 1e-6;
+    let Stalls { threshold_us, count, total_s, longest } = stalls;
+    let listed_s: f64 = longest.iter().map(Stall::length_s).sum();
+    let right = (0.0..=MOST).contains(threshold_us)
+        && (0.0..=MOST).contains(total_s)
+        && longest.len() as u64 <= *count
+        && longest.iter().all(|it| 0.0 <= it.start_s && threshold_us / 1e6 <= it.length_s() + ROUNDING_S)
+        && longest.windows(2).all(|pair| pair[0].end_s <= pair[1].start_s + ROUNDING_S)
+        && listed_s <= total_s * (1.0 + ROUNDING_S) + ROUNDING_S;
+    require(right, "stalls that contradict each other")
 }
 
 /// Each estimate holds the figure that it is about.
@@ -270,6 +313,12 @@ fn check_interval(interval: &Interval, script_count: usize) -> Result<(), String
         require(
             same(&script.response) && script.service.as_ref().is_none_or(same),
             "succeeded transactions without a latency",
+        )?;
+        let IntervalScript { counts, failed, skipped, unfinished, .. } = script;
+        let others = [(failed, counts.failed), (skipped, counts.skipped), (unfinished, counts.unfinished)];
+        require(
+            others.iter().all(|(latencies, count)| latencies.as_ref().is_none_or(|it| it.count == *count)),
+            "transactions that did not succeed, without a latency",
         )?;
     }
     let all = sum(scripts.iter().map(|script| &script.counts));

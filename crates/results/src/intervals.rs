@@ -35,6 +35,15 @@ pub struct IntervalScript {
     /// The longest lag, from scheduled to started, of the succeeded ones; `null` if an older pgmeter did not
     /// keep it.
     pub lag_max_ns: Option<u64>,
+    /// Response times of the failed ones; `null` if none failed, or if an older pgmeter did not keep them.
+    #[serde(default)]
+    pub failed: Option<EncodedDistribution>,
+    /// How late the skipped ones were when they were skipped; `null` as for the failed ones.
+    #[serde(default)]
+    pub skipped: Option<EncodedDistribution>,
+    /// For how long the unfinished ones had been due; `null` as for the failed ones.
+    #[serde(default)]
+    pub unfinished: Option<EncodedDistribution>,
 }
 
 /// A distribution that loses nothing by being stored: exact sums beside its histogram.
@@ -81,18 +90,27 @@ impl Interval {
             start: timestamp(self.start_s),
             end: timestamp(self.end_s),
             scripts: self.scripts.iter().map(IntervalScript::to_stats).collect::<Result<_, _>>()?,
+            // Only the stalls that were found with them are stored.
+            completions: stats::Completions::new(),
         })
     }
 }
 
 impl IntervalScript {
     fn of(script: &ScriptStats) -> IntervalScript {
-        let ScriptStats { counts, response, service, lag: _, lag_max_ns } = script;
+        let ScriptStats { counts, response, service, lag: _, lag_max_ns, failed, skipped, unfinished } =
+            script;
+        let others = |latencies: &stats::Distribution| {
+            (!latencies.is_empty()).then(|| EncodedDistribution::of(latencies))
+        };
         IntervalScript {
             counts: Counts::of(counts),
             response: EncodedDistribution::of(response),
             service: (service != response).then(|| EncodedDistribution::of(service)),
             lag_max_ns: Some(*lag_max_ns),
+            failed: others(failed),
+            skipped: others(skipped),
+            unfinished: others(unfinished),
         }
     }
 
@@ -104,8 +122,29 @@ impl IntervalScript {
         if response.count() != counts.succeeded || service.count() != counts.succeeded {
             return Err(DecodeError::Disagreement);
         }
-        let lag = stats::Distribution::new();
-        Ok(ScriptStats { counts, response, service, lag, lag_max_ns: self.lag_max_ns.unwrap_or(0) })
+        let others = |latencies: &Option<EncodedDistribution>| {
+            latencies.as_ref().map_or_else(|| Ok(stats::Distribution::new()), EncodedDistribution::decode)
+        };
+        let (failed, skipped, unfinished) =
+            (others(&self.failed)?, others(&self.skipped)?, others(&self.unfinished)?);
+        let with_counts =
+            [(&failed, counts.failed.total()), (&skipped, counts.skipped), (&unfinished, counts.unfinished)];
+        if with_counts
+            .into_iter()
+            .any(|(latencies, count)| !latencies.is_empty() && latencies.count() != count)
+        {
+            return Err(DecodeError::Disagreement);
+        }
+        Ok(ScriptStats {
+            counts,
+            response,
+            service,
+            lag: stats::Distribution::new(),
+            lag_max_ns: self.lag_max_ns.unwrap_or(0),
+            failed,
+            skipped,
+            unfinished,
+        })
     }
 }
 

@@ -27,6 +27,10 @@ mod disk;
 
 mod summary;
 
+mod stalls;
+
+mod endings;
+
 mod generator;
 
 mod verdict;
@@ -70,6 +74,7 @@ pub use comparison::{
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Estimate, SteadyState};
 pub use disk::{Disk, DiskHolds, FlushTime};
+pub use endings::{OtherEndings, Percentiles};
 pub use environment::{
     BuildFingerprint, ConnectionInUse, Environment, ServerFacts, Settings, TlsInUse, TransportInUse,
 };
@@ -87,6 +92,7 @@ pub use observation::{
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
 pub use safe_text::{SafeText, steers};
+pub use stalls::{Stall, Stalls};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
     DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store,

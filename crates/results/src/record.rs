@@ -85,6 +85,8 @@ pub enum Status {
 pub struct Measured<'a> {
     /// The statistics of the run.
     pub summary: &'a stats::Summary,
+    /// Where nothing was completed in the measured time; `None` if nobody looked.
+    pub gaps: Option<&'a stats::Gaps>,
     /// The same over time, in order; stored as they came, since a long run's would not fit in memory.
     pub intervals: Vec<Interval>,
     /// From where measuring began until the last client was done.
@@ -111,7 +113,7 @@ impl Record {
         tables: Tables,
         measured: Measured<'_>,
     ) -> Record {
-        let mut summary = Summary::of(&measured, &plan.scripts);
+        let mut summary = Summary::of(&measured, &plan);
         confidence::fill(&mut summary, &measured.intervals);
         summary.generator = measured
             .introspection

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Confidence, Generator, Measured, Script, SteadyState};
+use crate::{Confidence, Generator, Measured, OtherEndings, Plan, Stalls, SteadyState, stalls};
 
 /// The statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,20 @@ pub struct Summary {
     /// Lag, from scheduled to started, of the succeeded transactions; `null` if none succeeded, or if an older
     /// pgmeter did not keep it.
     pub lag_us: Option<Lag>,
+    /// Of all transactions that were due, the share of those that were skipped or above the latency limit; `null`
+    /// without such a limit.
+    #[serde(default)]
+    pub late_or_skipped_share: Option<f64>,
+    /// How long the transactions took that did not succeed; `null` if an older pgmeter did not keep it.
+    #[serde(default)]
+    pub other_endings: Option<OtherEndings>,
+    /// Where no transaction was completed for long; `null` if an older pgmeter did not look.
+    #[serde(default)]
+    pub stalls: Option<Stalls>,
+    /// Response time in a closed loop with the transactions that the stalls kept from being begun; `null` under a rate,
+    /// where `response_us` has them, and without stalls.
+    #[serde(default)]
+    pub response_with_stalls_us: Option<Latency>,
     /// Connecting and disconnecting, if each transaction had a connection of its own.
     pub connecting: Option<Connecting>,
     /// CPU time of pgmeter itself per transaction that succeeded or failed; `null` if unknown.
@@ -157,11 +171,11 @@ pub struct Latency {
 }
 
 impl Summary {
-    /// The summary as it is stored, without the generator, which [`crate::Record::new`] adds. `scripts` are the plan's,
-    /// in the same order.
-    pub fn of(measured: &Measured<'_>, scripts: &[Script]) -> Summary {
+    /// The summary as it is stored, without the generator, which [`crate::Record::new`] adds.
+    pub fn of(measured: &Measured<'_>, plan: &Plan) -> Summary {
         let Measured { summary, elapsed, commands, connecting, client_cpu, .. } = measured;
-        let per_script = |(index, script): (usize, &Script)| {
+        let (stalls, response_with_stalls_us) = stalls::of(measured, plan);
+        let per_script = |(index, script): (usize, &crate::Script)| {
             let stats = summary.scripts.get(index)?;
             Some(ScriptSummary {
                 name: script.name.clone(),
@@ -182,6 +196,10 @@ impl Summary {
             response_us: Latency::of(&total.response),
             service_us: Latency::of(&total.service),
             lag_us: Lag::of(total),
+            late_or_skipped_share: Counts::of(&total.counts).late_or_skipped_share(plan),
+            other_endings: Some(OtherEndings::of(total)),
+            stalls,
+            response_with_stalls_us,
             connecting: *connecting,
             client_cpu_us_per_transaction: client_cpu
                 .and_then(|cpu| cpu_us_per_transaction(cpu, &total.counts)),
@@ -189,7 +207,7 @@ impl Summary {
             confidence: Confidence::default(),
             steady_state: None,
             until_reached: None,
-            scripts: scripts.iter().enumerate().filter_map(per_script).collect(),
+            scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }
 }
@@ -210,6 +228,13 @@ pub(crate) fn round_to_ns(us: f64) -> f64 {
 }
 
 impl Counts {
+    /// Of all transactions that were due, the share of those that were late: skipped because of that, or above the latency
+    /// limit. `None` if the plan has no such limit or nothing was due.
+    pub fn late_or_skipped_share(&self, plan: &Plan) -> Option<f64> {
+        let due = plan.latency_limit_us.map(|_| self.scheduled).filter(|due| *due > 0)?;
+        Some(self.late.saturating_add(self.skipped) as f64 / due as f64)
+    }
+
     /// The counts as they are stored.
     pub fn of(counts: &stats::Counts) -> Counts {
         let stats::Counts {

@@ -3,10 +3,11 @@
 //! record is made, whoever compares runs calls [`warnings_of_comparison`].
 
 use crate::observation::{Event, EventKind};
+use crate::stalls::differ;
 use crate::wording::{number, percent, time};
 use crate::{
     ConnectionInUse, DiskHolds, Generator, LimitedBy, PgmeterBuild, ProcessorShares, Record, SafeText,
-    Script, ServerFacts, Status,
+    Script, ServerFacts, Stalls, Status,
 };
 
 /// A sentence for whoever reads the figures.
@@ -31,7 +32,7 @@ pub enum Severity {
 type Rule = (Severity, fn(&Record) -> Option<String>);
 
 /// In the order in which they are said.
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 19] = [
     (Severity::Caution, debug_build),
     (Severity::Caution, assertions),
     (Severity::Caution, fsync_off),
@@ -39,6 +40,8 @@ const RULES: [Rule; 17] = [
     (Severity::Caution, memory_disk),
     (Severity::Caution, fewer_branches),
     (Severity::Caution, not_settled),
+    (Severity::Caution, stalled),
+    (Severity::Caution, left_out),
     (Severity::Caution, stolen_time),
     (Severity::Caution, other_load),
     (Severity::Caution, saving_governor),
@@ -205,6 +208,77 @@ fn not_settled(record: &Record) -> Option<String> {
         }
     };
     Some(format!("{what} ({evidence})"))
+}
+
+/// Stalls that are shorter than this, and take less than this share of the run, are listed and not warned of.
+const STALL_WARNED_S: f64 = 1.0;
+const STALLED_SHARE_MAX: f64 = 0.01;
+
+impl Record {
+    /// The stalls that a reader must know of before believing the latencies; `None` if there were none, or short ones only.
+    pub fn grave_stalls(&self) -> Option<&Stalls> {
+        let stalls = self.summary.stalls.as_ref().filter(|stalls| stalls.count > 0)?;
+        let is_long = stalls.longest.iter().any(|stall| stall.length_s() > STALL_WARNED_S);
+        (is_long || stalls.total_s > STALLED_SHARE_MAX * self.summary.duration_s).then_some(stalls)
+    }
+}
+
+fn stalled(record: &Record) -> Option<String> {
+    let Stalls { threshold_us, count, total_s, longest } = record.grave_stalls()?;
+    let worst = longest.iter().max_by(|a, b| a.length_s().total_cmp(&b.length_s()))?;
+    let consequence = match (
+        record.plan.rate_tps,
+        record.summary.response_us,
+        record.summary.response_with_stalls_us,
+    ) {
+        (None, Some(plain), Some(with)) => format!(
+            "in a closed loop each client meets a stall with one transaction, so the percentiles hide it: p99 is {}, and \
+             {} if the transactions that the stall kept from starting are counted",
+            time(plain.p99),
+            time(with.p99)
+        ),
+        (None, ..) => "no latency shows how long users would have waited".to_owned(),
+        (Some(_), ..) => "the response times include the waiting".to_owned(),
+    };
+    let several = format!(
+        " ({} stalls of more than {}, {} in all)",
+        number(*count),
+        time(*threshold_us),
+        time(total_s * 1e6)
+    );
+    Some(format!(
+        "no transaction was completed for {} from {} on{}: {consequence}; find what stopped the server then (checkpoints, \
+         locks, the disk, the network)",
+        time(worst.length_s() * 1e6),
+        time(worst.start_s * 1e6),
+        if *count > 1 { several } else { String::new() },
+    ))
+}
+
+fn left_out(record: &Record) -> Option<String> {
+    let summary = &record.summary;
+    let (shown, all) = (summary.response_us?, summary.other_endings?.all_us?);
+    let ratio = |one: f64, other: f64| one.max(other) / one.min(other).max(1e-3);
+    let pairs = shown.percentiles().into_iter().zip(all.values());
+    let changed = pairs.filter(|((_, shown), all)| differ(*shown, *all));
+    let worst = changed.max_by(|((_, a), of_all_a), ((_, b), of_all_b)| {
+        ratio(*a, *of_all_a).total_cmp(&ratio(*b, *of_all_b))
+    });
+    let ((name, shown_us), all_us) = worst?;
+    let counts = &summary.counts;
+    let endings = [(counts.failed, "failed"), (counts.skipped, "skipped"), (counts.unfinished, "unfinished")];
+    let endings: Vec<String> = endings
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, ending)| format!("{} {ending}", number(*count)))
+        .collect();
+    Some(format!(
+        "the latencies are of the succeeded transactions only, and leaving out the others ({}) changes them: {name} is {} \
+         without them and {} with them",
+        endings.join(", "),
+        time(shown_us),
+        time(all_us)
+    ))
 }
 
 /// Stolen time above this is worth a word; below it is how hypervisors keep time.

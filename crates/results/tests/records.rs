@@ -13,7 +13,8 @@ use pgmeter_results::{
     Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Work,
 };
 use stats::{
-    CommandTable, Distribution, Ending, Failure, Recorder, Sample, Summary, Timestamp, WorkerHealth,
+    CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,
+    WorkerHealth,
 };
 
 const PASSWORD: &str = "hunter2";
@@ -149,6 +150,7 @@ fn measured(summary: &Summary) -> Measured<'_> {
     let commands = summaries.map(|((text, stats), line)| CommandSummary::of(text, line, stats)).collect();
     Measured {
         summary,
+        gaps: None,
         intervals: Vec::new(),
         elapsed: Duration::from_millis(2_003),
         commands: vec![commands],
@@ -213,13 +215,22 @@ fn introspection<'a>(health: &'a [WorkerHealth], calibration: &'a Calibration) -
     }
 }
 
+/// Those of [`intervals`]: most of each of its seconds.
+fn gaps() -> Gaps {
+    let mut gaps = Gaps::new(Timestamp::ZERO, false);
+    intervals().iter().for_each(|interval| gaps.take(interval));
+    gaps.close(Timestamp::from_nanos(2_000_000_000), None);
+    gaps
+}
+
 fn record() -> Record {
     let intervals = intervals();
     let summary = Summary::of(&intervals, Duration::from_secs(2));
     let stored = intervals.iter().map(|interval| Interval::of(interval, Timestamp::ZERO)).collect();
     let (health, calibration) = (health(), calibration());
     let introspection = Some(introspection(&health, &calibration));
-    let measured = Measured { intervals: stored, introspection, ..measured(&summary) };
+    let gaps = gaps();
+    let measured = Measured { intervals: stored, introspection, gaps: Some(&gaps), ..measured(&summary) };
     let started_at = UtcTime::from_unix_millis(1_795_262_581_250);
     let mut record = Record::new(started_at, Status::Complete, plan(), environment(), tables(), measured);
     record.warnings.push("fsync is off".into());
@@ -250,7 +261,8 @@ fn the_names_in_the_document_are_those_that_others_parse() {
     record.intervals.truncate(1);
     for script in &mut record.intervals[0].scripts {
         script.response.histogram = "HISTEw…".to_owned();
-        script.service.iter_mut().for_each(|service| service.histogram = "HISTEw…".to_owned());
+        let others = [&mut script.service, &mut script.failed, &mut script.skipped, &mut script.unfinished];
+        others.into_iter().flatten().for_each(|latencies| latencies.histogram = "HISTEw…".to_owned());
     }
     record.pgmeter_build = Some(PgmeterBuild::Release);
     insta::assert_snapshot!(record.to_json());
@@ -284,9 +296,13 @@ fn intervals_that_were_stored_add_up_to_the_summary_again() {
     let mut expected = intervals();
     // Of lags only the longest is stored.
     expected.iter_mut().flat_map(|interval| &mut interval.scripts).for_each(|script| script.lag.clear());
+    // Of the moments of completion only the stalls are stored.
+    expected.iter_mut().for_each(|interval| interval.completions = Completions::new());
     assert_eq!(stored, expected);
     let summary = Summary::of(&stored, Duration::from_secs(2));
-    let mut again = pgmeter_results::Summary::of(&measured(&summary), &record.plan.scripts);
+    let gaps = gaps();
+    let again = Measured { gaps: Some(&gaps), ..measured(&summary) };
+    let mut again = pgmeter_results::Summary::of(&again, &record.plan);
     again.generator.clone_from(&record.summary.generator);
     again.steady_state.clone_from(&record.summary.steady_state);
     assert_eq!(again, record.summary);
@@ -309,6 +325,7 @@ fn service_times_are_left_out_where_they_are_the_response_times_and_come_back() 
     let interval = recorder.hand_over(begun, finished, stats::Interval::new(1));
     let stored = Interval::of(&interval, Timestamp::ZERO);
     assert_eq!(stored.scripts[0].service, None);
+    let interval = stats::Interval { completions: Completions::new(), ..interval };
     assert_eq!(stored.to_stats(), Ok(interval));
 }
 

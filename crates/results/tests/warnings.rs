@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use pgmeter_results::{
-    ConnectionInUse, Disk, DiskHolds, LimitedBy, Observation, PgmeterBuild, ProcessorShares, Record,
-    Settings, Severity, SteadyState, TransportInUse, WaitShare, Waits, warnings, warnings_of_comparison,
+    ConnectionInUse, Disk, DiskHolds, LimitedBy, Observation, OtherEndings, Percentiles, PgmeterBuild,
+    ProcessorShares, Record, Settings, Severity, Stall, Stalls, SteadyState, TransportInUse, WaitShare,
+    Waits, warnings, warnings_of_comparison,
 };
 
 /// A long run of the TPC-B-like script against another host, of which there is nothing to say.
@@ -347,4 +348,75 @@ fn cautions_and_notes_have_their_own_places_in_the_record() {
     record.summary.duration_s = 60.0;
     record.warn();
     assert_eq!((record.warnings.len(), record.notes.len()), (1, 1));
+}
+
+fn stalls(longest: &[(f64, f64)]) -> Stalls {
+    let longest: Vec<Stall> = longest.iter().map(|&(start_s, end_s)| Stall { start_s, end_s }).collect();
+    Stalls {
+        threshold_us: 40_000.0,
+        count: longest.len() as u64,
+        total_s: longest.iter().map(Stall::length_s).sum(),
+        longest,
+    }
+}
+
+#[test]
+fn a_stall_of_a_closed_loop_is_told_with_what_it_hides() {
+    let text = caution(|record| {
+        record.plan.rate_tps = None;
+        record.summary.stalls = Some(stalls(&[(3.0, 3.05), (4.25, 16.25)]));
+        let mut response = record.summary.response_us.expect("some succeeded");
+        (response.p99, response.p999, response.max) = (4_000.0, 4_200.0, 12_000_000.0);
+        record.summary.response_us = Some(response);
+        (response.p95, response.p99, response.p999) = (8e6, 11.9e6, 12e6);
+        record.summary.response_with_stalls_us = Some(response);
+    });
+    insta::assert_snapshot!(text, @"no transaction was completed for 12.0 s from 4.25 s on (2 stalls of more than 40.0 ms, 12.1 s in all): in a closed loop each client meets a stall with one transaction, so the percentiles hide it: p99 is 4.00 ms, and 11.9 s if the transactions that the stall kept from starting are counted; find what stopped the server then (checkpoints, locks, the disk, the network)");
+}
+
+#[test]
+fn a_stall_under_a_rate_is_told_too() {
+    let text = caution(|record| {
+        record.plan.rate_tps = Some(100.0);
+        record.summary.stalls = Some(stalls(&[(4.25, 5.5)]));
+    });
+    insta::assert_snapshot!(text, @"no transaction was completed for 1.25 s from 4.25 s on: the response times include the waiting; find what stopped the server then (checkpoints, locks, the disk, the network)");
+}
+
+#[test]
+fn short_stalls_that_take_little_of_the_run_are_listed_and_not_warned_of() {
+    let all = said(|record| record.summary.stalls = Some(stalls(&[(3.0, 3.05), (4.0, 4.1)])));
+    assert_eq!(all, []);
+    let of_a_short_run = caution(|record| {
+        record.summary.duration_s = 5.0;
+        record.summary.stalls = Some(stalls(&[(3.0, 3.05), (4.0, 4.1)]));
+    });
+    assert!(
+        of_a_short_run.contains("100 ms from 4.00 s on (2 stalls of more than 40.0 ms, 150 ms in all)"),
+        "{of_a_short_run}"
+    );
+}
+
+/// A record in which transactions failed and were skipped, with these percentiles of all.
+fn with_others(record: &mut Record, change: impl FnOnce(&mut Percentiles)) {
+    let shown = record.summary.response_us.expect("some succeeded");
+    let [p50, p90, p95, p99, p999, max] = shown.percentiles().map(|(_, us)| us);
+    let mut all = Percentiles { p50, p90, p95, p99, p999, max };
+    change(&mut all);
+    record.summary.counts.failed = 12;
+    record.summary.counts.skipped = 3_400;
+    let others = OtherEndings { failed_us: None, skipped_us: None, unfinished_us: None, all_us: Some(all) };
+    record.summary.other_endings = Some(others);
+}
+
+#[test]
+fn leaving_out_what_did_not_succeed_is_told_if_it_changes_a_percentile() {
+    let text = caution(|record| {
+        with_others(record, |all| {
+            (all.p99, all.p999, all.max) = (300_000.0, 300_000.0, 300_000.0);
+        });
+    });
+    insta::assert_snapshot!(text, @"the latencies are of the succeeded transactions only, and leaving out the others (12 failed, 3,400 skipped) changes them: p99 is 45.4 ms without them and 300 ms with them");
+    assert_eq!(said(|record| with_others(record, |all| all.p99 *= 1.05)), []);
+    assert_eq!(said(|record| with_others(record, |all| all.p50 *= 0.8)).len(), 1);
 }

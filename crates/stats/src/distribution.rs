@@ -119,6 +119,24 @@ impl Distribution {
         self.record_ns(saturating_nanos(value));
     }
 
+    /// Records the same value so many times.
+    pub fn record_times(&mut self, value: Duration, times: u64) {
+        if times == 0 {
+            return;
+        }
+        let value_ns = saturating_nanos(value);
+        let (wide, many) = (u128::from(value_ns), u128::from(times));
+        self.moments.merge(&Moments {
+            count: times,
+            sum_ns: wide.saturating_mul(many),
+            sum_of_squares_ns2: (wide * wide).saturating_mul(many),
+            min_ns: value_ns,
+            max_ns: value_ns,
+            overflow: if value_ns > HIGHEST_TRACKED_NS { times } else { 0 },
+        });
+        self.histogram.record_many(bucket_of(value_ns), times);
+    }
+
     /// Records one value in nanoseconds. Does not allocate.
     #[inline]
     pub fn record_ns(&mut self, value_ns: u64) {
@@ -278,6 +296,14 @@ mod tests {
         let mut distribution = Distribution::new();
         values_ns.iter().for_each(|&value_ns| distribution.record(Duration::from_nanos(value_ns)));
         distribution
+    }
+
+    #[test]
+    fn a_value_recorded_several_times_is_as_several_values() {
+        let mut at_once = of(&[5]);
+        at_once.record_times(Duration::from_nanos(7), 3);
+        at_once.record_times(Duration::from_nanos(9), 0);
+        assert_eq!(at_once, of(&[5, 7, 7, 7]));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!
 //! In reading order: a [`Sample`] is recorded by a worker's [`Recorder`], handed over each second as
 //! an [`Interval`] of [`ScriptStats`] ([`Counts`] and two [`Distribution`]s), and the intervals of a
-//! run become its [`Summary`]. From series of them come a [`RatioEstimate`] (how sure a mean is) and its [`Steadiness`]
+//! run become its [`Summary`], and its [`Gaps`]: where nothing was completed. From series of them come a [`RatioEstimate`] (how sure a mean is) and its [`Steadiness`]
 //! (whether it had settled). Beside them a [`CommandTable`] counts the single commands of a whole run,
 //! and a [`WorkerHealth`] says how the generator itself fared.
 //! [`comparison`] stands by itself: it tells from many short runs whether one thing is faster than another.
@@ -25,6 +25,12 @@ mod v2;
 mod script_stats;
 
 mod recorder;
+
+mod completions;
+
+mod gaps;
+
+mod omission;
 
 mod interval;
 
@@ -49,10 +55,13 @@ mod until;
 pub mod comparison;
 
 pub use command_table::{CommandStats, CommandTable, TIMED_COMMANDS_MAX};
+pub use completions::Completions;
 pub use confidence::{INTERVALS_MIN, RatioEstimate};
 pub use counts::{Counts, FailureCounts};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
+pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
+pub use omission::{quantiles_of_all, with_stalls};
 pub use quantiles::two_sided_t;
 pub use recorder::Recorder;
 pub use sample::{Ending, Failure, Sample};

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::timestamp::saturating_nanos;
-use crate::{Distribution, Ending, Interval, Sample, ScriptStats, Timestamp};
+use crate::{Completions, Distribution, Ending, Interval, Sample, ScriptStats, Timestamp};
 
 /// Counts samples into per-script statistics until they are handed over.
 #[derive(Debug)]
@@ -13,6 +13,11 @@ pub struct Recorder {
     /// Response times above this are late; `u64::MAX` when there is no limit.
     latency_limit_ns: u64,
     scripts: Vec<ScriptStats>,
+    completions: Completions,
+    /// Where the interval begins that is being recorded.
+    begin: Timestamp,
+    /// When the next tick begins, in nanoseconds: of a tick, the first completion is enough.
+    next_tick_ns: u64,
 }
 
 impl Recorder {
@@ -21,8 +26,17 @@ impl Recorder {
     pub fn new(scripts: usize, latency_limit: Option<Duration>) -> Recorder {
         Recorder {
             latency_limit_ns: latency_limit.map_or(u64::MAX, saturating_nanos),
-            scripts: vec![ScriptStats::new(); scripts],
+            scripts: Interval::new(scripts).scripts,
+            completions: Completions::new(),
+            begin: Timestamp::ZERO,
+            next_tick_ns: 0,
         }
+    }
+
+    /// The first interval begins at `begin`, and not at zero.
+    #[must_use]
+    pub fn starting_at(self, begin: Timestamp) -> Recorder {
+        Recorder { begin, ..self }
     }
 
     /// Counts one transaction. No allocation, no lock, well under 50 ns.
@@ -49,16 +63,56 @@ impl Recorder {
                 stats.lag.record_ns(lag_ns);
                 stats.lag_max_ns = stats.lag_max_ns.max(lag_ns);
             }
+            self.complete(scheduled, finished);
+        } else {
+            self.record_other(sample, response_ns);
         }
     }
 
-    /// Counts one transaction that began at the moment for which it was scheduled, succeeded at its first try, stands
-    /// for itself alone, and took so long: as [`Recorder::record`] would, with nothing left to look at.
+    /// The latency of a transaction that did not succeed.
+    #[cold]
+    fn record_other(&mut self, sample: &Sample, response_ns: u64) {
+        let Sample { script, scheduled, finished, ending, .. } = *sample;
+        self.scripts[script].of_ending_mut(ending).record_ns(response_ns);
+        match ending {
+            Ending::Succeeded | Ending::Failed(_) => self.complete(scheduled, finished),
+            Ending::Skipped => {}
+            Ending::Unfinished => self.completions.leave_unfinished(scheduled),
+        }
+    }
+
+    /// Takes notice of a transaction that was completed and is not measured, so that the time in which it was is not taken
+    /// for a gap.
+    pub fn complete_unmeasured(&mut self, sample: &Sample) {
+        if matches!(sample.ending, Ending::Succeeded | Ending::Failed(_)) {
+            self.complete(sample.scheduled, sample.finished);
+        }
+    }
+
+    #[inline(always)]
+    fn complete(&mut self, scheduled: Timestamp, finished: Timestamp) {
+        if finished.as_nanos() >= self.next_tick_ns {
+            self.begin_tick(scheduled, finished);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_tick(&mut self, scheduled: Timestamp, finished: Timestamp) {
+        let after = finished.max(self.begin).since(self.begin);
+        let next_after_ns = self.completions.complete(scheduled, finished, after);
+        self.next_tick_ns = self.begin.as_nanos().saturating_add(next_after_ns);
+    }
+
+    /// Counts one transaction that began at the moment for which it was scheduled, succeeded at its first try, and stands
+    /// for itself alone: as [`Recorder::record`] would, with nothing left to look at.
     #[inline]
-    pub fn record_prompt(&mut self, script: usize, took_ns: u64) {
+    pub fn record_prompt(&mut self, script: usize, started: Timestamp, finished: Timestamp) {
+        let took_ns = finished.as_nanos().saturating_sub(started.as_nanos());
         let stats = &mut self.scripts[script];
         stats.counts.count_prompt(took_ns > self.latency_limit_ns);
         Distribution::record_in_both(&mut stats.response, &mut stats.service, took_ns);
+        self.complete(started, finished);
     }
 
     /// Hands over everything recorded since the last time as the interval from `start` to `end`, and
@@ -74,9 +128,11 @@ impl Recorder {
         assert_eq!(spare.scripts.len(), self.scripts.len(), "a spare interval must be for the same scripts");
         spare.clear();
         std::mem::swap(&mut self.scripts, &mut spare.scripts);
+        std::mem::swap(&mut self.completions, &mut spare.completions);
+        (self.begin, self.next_tick_ns) = (end, 0);
         spare.start = start;
         spare.end = end;
-        spare.scripts.iter().for_each(ScriptStats::check);
+        spare.scripts.iter().for_each(ScriptStats::check_recorded);
         spare
     }
 }
@@ -121,7 +177,7 @@ mod tests {
         let limit = Some(Duration::from_nanos(100));
         let (mut prompt, mut usual) = (Recorder::new(1, limit), Recorder::new(1, limit));
         for took_ns in [7, 100, 101, u64::MAX - 50] {
-            prompt.record_prompt(0, took_ns);
+            prompt.record_prompt(0, Timestamp::from_nanos(50), Timestamp::from_nanos(50 + took_ns));
             usual.record(&at(50, 50, 50 + took_ns, Ending::Succeeded));
         }
         let [prompt, usual] = [prompt, usual].map(|mut recorder| hand_over(&mut recorder, Interval::new(1)));
@@ -130,14 +186,42 @@ mod tests {
     }
 
     #[test]
-    fn only_succeeded_transactions_have_latencies_but_all_are_counted() {
+    fn each_transaction_is_counted_and_has_its_latency_under_its_ending() {
         let mut recorder = Recorder::new(1, None);
         for ending in [Ending::Failed(Failure::Other), Ending::Skipped, Ending::Unfinished, Ending::Succeeded]
         {
-            recorder.record(&at(0, 0, 5, ending));
+            let finished = 5 + ending_number(ending);
+            recorder.record(&at(0, 0, finished, ending));
         }
         let total = hand_over(&mut recorder, Interval::new(1)).total();
         assert_eq!((total.counts.scheduled, total.response.count(), total.service.count()), (4, 1, 1));
+        for ending in [Ending::Succeeded, Ending::Failed(Failure::Other), Ending::Skipped, Ending::Unfinished]
+        {
+            let latencies = total.of_ending(ending);
+            assert_eq!(
+                (latencies.count(), latencies.max_ns()),
+                (1, Some(5 + ending_number(ending))),
+                "{ending:?}"
+            );
+        }
+    }
+
+    fn ending_number(ending: Ending) -> u64 {
+        match ending {
+            Ending::Succeeded => 0,
+            Ending::Failed(_) => 1,
+            Ending::Skipped => 2,
+            Ending::Unfinished => 3,
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "each failed transaction must have one latency")]
+    fn a_failed_transaction_without_its_latency_is_a_mistake() {
+        let mut recorder = Recorder::new(1, None);
+        recorder.record(&at(0, 0, 5, Ending::Failed(Failure::Other)));
+        recorder.scripts[0].failed.clear();
+        hand_over(&mut recorder, Interval::new(1));
     }
 
     #[test]
@@ -158,9 +242,12 @@ mod tests {
         let second = hand_over(&mut recorder, first);
         assert_eq!((second.start.as_nanos(), second.end.as_nanos()), (10, 20));
         assert_eq!((second.scripts[0].counts.scheduled, second.scripts[0].response.min_ns()), (2, Some(7)));
+        recorder.record(&at(0, 0, 5, Ending::Unfinished));
+        let third = hand_over(&mut recorder, second);
         let mut cleared = Interval::new(1);
-        (cleared.start, cleared.end) = (second.start, second.end);
-        assert_eq!(hand_over(&mut recorder, second), cleared);
+        (cleared.start, cleared.end) = (third.start, third.end);
+        assert_eq!(hand_over(&mut recorder, third).scripts[0].counts.unfinished, 0);
+        assert_eq!(hand_over(&mut recorder, Interval::new(1)), cleared);
     }
 
     #[test]

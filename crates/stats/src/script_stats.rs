@@ -1,9 +1,9 @@
 //! The statistics of one script (or of all together): how many, and how long.
 //! It is the unit that recorders fill, intervals carry and summaries add up.
 
-use crate::{Counts, Distribution};
+use crate::{Counts, Distribution, Ending};
 
-/// Counts of all transactions, and the latencies of the succeeded ones.
+/// Counts of all transactions, and how long they took, by ending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptStats {
     /// How many transactions, by ending.
@@ -18,6 +18,13 @@ pub struct ScriptStats {
     /// The longest lag of the succeeded transactions; 0 without one. The sum of the lags is the sum of the response
     /// times less that of the service times.
     pub lag_max_ns: u64,
+    /// Response times, from scheduled to finished, of the failed transactions.
+    pub failed: Distribution,
+    /// How late the skipped transactions were when they were skipped.
+    pub skipped: Distribution,
+    /// For how long the unfinished transactions had been due when the run, or their client, ended: without a rate, the
+    /// time that they had run.
+    pub unfinished: Distribution,
 }
 
 impl ScriptStats {
@@ -32,25 +39,51 @@ impl ScriptStats {
     /// If a transaction was lost on either side, see [`ScriptStats::check`].
     pub fn merge(&mut self, other: &ScriptStats) {
         other.check();
-        let ScriptStats { counts, response, service, lag, lag_max_ns } = other;
+        let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished } = other;
         self.counts.merge(counts);
         self.response.merge(response);
         self.service.merge(service);
-        if !lag.is_empty() {
-            self.lag.merge(lag);
-        }
+        let rare = [
+            (&mut self.lag, lag),
+            (&mut self.failed, failed),
+            (&mut self.skipped, skipped),
+            (&mut self.unfinished, unfinished),
+        ];
+        // What is empty, as it mostly is, is not touched: that keeps its memory from being used.
+        rare.into_iter()
+            .filter(|(_, theirs)| !theirs.is_empty())
+            .for_each(|(ours, theirs)| ours.merge(theirs));
         self.lag_max_ns = self.lag_max_ns.max(*lag_max_ns);
         self.check();
     }
 
     /// Back to nothing, keeping the memory.
     pub fn clear(&mut self) {
-        let ScriptStats { counts, response, service, lag, lag_max_ns } = self;
+        let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished } = self;
         *counts = Counts::default();
-        response.clear();
-        service.clear();
-        lag.clear();
+        [response, service, lag, failed, skipped, unfinished].into_iter().for_each(Distribution::clear);
         *lag_max_ns = 0;
+    }
+
+    /// The response times of the transactions that ended so; of those that were skipped or did not finish, as long as
+    /// they had been due.
+    pub fn of_ending(&self, ending: Ending) -> &Distribution {
+        match ending {
+            Ending::Succeeded => &self.response,
+            Ending::Failed(_) => &self.failed,
+            Ending::Skipped => &self.skipped,
+            Ending::Unfinished => &self.unfinished,
+        }
+    }
+
+    /// The same, to record in.
+    pub(crate) fn of_ending_mut(&mut self, ending: Ending) -> &mut Distribution {
+        match ending {
+            Ending::Succeeded => &mut self.response,
+            Ending::Failed(_) => &mut self.failed,
+            Ending::Skipped => &mut self.skipped,
+            Ending::Unfinished => &mut self.unfinished,
+        }
     }
 
     /// The lag that at least the share `q` of the succeeded transactions does not exceed, true to three digits: 0
@@ -86,6 +119,31 @@ impl ScriptStats {
             self.service.count()
         );
         assert!(self.lag.count() <= self.counts.succeeded, "no transaction has two lags");
+        for (ending, count, latencies) in self.others() {
+            assert!(latencies.count() <= count, "no {ending} transaction has two latencies");
+        }
+    }
+
+    /// Asserts what [`ScriptStats::check`] does, and that each transaction has a latency, however it ended: so when it was
+    /// recorded. Older records have those of the succeeded ones only.
+    ///
+    /// # Panics
+    /// If not.
+    pub fn check_recorded(&self) {
+        self.check();
+        for (ending, count, latencies) in self.others() {
+            assert_eq!(latencies.count(), count, "each {ending} transaction must have one latency");
+        }
+    }
+
+    /// The endings but success: their name, their count, and their latencies.
+    fn others(&self) -> [(&'static str, u64, &Distribution); 3] {
+        let counts = &self.counts;
+        [
+            ("failed", counts.failed.total(), &self.failed),
+            ("skipped", counts.skipped, &self.skipped),
+            ("unfinished", counts.unfinished, &self.unfinished),
+        ]
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pgmeter_stats::{Ending, Interval, Recorder, Sample, Timestamp};
+use pgmeter_stats::{Ending, Failure, Interval, Recorder, Sample, Timestamp};
 
 #[test]
 fn recording_and_handing_over_allocate_nothing() {
@@ -17,6 +17,12 @@ fn recording_and_handing_over_allocate_nothing() {
                 let started = scheduled + Duration::from_nanos(nanos / 3);
                 let finished = started + Duration::from_nanos(nanos * nanos);
                 let script = usize::from(nanos % 2 == 0);
+                let ending = match recorded % 50 {
+                    7 => Ending::Failed(Failure::Deadlock),
+                    8 => Ending::Skipped,
+                    9 => Ending::Unfinished,
+                    _ => Ending::Succeeded,
+                };
                 recorder.record(&Sample {
                     script,
                     scheduled,
@@ -24,7 +30,7 @@ fn recording_and_handing_over_allocate_nothing() {
                     finished,
                     tries: 1,
                     business: 1,
-                    ending: Ending::Succeeded,
+                    ending,
                 });
                 recorded += 1;
             }

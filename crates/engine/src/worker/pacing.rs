@@ -105,7 +105,7 @@ impl<D: Driver> Worker<'_, D> {
         place.transactions += 1;
         workbench.count_computed(script);
         let ended = self.tell_time(shift);
-        shift.measurement.record_prompt(script, ended.as_nanos().saturating_sub(begun.as_nanos()));
+        shift.measurement.record_prompt(script, begun, ended);
         true
     }
 

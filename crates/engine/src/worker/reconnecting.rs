@@ -2,6 +2,7 @@
 //!
 //! Without a rate the transaction is scheduled for the moment at which the client is in, so that connecting is not
 //! part of its latency; under a rate it is (reference, section 13). Who does not get in is aborted, alone.
+//! A connection is measured if its transaction is: those of the warm-up are not in the connection figures.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -20,6 +21,7 @@ use crate::outcome::Reconnects;
 /// The clients on their way in, and what it took those who are.
 #[derive(Default)]
 pub(super) struct Reconnecting {
+    /// Of the measured transactions.
     pub(super) reconnects: Reconnects,
     /// They wait until fewer than [`CONNECTING_MAX`] are under way; their waiting is part of what connecting takes.
     queue: VecDeque<usize>,
@@ -145,8 +147,13 @@ impl<D: Driver> Worker<'_, D> {
     fn enter(&mut self, seat: usize, now: Timestamp, shift: &mut Shift<'_>) {
         let Some(since) = self.seats[seat].connecting_since.take() else { return };
         self.reconnecting.forget(&mut self.seats[seat].under_way_since);
-        self.reconnecting.reconnects.count += 1;
-        self.reconnecting.reconnects.time += now.since(since);
+        let arrival = self.seats[seat].booking.as_ref().map(|booking| booking.arrival.scheduled);
+        let scheduled = arrival.filter(|_| shift.arrivals.are_scheduled()).unwrap_or(now);
+        self.seats[seat].warmup = scheduled < shift.timeline.measure;
+        if !self.seats[seat].warmup {
+            self.reconnecting.reconnects.count += 1;
+            self.reconnecting.reconnects.time += now.since(since);
+        }
         if shift.timeline.is_over(now) {
             self.pass_on_booking(seat, now, shift);
             self.leave(seat);
@@ -164,7 +171,9 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn leave(&mut self, seat: usize) {
         let begun = self.driver.now();
         self.close_link(seat, self.seats[seat].client.link());
-        self.reconnecting.reconnects.time += self.driver.now().since(begun);
+        if !self.seats[seat].warmup {
+            self.reconnecting.reconnects.time += self.driver.now().since(begun);
+        }
     }
 
     /// Looks for clients that have been connecting for too long.

@@ -21,6 +21,7 @@ mod rubbish;
 mod scripts;
 mod shell;
 mod skipping;
+mod stalls;
 mod start_up;
 mod stopping;
 mod support;

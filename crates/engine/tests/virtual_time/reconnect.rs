@@ -52,6 +52,26 @@ fn without_a_rate_connecting_is_outside_the_latency_and_inside_the_time() {
 }
 
 #[test]
+fn connection_figures_do_not_contain_the_warm_up() {
+    for rate_per_s in [None, Some(400.0)] {
+        let plan = Plan { warmup: seconds(5), rate_per_s, ..reconnecting(5) };
+        let ran = run(&plan, FakeServer::default());
+        assert!(ran.outcome.warmup_transactions > 4 * ran.counts().scheduled, "{rate_per_s:?}");
+        let reconnects = ran.outcome.reconnects;
+        // Without a rate, a client that gets in when the time is over has connected for nothing.
+        let unused = if rate_per_s.is_none() { 5 } else { 0 };
+        let succeeded = ran.counts().succeeded;
+        assert!(
+            (succeeded..=succeeded + unused).contains(&reconnects.count),
+            "{} connections of {succeeded} transactions at {rate_per_s:?}",
+            reconnects.count
+        );
+        let each = reconnects.time.as_secs_f64() / reconnects.count as f64;
+        assert_close("connecting", each, 150e-6, 0.01);
+    }
+}
+
+#[test]
 fn under_a_rate_connecting_is_inside_the_latency() {
     let plan = Plan { rate_per_s: Some(100.0), limit: Limit::Duration(seconds(5)), ..reconnecting(5) };
     let ran = run(&plan, FakeServer::default());

@@ -149,7 +149,15 @@ mod tests {
         let succeeded = response.count();
         let counts = Counts { scheduled: succeeded, succeeded, ..Counts::default() };
         let response = EncodedDistribution::of(&response);
-        let script = IntervalScript { counts, response, service: None, lag_max_ns: None };
+        let script = IntervalScript {
+            counts,
+            response,
+            service: None,
+            lag_max_ns: None,
+            failed: None,
+            skipped: None,
+            unfinished: None,
+        };
         Interval { start_s, end_s, counts, scripts: vec![script] }
     }
 

@@ -136,6 +136,10 @@ pub fn full(example: &Example) -> Record {
             response_us,
             service_us: response_us,
             lag_us: None,
+            late_or_skipped_share: None,
+            other_endings: None,
+            stalls: None,
+            response_with_stalls_us: None,
             connecting: None,
             client_cpu_us_per_transaction: Some(38.2),
             generator: Some(generator()),
@@ -212,6 +216,9 @@ fn interval(second: u32, example: &Example, draws: &mut Draws, total: &mut Distr
         response: EncodedDistribution::of(&response),
         service: None,
         lag_max_ns: Some(0),
+        failed: None,
+        skipped: None,
+        unfinished: None,
     };
     Interval { start_s, end_s: start_s + 1.0, counts, scripts: vec![script] }
 }

@@ -1,0 +1,64 @@
+//! How long the transactions took that did not succeed, and what the percentiles are with them.
+//! `summary.response_us` is of the succeeded ones alone. Made when a record is; the histograms are in its intervals.
+
+use serde::{Deserialize, Serialize};
+use stats::ScriptStats;
+
+use crate::Latency;
+use crate::summary::NANOSECONDS_PER_MICROSECOND;
+
+/// Response times of the transactions that did not succeed, from scheduled to their end.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OtherEndings {
+    /// Of those that failed; `null` if none did.
+    pub failed_us: Option<Latency>,
+    /// How late those were that were skipped; `null` if none was.
+    pub skipped_us: Option<Latency>,
+    /// For how long those had been due that did not finish; without a rate, the time that they had run; `null` if all
+    /// finished.
+    pub unfinished_us: Option<Latency>,
+    /// Percentiles of all transactions, however they ended; `null` if all succeeded.
+    pub all_us: Option<Percentiles>,
+}
+
+/// Percentiles in microseconds. A transaction that was skipped or did not finish counts as one that took longer than it
+/// had until then (Kaplan and Meier).
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it all
+pub struct Percentiles {
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+impl OtherEndings {
+    pub(crate) fn of(stats: &ScriptStats) -> OtherEndings {
+        let counts = &stats.counts;
+        let all = stats::quantiles_of_all(stats, [0.5, 0.9, 0.95, 0.99, 0.999, 1.0]);
+        let all = all.filter(|_| counts.succeeded < counts.scheduled);
+        let percentiles = |ns: [u64; 6]| {
+            let [p50, p90, p95, p99, p999, _] = ns.map(|ns| ns as f64 / NANOSECONDS_PER_MICROSECOND);
+            // The longest of all that was seen, whether or not it was completed.
+            let endings = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished];
+            let max_ns = endings.iter().filter_map(|latencies| latencies.max_ns()).max().unwrap_or(0);
+            Percentiles { p50, p90, p95, p99, p999, max: max_ns as f64 / NANOSECONDS_PER_MICROSECOND }
+        };
+        OtherEndings {
+            failed_us: Latency::of(&stats.failed),
+            skipped_us: Latency::of(&stats.skipped),
+            unfinished_us: Latency::of(&stats.unfinished),
+            all_us: all.map(percentiles),
+        }
+    }
+}
+
+impl Percentiles {
+    /// The same as [`Latency::percentiles`], in the same order.
+    pub fn values(&self) -> [f64; 6] {
+        let Percentiles { p50, p90, p95, p99, p999, max } = *self;
+        [p50, p90, p95, p99, p999, max]
+    }
+}

@@ -1,0 +1,156 @@
+//! Stalls: stretches of the measured time in which no transaction was completed for much longer than one takes, and what
+//! they hide in the response times of a closed loop. Made when a record is, from the engine's gaps.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use stats::{Distribution, GAP_MIN, Gaps, LongGaps, ScriptStats};
+
+use crate::{Latency, Measured, Plan};
+
+/// Stalls of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// A stretch without a completed transaction is a stall if it is longer than that.
+    pub threshold_us: f64,
+    /// How many there were.
+    pub count: u64,
+    /// Seconds in them, all together.
+    pub total_s: f64,
+    /// The longest of them, at most a hundred, in the order of time.
+    pub longest: Vec<Stall>,
+}
+
+/// A stretch of the measured time in which no transaction was completed.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stall {
+    /// Where it begins, in seconds since the measured time began.
+    pub start_s: f64,
+    /// Where it ends.
+    pub end_s: f64,
+}
+
+impl Stall {
+    /// How long it was, in seconds.
+    pub fn length_s(&self) -> f64 {
+        self.end_s - self.start_s
+    }
+}
+
+/// Stalls that a record lists.
+const STALLS_LISTED_MAX: usize = 100;
+/// A gap is a stall if it is longer than so many times p99.9, …
+const TIMES_P999: u32 = 10;
+/// … or longer than this, …
+const LONG: Duration = Duration::from_secs(1);
+/// … unless half of all transactions take a third of that or more: then so many times the median.
+const TIMES_MEDIAN: u32 = 3;
+/// A figure that another way of counting changes by more than this share is shown with the other one.
+const CHANGE_MAX: f64 = 0.1;
+
+/// True if two figures differ by more than 10 % of the smaller one.
+pub(crate) fn differ(one: f64, other: f64) -> bool {
+    one.max(other) > one.min(other) * (1.0 + CHANGE_MAX)
+}
+
+/// The shorter of the two bounds that are to be reported, so that neither a p99.9 that the stall itself has raised nor one
+/// that is far below a second hides it.
+fn threshold(response: &Distribution) -> Duration {
+    let quantile = |q: f64| response.quantile_ns(q).map(Duration::from_nanos);
+    let times = |time: Option<Duration>, factor: u32| time.map(|time| time.saturating_mul(factor));
+    let long = LONG.max(times(quantile(0.5), TIMES_MEDIAN).unwrap_or_default());
+    times(quantile(0.999), TIMES_P999).unwrap_or(LONG).min(long).max(GAP_MIN)
+}
+
+/// The stalls of a run, and the response times with the transactions that they kept from being begun, if the run was a
+/// closed loop and had any. `None` if nobody looked.
+pub(crate) fn of(measured: &Measured<'_>, plan: &Plan) -> (Option<Stalls>, Option<Latency>) {
+    let (Some(gaps), summary) = (measured.gaps, measured.summary) else { return (None, None) };
+    let threshold = threshold(&summary.total.response);
+    let long = gaps.longer_than(threshold);
+    let is_closed = plan.rate_tps.is_none();
+    let with_stalls =
+        if is_closed { with_stalls(&summary.total, summary.duration, gaps, &long, threshold) } else { None };
+    let mut longest = long.longest.clone();
+    longest.sort_unstable_by_key(|gap| std::cmp::Reverse(gap.length()));
+    longest.truncate(STALLS_LISTED_MAX);
+    longest.sort_unstable_by_key(|gap| gap.start);
+    let stall = |gap: &stats::Gap| Stall { start_s: gap.start.as_secs_f64(), end_s: gap.end.as_secs_f64() };
+    let stalls = Stalls {
+        threshold_us: threshold.as_secs_f64() * 1e6,
+        count: long.count,
+        total_s: long.total.as_secs_f64(),
+        longest: longest.iter().map(stall).collect(),
+    };
+    (Some(stalls), with_stalls)
+}
+
+/// Without a stall there is nothing to correct; without a transaction outside of the stalls there is no pace to go by.
+fn with_stalls(
+    total: &ScriptStats,
+    duration: Duration,
+    gaps: &Gaps,
+    long: &LongGaps,
+    threshold: Duration,
+) -> Option<Latency> {
+    let completed = total.counts.succeeded + total.counts.failed.total();
+    let outside_s = duration.saturating_sub(long.total).as_secs_f64();
+    if long.count == 0 || completed == 0 || outside_s <= 0.0 {
+        return None;
+    }
+    // What a stall kept from finishing has waited too.
+    let mut base = total.response.clone();
+    let stalled = total.unfinished.buckets().filter(|(lowest, ..)| Duration::from_nanos(*lowest) > threshold);
+    stalled.for_each(|(lowest, _, count)| base.record_times(Duration::from_nanos(lowest), count));
+    let per_s = completed as f64 / outside_s;
+    Latency::of(&stats::with_stalls(&base, &long.longest, per_s, gaps.last_start()))
+}
+
+impl Latency {
+    /// The percentiles that are shown, and the maximum, by name.
+    pub fn percentiles(&self) -> [(&'static str, f64); 6] {
+        let Latency { mean: _, stddev: _, min: _, p50, p90, p95, p99, p999, max } = *self;
+        [("p50", p50), ("p90", p90), ("p95", p95), ("p99", p99), ("p99.9", p999), ("the maximum", max)]
+    }
+
+    /// Whether a percentile of `other` differs from the same of this by more than 10 %.
+    pub fn differs_from(&self, other: &Latency) -> bool {
+        self.percentiles().iter().zip(other.percentiles()).any(|((_, one), (_, other))| differ(*one, other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(latencies_ms: &[(u64, u64)], expected_ms: u64) {
+        let mut response = Distribution::new();
+        for (each_ms, times) in latencies_ms {
+            response.record_times(Duration::from_millis(*each_ms), *times);
+        }
+        let found = threshold(&response);
+        let expected = Duration::from_millis(expected_ms);
+        assert!(found.abs_diff(expected) <= expected / 500, "{found:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn a_gap_is_a_stall_from_the_shorter_of_ten_times_p999_and_a_second_on() {
+        check(&[], 1_000);
+        check(&[(4, 10_000)], 40);
+        check(&[(4, 10_000), (300, 100)], 1_000);
+        // Stalled transactions that are p99.9 themselves hide nothing.
+        check(&[(4, 500), (12_000, 8)], 1_000);
+    }
+
+    #[test]
+    fn transactions_that_usually_take_seconds_make_no_stalls() {
+        check(&[(2_000, 50), (2_500, 50)], 6_000);
+    }
+
+    #[test]
+    fn a_gap_that_is_below_what_can_be_seen_is_no_stall() {
+        let mut response = Distribution::new();
+        response.record_times(Duration::from_micros(50), 1_000);
+        assert_eq!(threshold(&response), GAP_MIN);
+    }
+}
