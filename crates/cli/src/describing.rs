@@ -27,7 +27,7 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
                 description: text.description.clone(),
                 builtin: text.builtin,
                 target: program.target().map(str::to_owned),
-                text: String::from_utf8_lossy(&text.text).into_owned(),
+                text: encoding::decode(&text.text).into_owned(),
                 weight: text.weight,
             })
             .collect(),

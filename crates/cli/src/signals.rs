@@ -107,7 +107,10 @@ impl Shared {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((address, transport, key)) = waiting.as_ref() {
             // A server that cannot be reached has nothing left to cancel.
-            let _ = connect::cancel(address, transport, key);
+            let sent = connect::cancel(address, transport, key);
+            if self.only_cancels && sent.is_ok() {
+                terminal::talk("Cancel request sent\n");
+            }
         }
     }
 }

@@ -28,8 +28,8 @@ pub struct Place {
     pub script_name: Box<str>,
     /// The command, from 0.
     pub command: usize,
-    /// As messages call the command: `SQL`, `set`, `sleep`, …; `gset` or `aset` where that is to blame.
-    pub name: &'static str,
+    /// As messages call the command: `SQL`, or a meta command as typed; `gset` or `aset` where that is to blame.
+    pub name: Box<str>,
     /// Which statement of the command, from 0; several travel in one where `\;` joins them. Within a pipeline
     /// always 0.
     pub query: u32,

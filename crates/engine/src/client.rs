@@ -364,6 +364,10 @@ impl Client {
     /// The client cannot go on.
     fn abort(&mut self, cause: AbortCause, load: &Load<'_>) -> Step {
         let place = self.place(&cause, load);
+        let cause = match (cause, &place) {
+            (AbortCause::Evaluation(error), Some(place)) => AbortCause::Evaluation(error.named(&place.name)),
+            (cause, _) => cause,
+        };
         self.phase = Phase::Aborted;
         for link in &mut self.links {
             link.give_up();
@@ -378,10 +382,10 @@ impl Client {
         }
         let program = &load.plan.scripts[self.script].program;
         let name = match cause {
-            AbortCause::CaptureInPipeline(kind) => capture_name(*kind),
-            _ => program.commands().get(self.command)?.kind.name(),
+            AbortCause::CaptureInPipeline(kind) => capture_name(*kind).into(),
+            _ => program.commands().get(self.command)?.name.clone(),
         };
-        let query = if name == "SQL" { self.links[self.link].query_index(cause) } else { 0 };
+        let query = if &*name == "SQL" { self.links[self.link].query_index(cause) } else { 0 };
         let script_name = program.name().into();
         Some(Place { script: self.script, script_name, command: self.command, name, query })
     }

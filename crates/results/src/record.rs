@@ -137,10 +137,10 @@ impl Record {
         }
     }
 
-    /// The document, indented for people.
+    /// The document, indented for people. Bytes that are not UTF-8 are replaced.
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("a record has string keys only");
         json.push('\n');
-        json
+        encoding::shown(&json).into_owned()
     }
 }

@@ -7,14 +7,15 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a character steers what shows it, and shows nothing itself: controls, and those that turn the direction of
-/// writing (Unicode Standard Annex 9, section 2), by which a text can look like another one.
+/// Whether a character steers what shows it, and shows nothing itself: controls, those that turn the direction of
+/// writing (Unicode Standard Annex 9, section 2), by which a text can look like another one, and those that stand for
+/// bytes of an unknown encoding.
 pub fn steers(character: char) -> bool {
     let turns = matches!(
         character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
-    turns || character.is_control()
+    turns || character.is_control() || encoding::undecoded_byte(character).is_some()
 }
 
 /// What stands where a password stood.

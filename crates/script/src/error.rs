@@ -23,8 +23,8 @@ pub struct ParseError {
     pub kind: ParseErrorKind,
     /// The meta command's name as typed, where the message mentions it.
     pub command: Option<Box<str>>,
-    /// The text that the caret points into, without the last newline: a meta command from its backslash. What is not
-    /// UTF-8 is replaced.
+    /// The text that the caret points into, without the last newline: a meta command from its backslash.
+    /// Bytes that are not UTF-8 are kept as [`encoding`] does.
     pub source: Box<str>,
 }
 
@@ -34,6 +34,9 @@ pub enum ParseErrorKind {
     /// A backslash and a word that is no meta command.
     #[error("invalid command")]
     InvalidCommand,
+    /// `\\set` without a variable; its text is not shown.
+    #[error("missing argument")]
+    MissingVariable,
     /// Fewer words than the meta command needs.
     #[error("missing argument")]
     MissingArgument,
@@ -215,9 +218,26 @@ fn write_caret(f: &mut fmt::Formatter<'_>, text: &str, offset: usize) -> fmt::Re
 
 impl std::error::Error for ParseError {}
 
-/// Bytes of a script or of a server as a message shows them: what is not UTF-8 is replaced.
+/// Bytes of a script or of a server as text, without loss.
 pub(crate) fn shown(bytes: &[u8]) -> Box<str> {
-    String::from_utf8_lossy(bytes).into()
+    encoding::decode(bytes).into()
+}
+
+impl EvaluationError {
+    /// The same, with the meta command's name as typed.
+    pub fn named(mut self, typed: &str) -> Self {
+        match &mut self {
+            Self::SleepUndefined { command, .. }
+            | Self::SleepTime { command, .. }
+            | Self::VariableName { command, .. }
+                if command.eq_ignore_ascii_case(typed) && typed.len() < "setshell".len() =>
+            {
+                *command = typed.into();
+            }
+            _ => {}
+        }
+        self
+    }
 }
 
 /// What a command follows, in parentheses.
@@ -342,14 +362,18 @@ pub enum EvaluationError {
     #[error("permute size parameter must be greater than zero")]
     PermuteSize,
     /// `\sleep` for a variable that nothing has set.
-    #[error("sleep: undefined variable \"{name}\"")]
+    #[error("{command}: undefined variable \"{name}\"")]
     SleepUndefined {
+        /// The meta command as typed.
+        command: Box<str>,
         /// Without the colon.
         name: Box<str>,
     },
     /// `\sleep` for a variable that is no number.
-    #[error("sleep: invalid sleep time \"{value}\" for variable \"{name}\"")]
+    #[error("{command}: invalid sleep time \"{value}\" for variable \"{name}\"")]
     SleepTime {
+        /// The meta command as typed.
+        command: Box<str>,
         /// Without the colon.
         name: Box<str>,
         /// Its text.
@@ -392,8 +416,8 @@ pub enum EvaluationError {
     /// An assignment to a variable that nothing could refer to.
     #[error("{command}: invalid variable name: \"{name}\"")]
     VariableName {
-        /// The meta command.
-        command: &'static str,
+        /// The meta command: `set` as typed, or `setshell`.
+        command: Box<str>,
         /// As typed.
         name: Box<str>,
     },

@@ -127,6 +127,11 @@ impl<'a> MetaText<'a> {
         self.text.len() + usize::from(self.newline)
     }
 
+    /// Its name as typed, if it has one.
+    pub(crate) fn name(&self) -> Option<Box<str>> {
+        self.name.map(|name| shown(name.text))
+    }
+
     /// Its text as messages and reports show it.
     pub(crate) fn display(&self) -> Box<str> {
         shown(self.displayed())
@@ -162,8 +167,8 @@ impl<'a> MetaText<'a> {
     /// The whole error of a fault in here.
     pub(crate) fn error(&self, file: &str, line: u32, fault: Fault) -> ParseError {
         let Fault { kind, offset } = fault;
-        let command = self.name.map(|name| shown(name.text));
-        if kind == ParseErrorKind::TooManyWords {
+        let command = self.name();
+        if matches!(kind, ParseErrorKind::TooManyWords | ParseErrorKind::MissingVariable) {
             return ParseError {
                 file: file.into(),
                 line,
@@ -246,7 +251,7 @@ impl Reading<'_, '_> {
 fn read_set(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
     let meta = reading.meta;
     let Some(variable) = meta.word(reading.name.end()) else {
-        return Err(ParseErrorKind::MissingArgument.into());
+        return Err(ParseErrorKind::MissingVariable.into());
     };
     let array = match reading.dialect {
         Dialect::Pgbench => None,

@@ -45,6 +45,7 @@ pub fn parse(
             reader.commands.push(Command {
                 line,
                 display,
+                name: "SQL".into(),
                 kind: CommandKind::Sql(Sql::new(piece.sql, symbols)),
             });
         }
@@ -76,7 +77,10 @@ impl Reader<'_> {
         let error = |fault| text.error(self.file, line, fault);
         match text.read(self.dialect, symbols).map_err(error)? {
             None => {}
-            Some(Meta::Command(kind)) => self.commands.push(Command { line, display: text.display(), kind }),
+            Some(Meta::Command(kind)) => {
+                let name = text.name().unwrap_or_else(|| kind.name().into());
+                self.commands.push(Command { line, display: text.display(), name, kind });
+            }
             Some(Meta::Capture(capture)) => {
                 self.capture(capture).map_err(|kind| script_error(self.file, line, kind))?
             }
@@ -196,6 +200,8 @@ pub struct Command {
     pub line: u32,
     /// SQL: its first line, at most 127 bytes; a meta command: its whole text from the backslash.
     pub display: Box<str>,
+    /// `SQL`, or the meta command's name as typed, such as `SET`.
+    pub name: Box<str>,
     /// What to do.
     pub kind: CommandKind,
 }
@@ -236,7 +242,7 @@ pub enum CommandKind {
 }
 
 impl CommandKind {
-    /// What messages call it: `SQL`, or the meta command's name.
+    /// `SQL`, or the meta command's name in lower case.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sql(_) => "SQL",

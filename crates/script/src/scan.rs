@@ -241,11 +241,13 @@ fn find(bytes: &[u8], from: usize, wanted: u8) -> Option<usize> {
     bytes[from..].iter().position(|&byte| byte == wanted).map(|at| from + at)
 }
 
-/// Tells whether the command is a CREATE [OR REPLACE] FUNCTION or PROCEDURE, and how deep inside BEGIN … END (or a
-/// CASE … END within) its body is.
+/// Tells whether the words so far open a routine, by themselves (CREATE [OR REPLACE] FUNCTION or PROCEDURE) or as an
+/// element of CREATE SCHEMA, and how deep inside BEGIN … END (or a CASE … END within) its body is.
 #[derive(Debug, Default)]
 struct Routine {
     opening: Opening,
+    /// Whether the command is a CREATE SCHEMA, of which each element begins with CREATE or GRANT.
+    in_schema: bool,
     depth: usize,
 }
 
@@ -263,9 +265,15 @@ enum Opening {
 impl Routine {
     fn word(&mut self, word: &[u8], parentheses: usize) {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
+        let begins_element = self.in_schema && parentheses == 0 && self.depth == 0 && is("create");
         self.opening = match self.opening {
+            _ if begins_element => Opening::Create,
             Opening::SomethingElse => return,
             Opening::Nothing if is("create") => Opening::Create,
+            Opening::Create if is("schema") && !self.in_schema => {
+                self.in_schema = true;
+                Opening::SomethingElse
+            }
             Opening::Create if is("or") => Opening::CreateOr,
             Opening::CreateOr if is("replace") => Opening::CreateOrReplace,
             Opening::Create | Opening::CreateOrReplace if is("function") || is("procedure") => {
@@ -397,6 +405,9 @@ mod tests {
         assert_whole(&[
             "create function f() returns int begin atomic select 1; select case when true then 1 end; end;",
             "CREATE OR REPLACE PROCEDURE p() BEGIN ATOMIC BEGIN; END; SELECT 1; END;",
+            "create schema s create function f() returns int begin atomic select 1; select 2; end;",
+            "create schema if not exists s authorization a create table t (a int) create or replace procedure p() \
+             begin atomic select case when true then 1 end; end create function g() returns int return 1;",
         ]);
         assert_eq!(pieces("begin; end;"), ["begin;", "end;"]);
         assert_eq!(pieces("create table begin (a int); end;"), ["create table begin (a int);", "end;"]);

@@ -109,7 +109,7 @@ impl SetShell {
         let no_integer = || EvaluationError::ShellNoInteger { command: command(), output: shown(line) };
         let value = integer(line).ok_or_else(no_integer)?;
         if let Some(name) = &self.invalid_name {
-            return Err(EvaluationError::VariableName { command: "setshell", name: name.clone() });
+            return Err(EvaluationError::VariableName { command: "setshell".into(), name: name.clone() });
         }
         Ok(Value::Int(match self.dialect {
             Dialect::Pgbench => i64::from(low_32_bits(value)),

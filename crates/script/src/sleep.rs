@@ -73,12 +73,12 @@ impl Sleep {
         let name = || symbols.name(slot).into();
         let mut text = Vec::new();
         if !variables.write_text(slot, &mut text) {
-            return Err(EvaluationError::SleepUndefined { name: name() });
+            return Err(EvaluationError::SleepUndefined { command: "sleep".into(), name: name() });
         }
         let count = leading_integer(&text);
         if count == 0 && !text.first().is_some_and(u8::is_ascii_digit) {
-            let value = String::from_utf8_lossy(&text).into();
-            return Err(EvaluationError::SleepTime { name: name(), value });
+            let value = encoding::decode(&text).into();
+            return Err(EvaluationError::SleepTime { command: "sleep".into(), name: name(), value });
         }
         Ok(self.unit.times(count))
     }

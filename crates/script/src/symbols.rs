@@ -47,9 +47,9 @@ impl Symbols {
         self.slots.get(name.as_ref()).copied()
     }
 
-    /// The name behind a slot of this table, as messages show it: what is not UTF-8 is replaced.
+    /// The name behind a slot of this table, as messages show it.
     pub fn name(&self, slot: Slot) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.names[slot.index()])
+        encoding::decode(&self.names[slot.index()])
     }
 
     /// Number of names.

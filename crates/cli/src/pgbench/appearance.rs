@@ -2,7 +2,6 @@
 //! Texts are made by `report::pgbench` from the record; the order in which they come is pgbench's.
 
 use std::cell::RefCell;
-use std::io::Write;
 
 use connect::{Session, Target};
 use engine::{End, Outcome, Progress};
@@ -54,19 +53,13 @@ impl<'a> Appearance<'a> {
     pub(super) fn new(diagnostics: &'a Diagnostics, wishes: Wishes) -> Self {
         Self { diagnostics, wishes, columns: None, meter: None }
     }
-
-    fn print(&self, text: &str) {
-        let mut stdout = std::io::stdout().lock();
-        // A reader that has gone away is no error of ours.
-        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    }
 }
 
 impl Showing for Appearance<'_> {
     fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
         let session = connect_asking(target)?;
         let server = session.parameter("server_version").unwrap_or_default();
-        self.print(&format!("pgbench ({}, server {server})\n", version()));
+        self.diagnostics.print(&format!("pgbench ({}, server {server})\n", version()));
         if let Some(Debug { clients, limit }) = &self.wishes.debug {
             let host = describing::host(session.address());
             let port = target.host_of(session.address()).port;
@@ -127,7 +120,7 @@ impl Showing for Appearance<'_> {
             ProgressMeter::new(every_s, clock, columns)
         });
         if let Some(line) = meter.take(progress.elapsed, progress.interval) {
-            self.diagnostics.watched(&format!("{line}\n"));
+            self.diagnostics.write(&format!("{line}\n"));
         }
     }
 
@@ -139,7 +132,7 @@ impl Showing for Appearance<'_> {
         if let End::AbortedOnError { worker } = outcome.end {
             return Err(Failure::Aborted(format!("Run was aborted due to an error in thread {worker}")));
         }
-        self.print(&final_report(record, &self.wishes.presentation));
+        self.diagnostics.print(&final_report(record, &self.wishes.presentation));
         if outcome.aborted.is_empty() {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 //! Nothing is connected yet when this has been decided.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use script::PARAMETERS_MAX;
 use workload::{PartitionMethod, Partitioning, Step};
@@ -44,7 +45,7 @@ pub(super) fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Tas
 
 /// `-d`, or the first other argument; the variables come later. `-U` has no say in it.
 fn name_database(options: &mut Options, others: Vec<OsString>) -> Result<(), Stop> {
-    let mut others = others.into_iter().map(|other| other.to_string_lossy().into_owned());
+    let mut others = others.into_iter().map(|other| encoding::decode(other.as_bytes()).into_owned());
     if options.dbname.is_none() {
         options.dbname = others.next();
     }

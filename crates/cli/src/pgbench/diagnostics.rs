@@ -1,5 +1,6 @@
-//! What the drop-in says on stderr, in the form of all programs of PostgreSQL: `pgbench: error: …`, with colours
-//! if `PG_COLOR` asks for them. What it says is decided elsewhere; nothing else here writes to stderr.
+//! All that the drop-in writes: its answer on stdout, and on stderr messages in the form of all programs of PostgreSQL:
+//! `pgbench: error: …`, with colours if `PG_COLOR` asks for them. What it says is decided elsewhere. Bytes of scripts,
+//! file names and servers go out as they came. When a reader has gone away the program ends, as programs in C do.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -8,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 /// The name in front of each message.
 pub(super) const PROGRAM: &str = "pgbench";
 
-/// 128 and the number of SIGPIPE.
+/// 128 and the number of SIGPIPE: the status by which a shell names a program that ended for a closed pipe.
 const BROKEN_PIPE: i32 = 141;
 
 /// What kind of message it is.
@@ -130,32 +131,20 @@ impl Diagnostics {
         format!("\x1b[{}m{PROGRAM}: \x1b[0m{word}{text}", colours.locus)
     }
 
-    /// A line on stderr; what is still to go to stdout goes first. A reader that is gone is no error of ours.
+    /// A line on stderr.
     pub(super) fn say(&self, level: Level, text: impl Display) {
-        let _ = io::stdout().flush();
         let text = self.render(level, text.to_string().trim_end_matches('\n'));
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        self.write(&format!("{text}\n"));
     }
 
-    /// Text without anything in front or behind.
+    /// Text on stderr without anything in front or behind.
     pub(super) fn write(&self, text: &str) {
-        // As above.
-        let _ = Self::try_to_write(text);
+        put(&mut io::stderr().lock(), text);
     }
 
-    /// What somebody watches while the run goes on. When the watcher is gone, the load must not go on unseen: the
-    /// program ends as programs in C do, by the status that shells give to a broken pipe.
-    #[allow(clippy::exit)] // nothing is left to be told to anybody
-    pub(super) fn watched(&self, text: &str) {
-        if Self::try_to_write(text).is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-            std::process::exit(BROKEN_PIPE);
-        }
-    }
-
-    fn try_to_write(text: &str) -> io::Result<()> {
-        let _ = io::stdout().flush();
-        let mut stderr = io::stderr().lock();
-        stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush())
+    /// Text on stdout.
+    pub(super) fn print(&self, text: &str) {
+        put(&mut io::stdout().lock(), text);
     }
 
     pub(super) fn error(&self, text: impl Display) {
@@ -169,6 +158,16 @@ impl Diagnostics {
                 _ => self.say(*level, text),
             }
         }
+    }
+}
+
+/// Writes the text at once. Nobody is left to be told when the reader has gone away; a device that is full is no reason
+/// to end, as in pgbench.
+#[allow(clippy::exit)]
+fn put(stream: &mut impl Write, text: &str) {
+    let written = stream.write_all(&encoding::encode(text)).and_then(|()| stream.flush());
+    if written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        std::process::exit(BROKEN_PIPE);
     }
 }
 

@@ -85,7 +85,7 @@ impl<'t> CommandLine<'t> {
     }
 
     fn letter(&mut self, letter: u8) -> Result<Found, String> {
-        let shown = || String::from_utf8_lossy(&[letter]).into_owned();
+        let shown = || encoding::decode(&[letter]).into_owned();
         let Some(row) = self.table.iter().position(|spelling| spelling.letter == Some(letter)) else {
             return Err(format!("invalid option -- '{}'", shown()));
         };
@@ -108,7 +108,7 @@ impl<'t> CommandLine<'t> {
         let equals = typed.iter().position(|byte| *byte == b'=');
         let name = &typed[..equals.unwrap_or(typed.len())];
         let value = equals.map(|at| OsStr::from_bytes(&typed[at + 1..]).to_owned());
-        let shown = String::from_utf8_lossy(typed);
+        let shown = encoding::decode(typed);
         let exact = self.table.iter().position(|spelling| spelling.long.as_bytes() == name);
         let row = match exact {
             Some(row) => row,
@@ -160,13 +160,13 @@ mod tests {
             match line.next() {
                 Ok(Found::Option(row, argument)) => {
                     let name = TABLE[row].long;
-                    let argument = argument.to_string_lossy();
+                    let argument = encoding::decode(argument.as_bytes());
                     let equals = if argument.is_empty() { "" } else { "=" };
                     seen.push(format!("{name}{equals}{argument}"));
                 }
                 Ok(Found::Rest(others)) => {
                     seen.push("|".to_owned());
-                    seen.extend(others.iter().map(|other| other.to_string_lossy().into_owned()));
+                    seen.extend(others.iter().map(|other| encoding::decode(other.as_bytes()).into_owned()));
                     break;
                 }
                 Err(sentence) => {

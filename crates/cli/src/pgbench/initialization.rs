@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use workload::{InitOptions, InitProgress, InitReport, Logging, WorkloadError};
 
-use super::diagnostics::{Diagnostics, Level, Stop};
+use super::diagnostics::{Diagnostics, Level, Message, Stop};
 use super::options::Options;
 use super::sessions;
 use crate::signals::Signals;
@@ -58,6 +58,15 @@ fn init_options(options: &Options) -> InitOptions {
 /// The error in pgbench's words.
 fn failed(error: WorkloadError) -> Stop {
     match error {
+        // libpq tells what the server said about a COPY by itself.
+        WorkloadError::Query { sql, source } if sql.starts_with("copy ") && source.sqlstate().is_some() => {
+            let words = format!("{}\n", sessions::words(&source, None));
+            let mut stop = Stop::error("PQendcopy failed");
+            stop.messages.insert(0, Message { level: Level::Bare, text: words });
+            stop
+        }
+        // The rows were no longer sent when the server was asked to cancel their COPY.
+        WorkloadError::Interrupted => Stop::error("PQendcopy failed"),
         WorkloadError::Query { sql, source } => {
             Stop::error(format_args!("query failed: {}", sessions::words(&source, Some(&sql))))
                 .and(Level::Detail, format_args!("Query was: {sql}"))

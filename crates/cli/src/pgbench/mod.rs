@@ -16,7 +16,7 @@ mod sessions;
 mod talk;
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -43,7 +43,7 @@ impl Call {
         let program = words.next()?;
         let mut words = words.peekable();
         let typed = if Path::new(&program).file_name() == Some(OsStr::new(PROGRAM)) {
-            program.to_string_lossy().into_owned()
+            encoding::decode(program.as_bytes()).into_owned()
         } else if words.next_if(|word| word == PROGRAM).is_some() {
             PROGRAM.to_owned()
         } else {
@@ -54,13 +54,11 @@ impl Call {
 
     /// Does what was asked for.
     pub(crate) fn run(self) -> ExitCode {
+        let diagnostics = Diagnostics::of_process();
         if let Some(text) = answer(self.arguments.first().map(OsString::as_os_str)) {
-            let mut stdout = std::io::stdout().lock();
-            // A reader that has gone away (`| head`) is no error of ours.
-            let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+            diagnostics.print(&text);
             return ExitCode::SUCCESS;
         }
-        let diagnostics = Diagnostics::of_process();
         match self.obey(&diagnostics) {
             Ok(()) => ExitCode::SUCCESS,
             Err(Stop { messages, code }) => {

@@ -262,7 +262,7 @@ impl Options {
     }
 
     fn define(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        let text = argument.to_string_lossy();
+        let text = encoding::decode(argument.as_bytes());
         match text.split_once('=') {
             Some((name, value)) if !name.is_empty() && !value.is_empty() => {
                 if !script::Symbols::is_valid_name(name) {
@@ -286,13 +286,14 @@ impl Options {
     }
 
     fn set_steps(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        let steps = Step::parse_list(&argument.to_string_lossy()).map_err(|error| match error {
-            WorkloadError::UnknownStep { letter } => {
-                Stop::error(format_args!("unrecognized initialization step \"{letter}\""))
-                    .and(Level::Detail, format_args!("Allowed step characters are: \"{STEP_LETTERS}\"."))
-            }
-            other => Stop::error(other),
-        })?;
+        let steps =
+            Step::parse_list(&encoding::decode(argument.as_bytes())).map_err(|error| match error {
+                WorkloadError::UnknownStep { letter } => {
+                    Stop::error(format_args!("unrecognized initialization step \"{letter}\""))
+                        .and(Level::Detail, format_args!("Allowed step characters are: \"{STEP_LETTERS}\"."))
+                }
+                other => Stop::error(other),
+            })?;
         self.steps = Some(steps);
         Ok(())
     }
@@ -348,7 +349,7 @@ impl Options {
         } else if argument.eq_ignore_ascii_case("hash") {
             PartitionMethod::Hash
         } else {
-            let given = argument.to_string_lossy();
+            let given = encoding::decode(argument.as_bytes());
             return Err(Stop::error(format_args!(
                 "invalid partition method, expecting \"range\" or \"hash\", got: \"{given}\""
             )));
@@ -377,7 +378,7 @@ fn set(flag: &mut bool) -> Result<(), Stop> {
 }
 
 fn text(place: &mut Option<String>, argument: &OsStr) -> Result<(), Stop> {
-    *place = Some(argument.to_string_lossy().into_owned());
+    *place = Some(encoding::decode(argument.as_bytes()).into_owned());
     Ok(())
 }
 
@@ -393,7 +394,7 @@ fn int(place: &mut u32, argument: &OsStr, name: &str, range: RangeInclusive<i32>
             Ok(())
         }
         Err(BadInteger::Invalid) => {
-            let given = argument.to_string_lossy();
+            let given = encoding::decode(argument.as_bytes());
             Err(Stop::error(format_args!("invalid value \"{given}\" for option {name}")))
         }
         Err(BadInteger::OutOfRange) => {
@@ -408,7 +409,7 @@ fn some_int(place: &mut Option<u32>, argument: &OsStr, name: &str) -> Result<(),
 }
 
 fn invalid(what: &str, argument: &OsStr) -> Stop {
-    Stop::error(format_args!("invalid {what}: \"{}\"", argument.to_string_lossy()))
+    Stop::error(format_args!("invalid {what}: \"{}\"", encoding::decode(argument.as_bytes())))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) fn weighted(text: &OsStr) -> Result<(OsString, u32), Stop> {
     let Some(at) = bytes.iter().rposition(|byte| *byte == b'@') else { return Ok((text.to_owned(), 1)) };
     let (name, weight) = (&bytes[..at], &bytes[at + 1..]);
     let Some(number) = numbers::weight(weight) else {
-        let weight = String::from_utf8_lossy(weight);
+        let weight = encoding::decode(weight);
         return Err(Stop::error(format_args!("invalid weight specification: @{weight}")));
     };
     match u32::try_from(number).ok().filter(|weight| *weight <= i32::MAX.cast_unsigned()) {
@@ -38,7 +38,7 @@ pub(super) fn weighted(text: &OsStr) -> Result<(OsString, u32), Stop> {
 
 /// A built-in script by its name or a prefix of it.
 pub(super) fn builtin(name: &OsStr) -> Result<&'static Builtin, Stop> {
-    let name = name.to_string_lossy();
+    let name = encoding::decode(name.as_bytes());
     workload::builtin(&name).map_err(|error| {
         let sentence = match error {
             WorkloadError::AmbiguousBuiltin { prefix, found } => {
@@ -62,7 +62,7 @@ pub(super) fn shown(builtin: &Builtin) -> String {
 
 /// Reads a script's file; `-` is stdin.
 pub(super) fn read(path: &OsStr, weight: u32) -> Result<ScriptText, Stop> {
-    let name = path.to_string_lossy().into_owned();
+    let name = encoding::decode(path.as_bytes()).into_owned();
     let fault = |what: &str, error: &io::Error| {
         Stop::error(format_args!("could not {what} file \"{name}\": {}", system_words(error)))
     };

@@ -28,9 +28,12 @@ pub(super) fn named(text: &OsStr, origin: Origin) -> Result<u64, Stop> {
                 Origin::Option => "--random-seed option",
                 Origin::Variable => "PGBENCH_RANDOM_SEED environment variable",
             };
-            Stop::error(format_args!("unrecognized random seed option \"{}\"", text.to_string_lossy()))
-                .and(Level::Detail, "Expecting an unsigned integer, \"time\" or \"rand\".")
-                .and(Level::Error, format_args!("error while setting random seed from {place}"))
+            Stop::error(format_args!(
+                "unrecognized random seed option \"{}\"",
+                encoding::decode(text.as_bytes())
+            ))
+            .and(Level::Detail, "Expecting an unsigned integer, \"time\" or \"rand\".")
+            .and(Level::Error, format_args!("error while setting random seed from {place}"))
         }),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use connect::ServerError;
 use engine::{AbortCause, AbortedClient, Ended, Happening, Move, Place, Witness};
 use results::Plan;
-use script::{CaptureKind, Command, CommandKind};
+use script::{CaptureKind, Command, CommandKind, EvaluationError};
 use stats::Timestamp;
 
 use super::diagnostics::{Diagnostics, Level};
@@ -135,7 +135,7 @@ fn move_words(what: &Move<'_>) -> String {
         Move::Begins { script } => format!("executing script \"{script}\""),
         Move::Executes(command) => format!("executing {}", shown(command)),
         Move::Prepares { name } => format!("preparing {name}"),
-        Move::Sends { statement } => format!("sending {}", String::from_utf8_lossy(statement)),
+        Move::Sends { statement } => format!("sending {}", encoding::decode(statement)),
         Move::Receives => "receiving".to_owned(),
         Move::Synchronized { left } => format!("pipeline ending, ongoing syncs: {left}"),
     }
@@ -162,10 +162,13 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
         ];
     }
     let Some(place) = place else { return vec![without_place(*client, cause)] };
-    let Place { script, command, name, query, .. } = place;
-    let of_meta = |reason: &str| {
+    let Place { script, command, name: typed, query, .. } = place;
+    // pgbench has the names of meta commands from itself, except where it repeats what it evaluates.
+    let name = if &**typed == "SQL" { "SQL".to_owned() } else { typed.to_ascii_lowercase() };
+    let of_command = |name: &str, reason: &str| {
         format!("client {client} aborted in command {command} ({name}) of script {script}; {reason}")
     };
+    let of_meta = |reason: &str| of_command(&name, reason);
     let of_sql = |error: &ServerError, statement: Option<&[u8]>| {
         let words = error.report(statement);
         vec![format!("client {client} script {script} aborted in command {command} query {query}: {words}")]
@@ -181,8 +184,13 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
         }
         AbortCause::Copy => vec!["COPY is not supported in pgbench, aborting".to_owned()],
         AbortCause::Evaluation(error) => {
-            let what = if matches!(*name, "set" | "if" | "elif") { "evaluation" } else { "execution" };
-            vec![error.to_string(), of_meta(&format!("{what} of meta-command failed"))]
+            let is_assignment = matches!(error, EvaluationError::VariableName { .. });
+            let last = match name.as_str() {
+                "set" if is_assignment => of_meta("assignment of meta-command failed"),
+                "set" | "if" | "elif" => of_command(typed, "evaluation of meta-command failed"),
+                _ => of_meta("execution of meta-command failed"),
+            };
+            vec![error.to_string(), last]
         }
         AbortCause::Shell { command, .. } => {
             vec![
@@ -202,10 +210,7 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
         AbortCause::NoPipeline => vec![of_meta("not in pipeline mode")],
         AbortCause::CaptureInPipeline(kind) => {
             let name = capture(*kind);
-            vec![format!(
-                "client {client} aborted in command {command} ({name}) of script {script}; \
-                 \\{name} is not allowed in pipeline mode"
-            )]
+            vec![of_command(name, &format!("\\{name} is not allowed in pipeline mode"))]
         }
         AbortCause::Connecting { .. } | AbortCause::System(_) => {
             vec![of_meta(&cause.to_string())]
@@ -239,8 +244,9 @@ fn capture(kind: CaptureKind) -> &'static str {
 mod tests {
     use super::*;
 
-    fn check(name: &'static str, cause: AbortCause, expected: &[&str]) {
-        let place = Some(Place { script: 1, script_name: "a.sql".into(), command: 2, name, query: 0 });
+    fn check(name: &str, cause: AbortCause, expected: &[&str]) {
+        let place =
+            Some(Place { script: 1, script_name: "a.sql".into(), command: 2, name: name.into(), query: 0 });
         assert_eq!(sentences(&AbortedClient { client: 3, place, cause }), expected);
     }
 
@@ -248,7 +254,7 @@ mod tests {
     fn aborted_clients_are_told_in_the_words_of_pgbench() {
         check(
             "set",
-            AbortCause::Evaluation(script::EvaluationError::DivisionByZero),
+            AbortCause::Evaluation(EvaluationError::DivisionByZero),
             &[
                 "division by zero",
                 "client 3 aborted in command 2 (set) of script 1; evaluation of meta-command failed",

@@ -1,6 +1,8 @@
 //! What is said when something goes wrong while running, and the status then: servers that refuse, SQL that fails,
 //! clients that are aborted, transactions that are tried again.
 
+use testkit::cluster::Cluster;
+
 use crate::cases::{Bench, Case, DATABASE};
 use crate::shape;
 
@@ -70,7 +72,18 @@ const SQL: [&str; 41] = [
 ];
 
 /// Scripts that send nothing, or nothing that the protocol matters for.
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 54] = [
+    "\\SET x 1/0",
+    "\\SeT 1x 2",
+    "\\IF 1/0\n\\endif",
+    "\\if false\n\\ELIF 1/0\n\\endif",
+    "\\SLEEP :nosuch",
+    "\\set x 1.5\n\\Sleep :x",
+    "\\SETSHELL x nosuch_command",
+    "\\SETSHELL 1x echo 1",
+    "\\setshell x nosuch_command",
+    "\\shell nosuch_command",
+    "\\SHELL exit 3",
     "\\set x 1/0",
     "\\set x 1%0",
     "\\set x :nosuch + 1",
@@ -164,6 +177,35 @@ fn compare_scripts(bench: &mut Bench) {
     }
 }
 
+/// A database without an encoding repeats bytes as they came: in errors, notices and names of columns.
+fn compare_bytes(bench: &mut Bench) {
+    let name = format!("without_encoding_{}", std::process::id());
+    let cluster = Cluster::shared("18");
+    cluster.execute(&format!(
+        "create database {name} template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C'"
+    ));
+    let scripts: [&[u8]; 6] = [
+        b"select nosuch\xff\xe4;\n",
+        b"select 1;\nselect '\xe4\xf6' || 1/0;\n",
+        b"do $$ begin raise notice 'caf\xe9'; raise warning '\xff' using hint = '\xfe'; end $$;\n",
+        b"select 1 as \"\xe4\xf6\" \\gset\n\\set d debug(:\xe4\xf6)\n",
+        b"select '\xe4\xf6' as x;\n\\sleep :\xe4\xf6\n",
+        b"\\sleep 0 -- \xe4\xf6\n",
+    ];
+    for text in scripts {
+        for options in ["-r", "-r -M prepared"] {
+            let shown = String::from_utf8_lossy(text);
+            let mut case = Case::new(&format!("-n -t 1 {options}"))
+                .named(format!("{shown:?} {options}"))
+                .file("script.sql", text);
+            case.arguments.extend(["-f".to_owned(), "script.sql".to_owned()]);
+            case.arguments.push(format!("{DATABASE} dbname={name}"));
+            bench.compare(&case, shape::times);
+        }
+    }
+    cluster.execute(&format!("drop database {name}"));
+}
+
 fn compare_tries(bench: &mut Bench) {
     let scripts = [
         "select stumble(3, '40001');",
@@ -236,6 +278,7 @@ fn what_goes_wrong_is_said_in_the_same_words() {
     bench.execute(TABLES);
     compare_scripts(&mut bench);
     compare_tries(&mut bench);
+    compare_bytes(&mut bench);
     compare_starts(&mut bench);
     bench.tally.verdict();
 }

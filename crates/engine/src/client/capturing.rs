@@ -161,7 +161,7 @@ impl Capturing {
             if let Some(slot) = symbols.lookup(name) {
                 variables.set_text(slot, value);
             } else if !Symbols::is_valid_name(name) {
-                let name = String::from_utf8_lossy(name).into();
+                let name = encoding::decode(name).into();
                 return Err(AbortCause::VariableName { kind: capture.kind, name });
             }
         }

@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::driver::ShellAnswer;
@@ -15,7 +16,8 @@ const LINE_BYTES_MAX: u64 = 4096;
 /// newline at its end: messages repeat it.
 pub(super) fn run(command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
     let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(OsStr::from_bytes(command));
+    // The name that C's `system` gives, which the shell puts in front of its own messages.
+    shell.arg0("sh").arg("-c").arg(OsStr::from_bytes(command));
     if !capture {
         return Ok(ShellAnswer { status: shell.status()?.code(), output: Vec::new() });
     }

@@ -272,5 +272,6 @@ impl Counted {
 
 /// As it stands in the record.
 pub(super) fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("a record has string keys only")
+    let json = serde_json::to_string(value).expect("a record has string keys only");
+    encoding::shown(&json).into_owned()
 }

@@ -225,7 +225,7 @@ fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Fail
 #[inline(never)]
 fn refuse_name(slot: Slot, scope: &Scope<'_>) -> Result<Datum, Failure> {
     let name = scope.symbols.name(slot).into();
-    Err(EvaluationError::VariableName { command: "set", name }.into())
+    Err(EvaluationError::VariableName { command: "set".into(), name }.into())
 }
 
 /// The operations on the topmost value alone.

@@ -37,7 +37,7 @@ impl<'a> ErrorFields<'a> {
 
     /// The primary message.
     pub fn message(&self) -> Cow<'a, str> {
-        String::from_utf8_lossy(self.get(b'M').unwrap_or_default())
+        encoding::decode(self.get(b'M').unwrap_or_default())
     }
 }
 
@@ -66,7 +66,7 @@ pub struct ServerError {
 
 impl From<ErrorFields<'_>> for ServerError {
     fn from(fields: ErrorFields<'_>) -> ServerError {
-        let text = |letter| fields.get(letter).map(|value| String::from_utf8_lossy(value).into_owned());
+        let text = |letter| fields.get(letter).map(|value| encoding::decode(value).into_owned());
         let number = |letter| text(letter).and_then(|position| position.parse().ok());
         ServerError {
             severity: text(b'S').unwrap_or_else(|| "ERROR".to_owned()),

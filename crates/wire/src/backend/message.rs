@@ -152,7 +152,7 @@ impl<'a> CommandTag<'a> {
 
     /// The tag as text.
     pub fn to_text(&self) -> Cow<'a, str> {
-        String::from_utf8_lossy(self.0)
+        encoding::decode(self.0)
     }
 
     /// The number of rows, if the tag ends in one.

@@ -75,7 +75,7 @@ impl ErrorFields<'_> {
 /// Adds `LINE n: …` and a caret below the character at `place`, counted from 1; nothing if it is not in the query.
 fn add_line(text: &mut String, query: &[u8], place: u32) {
     let Some(index) = usize::try_from(place).ok().and_then(|place| place.checked_sub(1)) else { return };
-    let query = String::from_utf8_lossy(query);
+    let query = encoding::decode(query);
     let Some(line) = line_at(&query, index) else { return };
     let Extract { shown, is_cut_left, is_cut_right, column } = extract(&line);
     let (left, right) = (if is_cut_left { "..." } else { "" }, if is_cut_right { "..." } else { "" });

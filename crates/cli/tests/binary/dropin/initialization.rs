@@ -1,7 +1,11 @@
 //! `pgbench -i`: the lines on stderr, and that the tables are there. What the tables are like is tested where they
 //! are made.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use connect::Session;
+use rustix::process::{Pid, Signal, kill_process};
 use testkit::cluster::Cluster;
 
 use super::shape;
@@ -45,6 +49,34 @@ fn the_steps_are_told_line_by_line() {
         ),
         "2"
     );
+}
+
+#[test]
+fn ctrl_c_cancels_what_the_server_does_and_says_so() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_init_cancelled");
+    for (steps, last) in [
+        ("dtg", "pgbench: error: PQendcopy failed"),
+        ("dtG", "pgbench: detail: Query was: insert into pgbench_accounts"),
+    ] {
+        let mut command = bench.pgbench(["-i", "-s", "500", "-I", steps, &conninfo]);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the program can be started");
+        let stderr = child.stderr.take().expect("it is a pipe");
+        let mut said = Vec::new();
+        for line in BufReader::new(stderr).lines() {
+            let line = line.expect("it is UTF-8");
+            let is_due = line.contains("tuples") || line.starts_with("generating data (server-side)");
+            if is_due && !said.iter().any(|line: &String| line.contains("tuples")) {
+                let pid = Pid::from_child(&child);
+                kill_process(pid, Signal::INT).expect("it is ours");
+            }
+            said.push(line);
+        }
+        assert_eq!(child.wait().expect("it is ours").code(), Some(1), "{said:?}");
+        let place = said.iter().position(|line| line == "Cancel request sent");
+        let place = place.unwrap_or_else(|| panic!("{said:?}"));
+        assert!(said[place..].iter().any(|line| line.starts_with(last)), "{said:?}");
+    }
 }
 
 #[test]

@@ -17,6 +17,50 @@ fn loaded(bench: &Bench, name: &str) -> String {
 }
 
 #[test]
+fn a_reader_that_has_gone_away_ends_the_program_as_it_ends_programs_in_c() {
+    let bench = Bench::new();
+    let conninfo = loaded(&bench, "dropin_closed");
+    bench.file("cheap.sql", "select 1;\n");
+    let conninfo = conninfo.as_str();
+    let calls: [(&[&str], bool); 4] = [
+        (&["--help"], false),
+        (&["-n", "-t", "1", "-f", "cheap.sql", conninfo], false),
+        (&["-i", conninfo], true),
+        (&["-n", "-T", "60", "-P", "1", "-f", "cheap.sql", conninfo], true),
+    ];
+    for (arguments, closes_stderr) in calls {
+        let (reader, writer) = std::io::pipe().expect("a pipe can be made");
+        drop(reader);
+        let mut command = bench.pgbench(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        if closes_stderr {
+            command.stderr(writer)
+        } else {
+            command.stdout(writer)
+        };
+        let status = command.status().expect("the program can be started");
+        assert_eq!(status.code(), Some(141), "{arguments:?}");
+    }
+}
+
+#[test]
+fn bytes_of_a_file_name_go_out_as_they_came() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("dropin_bytes");
+    let name = OsStr::from_bytes(b"caf\xe9.sql");
+    std::fs::write(bench.path().join(name), b"select 1; -- \xe9\n").expect("a file can be written");
+    let arguments = ["-n", "-t", "1", "-r", conninfo.as_str(), "-f"].map(OsStr::new);
+    let output = bench.pgbench(arguments.into_iter().chain([name])).output().expect("it can be started");
+    let has = |line: &[u8]| output.stdout.split(|&byte| byte == b'\n').any(|it| it == line);
+    assert!(has(b"transaction type: caf\xe9.sql"), "{}", String::from_utf8_lossy(&output.stdout));
+    let missing = [OsStr::new("-f"), OsStr::from_bytes(b"\xff")];
+    let output = bench.pgbench(missing).output().expect("it can be started");
+    assert!(output.stderr.starts_with(b"pgbench: error: could not open file \"\xff\": "), "{output:?}");
+}
+
+#[test]
 fn the_report_has_its_lines_in_every_combination_of_options() {
     let bench = Bench::new();
     let conninfo = loaded(&bench, "dropin_report");

@@ -13,8 +13,6 @@ const DELIBERATE: &[Deliberate] = &[
     Deliberate { reason: "quirk 6: it is said why an empty variable cannot be used", change: empty_variable },
     Deliberate { reason: "the statements of -i have other blanks", change: blanks_of_init },
     Deliberate { reason: "the caret stands below the fault, whatever is before it", change: caret },
-    Deliberate { reason: "a \\set without arguments is shown", change: lonely_set },
-    Deliberate { reason: "bytes that are no UTF-8 are shown as such", change: bytes },
     Deliberate { reason: "connection strings are refused in other words", change: connection_strings },
     Deliberate { reason: "what a server says is told once", change: told_twice },
 ];
@@ -76,23 +74,6 @@ fn caret([pgbench, dropin]: [&mut String; 2]) -> bool {
             if line.trim_start().starts_with(CARET) { format!("{CARET}\n") } else { line.to_owned() }
         };
         *text = text.split_inclusive('\n').map(line).collect();
-    }
-    true
-}
-
-fn lonely_set([pgbench, dropin]: [&mut String; 2]) -> bool {
-    let alone = "missing argument in command \"set\"\n";
-    pgbench.ends_with(alone) && dropin.contains(alone) && retain_lines(dropin, |line| line.trim() != "\\set")
-}
-
-/// `running` writes such bytes of both as `<ff>`; the drop-in has put one sign in their places already.
-fn bytes([pgbench, dropin]: [&mut String; 2]) -> bool {
-    let sign = "\u{fffd}";
-    if !dropin.contains(sign) {
-        return false;
-    }
-    for number in 0x80..=0xff_u8 {
-        *pgbench = pgbench.replace(&format!("<{number:02x}>"), sign);
     }
     true
 }
