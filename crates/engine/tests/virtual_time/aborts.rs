@@ -79,7 +79,10 @@ fn a_server_that_closes_within_a_pipeline_ends_the_client_with_its_last_word() {
         for (trouble, word) in [(Trouble::fatal("57P01", "going down"), true), (Trouble::Close, false)] {
             let plan = Plan { protocol, ..plan(script) };
             let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Statement(1), trouble)]));
-            assert_eq!(aborted.place.map(|place| (place.command, place.name)), Some((3, "endpipeline")));
+            assert_eq!(
+                aborted.place.map(|place| (place.command, place.name)),
+                Some((3, "endpipeline".into()))
+            );
             let AbortCause::ConnectionLost { last_word, error: None } = aborted.cause else { panic!("lost") };
             assert_eq!(last_word.map(|word| word.message), word.then(|| "going down".to_owned()));
         }

@@ -96,7 +96,10 @@ fn a_script_that_only_computes_is_counted_command_by_command_up_to_the_one_that_
         assert_eq!((counts.succeeded, counts.unfinished), (19 * clients as u64, clients as u64));
         assert_eq!(ran.outcome.aborted.len(), clients);
         for aborted in &ran.outcome.aborted {
-            assert_eq!(aborted.place.as_ref().map(|place| (place.command, place.name)), Some((2, "set")));
+            assert_eq!(
+                aborted.place.as_ref().map(|place| (place.command, place.name.clone())),
+                Some((2, "set".into()))
+            );
         }
     }
 }

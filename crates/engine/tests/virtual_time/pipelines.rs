@@ -122,7 +122,7 @@ fn what_a_pipeline_does_not_allow_ends_the_client() {
         let ran = run(&pipelined(script, protocol), FakeServer::default());
         let aborted = &ran.outcome.aborted[0];
         assert_eq!(aborted.cause, cause, "{script}");
-        let place = aborted.place.as_ref().map(|place| (place.command, place.name));
+        let place = aborted.place.as_ref().map(|place| (place.command, place.name.clone()));
         let name = match cause {
             AbortCause::PipelineInSimpleProtocol | AbortCause::PipelineInPipeline => "startpipeline",
             AbortCause::CaptureInPipeline(CaptureKind::Gset) => "gset",
@@ -130,7 +130,7 @@ fn what_a_pipeline_does_not_allow_ends_the_client() {
             _ if script.starts_with("SELECT") => "endpipeline",
             _ => "syncpipeline",
         };
-        assert_eq!(place, Some((command, name)), "{script}");
+        assert_eq!(place, Some((command, name.into())), "{script}");
     }
 }
 

@@ -28,6 +28,7 @@ struct PgBouncer {
 
 impl PgBouncer {
     /// In front of a fresh database; `None`, which is said, where there is no PgBouncer.
+    #[allow(clippy::print_stderr)] // that it was skipped
     fn start(cluster: &Cluster) -> Option<PgBouncer> {
         let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(Path::new);
         let Some(program) = program.into_iter().find(|path| path.is_file()) else {

@@ -1,7 +1,7 @@
 //! Every option of pgbench: a value that is taken, a value that is refused and the words for it. No server is needed:
 //! a last option that does not exist ends each command line.
 
-use crate::harness::{Bench, finish};
+use crate::harness::Bench;
 
 /// What ends each command line that is right so far.
 const END: &str = "--nosuch";
