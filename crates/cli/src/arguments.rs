@@ -81,6 +81,9 @@ pub(crate) struct QuickstartArguments {
     /// Setting of the server, as in postgresql.conf; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
+    /// Connect over TCP (127.0.0.1, with a random password) instead of the Unix socket
+    #[arg(long)]
+    pub(crate) tcp: bool,
     /// Scale of the tables: 100,000 accounts each (about 15 MB)
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub(crate) scale: u32,
@@ -443,6 +446,9 @@ pub(crate) enum ServerAction {
     Start {
         /// Its name
         name: String,
+        /// Listen on TCP too (127.0.0.1, with a random password); otherwise only on a Unix socket in a private directory
+        #[arg(long)]
+        tcp: bool,
     },
     /// Stop it; its data stay
     Stop {

@@ -47,7 +47,8 @@ pub(crate) fn run(
     let result = measure(arguments, &server, terminal, signals);
     if arguments.keep && result.is_ok() {
         let status = server.keep()?;
-        terminal.say(format_args!("server kept. Connect: psql \"{}\"", status.conninfo));
+        let conninfo = status.conninfo_tcp.as_ref().unwrap_or(&status.conninfo);
+        terminal.say(format_args!("server kept. Connect: psql \"{conninfo}\""));
         terminal.say(format_args!("Stop and remove it: pgmeter server stop --remove {}", status.name));
         return Ok(());
     }
@@ -64,8 +65,9 @@ fn measure(
     signals: &Signals,
 ) -> Result<(), Failure> {
     let nothing = Environment::default();
-    let target = connect::resolve(Some(&server.conninfo()), &Overrides::default(), &nothing)?;
-    terminal.say(format_args!("PostgreSQL is running: psql \"{}\"", server.conninfo()));
+    let conninfo = server.conninfo_tcp().unwrap_or_else(|| server.conninfo());
+    let target = connect::resolve(Some(&conninfo), &Overrides::default(), &nothing)?;
+    terminal.say(format_args!("PostgreSQL is running: psql \"{conninfo}\""));
     let mut session = Session::connect(&target)?;
     let options = InitOptions { scale: arguments.scale, jobs: init::jobs(), ..InitOptions::default() };
     let loaded = init::load(&target, &mut session, &options, Noise::Bars, terminal, signals);
@@ -131,7 +133,7 @@ fn options(arguments: &QuickstartArguments) -> Result<ServerOptions, Failure> {
     let connections = arguments.clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
     settings.insert(0, ("max_connections".to_owned(), connections.to_string()));
     let server_user = arguments.server_user.clone();
-    Ok(ServerOptions { settings, server_user, ..ServerOptions::default() })
+    Ok(ServerOptions { settings, server_user, tcp: arguments.tcp, ..ServerOptions::default() })
 }
 
 /// Splits `NAME=VALUE`.

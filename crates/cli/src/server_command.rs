@@ -32,10 +32,17 @@ fn act(action: &ServerAction, terminal: &Terminal) -> Result<(), Failure> {
             terminal.say(format_args!("server {name} is made: {}", status.data_dir.display()));
             terminal.say(format_args!("Start it: pgmeter server start {name}"));
         }
-        ServerAction::Start { name } => {
-            let status = named::start(name, &locations)?;
+        ServerAction::Start { name, tcp } => {
+            let status = named::start(name, *tcp, &locations)?;
             terminal.say(format_args!("server {name} is running. Connect:"));
-            terminal.print(&format!("{}\n", status.conninfo));
+            if let Some(conninfo) = &status.conninfo_tcp {
+                terminal.say(format_args!("  over its Unix socket: {}", status.conninfo));
+                terminal
+                    .say(format_args!("  over TCP, with the password from the file that passfile names:"));
+                terminal.print(&format!("{conninfo}\n"));
+            } else {
+                terminal.print(&format!("{}\n", status.conninfo));
+            }
         }
         ServerAction::Stop { name, remove: true } => {
             named::remove(name, &locations)?;
@@ -78,7 +85,7 @@ fn details(status: &Status) -> String {
         ("state", state(status)),
         ("kept", if status.temporary { "no: goes with its owner".to_owned() } else { "yes".to_owned() }),
         ("socket", status.conninfo.clone()),
-        ("tcp", status.conninfo_tcp.clone()),
+        ("tcp", status.conninfo_tcp.clone().unwrap_or_else(|| "not listening".to_owned())),
         ("data", status.data_dir.display().to_string()),
         ("log", status.log_file.display().to_string()),
         ("programs", status.bin_dir.display().to_string()),

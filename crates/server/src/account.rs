@@ -2,15 +2,21 @@
 //! else: this file finds that user, runs programs as it, and says what is in its way to a directory.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use rustix::fs::{Dir, Gid, Mode, OFlags, Uid, fchown, fstat, open};
 
 use crate::ServerError;
 
 /// Where users are looked up.
 const PASSWD: &str = "/etc/passwd";
+
+const ROOT: &str = "root";
 
 /// Whom root takes, in this order, when nobody was named.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
@@ -94,16 +100,53 @@ impl Account {
         command
     }
 
-    /// Gives the user a file or directory that this process has just made.
-    pub(crate) fn give(&self, path: &Path) -> Result<(), ServerError> {
+    /// Gives the user an open file that this process has made. The file is changed, not its path: another file may
+    /// stand there by now.
+    pub(crate) fn give(&self, file: impl AsFd, path: &Path) -> Result<(), ServerError> {
         if !self.change {
             return Ok(());
         }
-        chown(path, Some(self.uid), Some(self.gid)).map_err(|source| ServerError::Io {
-            action: "give the server's user",
-            path: path.to_owned(),
-            source,
-        })
+        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        let given = fchown(file, Some(uid), Some(gid)).map_err(io::Error::from);
+        given.map_err(ServerError::io("give the server's user", path))
+    }
+
+    /// Gives the user a directory that this process has just made, mode 0700. Anything else that has taken its place
+    /// meanwhile (a link, a directory of somebody else, one with files) is refused.
+    pub(crate) fn give_directory(&self, path: &Path) -> Result<(), ServerError> {
+        if !self.change {
+            return Ok(());
+        }
+        let failed = || ServerError::io("give the server's user", path);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = open(path, flags, Mode::empty()).map_err(io::Error::from).map_err(failed())?;
+        if !is_new_directory(&directory).map_err(io::Error::from).map_err(failed())? {
+            let replaced = io::Error::other("another process has put something else in its place");
+            return Err(failed()(replaced));
+        }
+        self.give(&directory, path)
+    }
+
+    /// The number of the user whose files this process handles although it is somebody else (root); `None` where they
+    /// are its own.
+    pub(crate) fn other_uid(&self) -> Option<u32> {
+        self.change.then_some(self.uid)
+    }
+
+    /// The operating system's users that may be the server's superuser: the one that runs it, root, and this process's.
+    pub(crate) fn administrators(&self) -> Vec<String> {
+        let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
+        let mut names = vec![ROOT.to_owned(), self.name.clone()];
+        // A user of a directory service is not in the file, but the server knows its name.
+        let own = rustix::process::geteuid().as_raw();
+        if !entries(&passwd).any(|entry| entry.uid == own)
+            && let Ok(answer) = Command::new("id").arg("-un").output()
+            && answer.status.success()
+        {
+            names.push(String::from_utf8_lossy(&answer.stdout).trim().to_owned());
+        }
+        names.dedup();
+        names
     }
 
     /// The first directory on the way to `path` (which exists) that the user cannot pass through, if any.
@@ -127,6 +170,17 @@ impl Account {
         };
         about.mode() >> shift & 1 == 1
     }
+}
+
+/// Whether it is this process's, closed to others, and empty.
+fn is_new_directory(directory: impl AsFd) -> rustix::io::Result<bool> {
+    let about = fstat(&directory)?;
+    let own = about.st_uid == rustix::process::geteuid().as_raw() && about.st_mode & 0o777 == 0o700;
+    let mut entries = Dir::read_from(&directory)?;
+    let is_empty = entries.all(|entry| {
+        entry.is_ok_and(|entry| [b".".as_slice(), b".."].contains(&entry.file_name().to_bytes()))
+    });
+    Ok(own && is_empty)
 }
 
 struct Entry<'a> {

@@ -1,25 +1,44 @@
 //! Copies of a stopped server's files, and the way back: the data of a benchmark as they were loaded, down to the last
 //! block. Bytes are read and written, never shared between two files, so that the disk sees what a load would have
-//! written. Used by `running`, which stops and starts the server around it.
+//! written. Everything goes through open directories and no link is followed: root copies files that another user can
+//! exchange meanwhile. Used by `running`, which stops and starts the server around it.
 
-use std::fs::{self, File, Metadata};
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Stat, Uid, chownat, fchmod, fchown, fstat,
+    mkdirat, openat, readlinkat, statat, symlinkat,
+};
+
 use crate::ServerError;
+use crate::account::Account;
 use crate::home::{Description, Home};
 
 /// Read and written at once: as much as PostgreSQL itself copies a database with, times four.
 const CHUNK_BYTES: usize = 1 << 20;
+/// A data directory is five deep; each level holds two descriptors open.
+const DEPTH_LIMIT: u32 = 32;
 
-/// What makes up a server's data: its directory and those of its tablespaces, each with its place in a copy.
-fn parts(home: &Home, about: &Description, copy: &Path) -> Vec<(PathBuf, PathBuf)> {
+/// A directory of the server's and its place in a copy.
+struct Part {
+    original: PathBuf,
+    copy: PathBuf,
+}
+
+/// What makes up a server's data: its directory and those of its tablespaces.
+fn parts(home: &Home, about: &Description, copy: &Path) -> Vec<Part> {
     let tablespaces = about.tablespaces.iter().enumerate();
-    let of_tablespace = |(number, tablespace): (usize, &crate::tablespaces::Tablespace)| {
-        (tablespace.directory.clone(), copy.join(format!("tablespace-{number}")))
+    let of_tablespace = |(number, tablespace): (usize, &crate::tablespaces::Tablespace)| Part {
+        original: tablespace.directory.clone(),
+        copy: copy.join(format!("tablespace-{number}")),
     };
-    std::iter::once((home.data(), copy.join("data"))).chain(tablespaces.map(of_tablespace)).collect()
+    let data = Part { original: home.data(), copy: copy.join("data") };
+    std::iter::once(data).chain(tablespaces.map(of_tablespace)).collect()
 }
 
 fn place(home: &Home, number: usize) -> PathBuf {
@@ -27,26 +46,40 @@ fn place(home: &Home, number: usize) -> PathBuf {
 }
 
 /// Copies everything; one that is there already is made anew.
-pub(crate) fn keep(home: &Home, about: &Description, number: usize) -> Result<(), ServerError> {
+pub(crate) fn keep(
+    home: &Home,
+    about: &Description,
+    account: &Account,
+    number: usize,
+) -> Result<(), ServerError> {
     let copy = place(home, number);
     remove(&copy)?;
-    fs::create_dir(&copy).map_err(ServerError::io("create the directory", &copy))?;
-    fs::set_permissions(&copy, fs::Permissions::from_mode(0o700)).map_err(ServerError::io("close", &copy))?;
-    parts(home, about, &copy).iter().try_for_each(|(original, copy)| copy_tree(original, copy))
-}
-
-/// Puts everything back where it was, and waits until it is on the disk: otherwise it would be written in the middle
-/// of what is measured next.
-pub(crate) fn bring_back(home: &Home, about: &Description, number: usize) -> Result<(), ServerError> {
-    let copy = place(home, number);
-    for (original, copy) in parts(home, about, &copy) {
-        remove(&original)?;
-        copy_tree(&copy, &original)?;
-        flush(&original)?;
+    mkdirat(CWD, &copy, CLOSED)
+        .map_err(io::Error::from)
+        .map_err(ServerError::io("create the directory", &copy))?;
+    for Part { original, copy } in parts(home, about, &copy) {
+        copy_tree(&original, &copy, account.other_uid())?;
     }
     Ok(())
 }
 
+/// Puts everything back where it was, and waits until it is on the disk: otherwise it would be written in the middle
+/// of what is measured next.
+pub(crate) fn bring_back(
+    home: &Home,
+    about: &Description,
+    account: &Account,
+    number: usize,
+) -> Result<(), ServerError> {
+    for Part { original, copy } in parts(home, about, &place(home, number)) {
+        remove(&original)?;
+        let written = copy_tree(&copy, &original, account.other_uid())?;
+        flush(&written).map_err(ServerError::io("flush", &original))?;
+    }
+    Ok(())
+}
+
+/// Follows no links, wherever they are put meanwhile: the standard library sees to that.
 fn remove(directory: &Path) -> Result<(), ServerError> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(ServerError::io("remove", directory)(error)),
@@ -54,44 +87,122 @@ fn remove(directory: &Path) -> Result<(), ServerError> {
     }
 }
 
-/// With owners and permissions.
-fn copy_tree(from: &Path, to: &Path) -> Result<(), ServerError> {
-    let about = fs::symlink_metadata(from).map_err(ServerError::io("copy", from))?;
-    let failed = || ServerError::io("write", to);
-    if about.is_symlink() {
-        let target = fs::read_link(from).map_err(ServerError::io("copy", from))?;
-        return symlink(target, to).map_err(failed());
-    }
-    if about.is_file() {
-        copy_file(from, to).map_err(ServerError::io("copy", from))?;
-    } else if about.is_dir() {
-        fs::create_dir(to).map_err(failed())?;
-        for entry in fs::read_dir(from).map_err(ServerError::io("read the directory", from))? {
-            let entry = entry.map_err(ServerError::io("read the directory", from))?;
-            copy_tree(&entry.path(), &to.join(entry.file_name()))?;
+/// For directories that are being filled: closed to everybody else, until they get their owners.
+const CLOSED: Mode = Mode::RWXU;
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(SAFELY);
+/// No link is followed, no pipe waited for, nothing is passed on to other programs.
+const SAFELY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+/// Copies a directory with owners and permissions, and returns the copy. With `owner`, everything must be that user's.
+fn copy_tree(from: &Path, to: &Path, owner: Option<u32>) -> Result<OwnedFd, ServerError> {
+    let source = openat(CWD, from, DIRECTORY, Mode::empty()).map_err(io::Error::from);
+    let source = source.map_err(ServerError::io("copy", from))?;
+    let mut walk = Walk { owner, path: from.to_owned(), depth: 0, chunk: vec![0; CHUNK_BYTES] };
+    let copied = walk.copy_into(&source, CWD, to.as_os_str());
+    copied.map_err(ServerError::io("copy", &walk.path))
+}
+
+/// Where a copy is, for what it says if it fails.
+struct Walk {
+    owner: Option<u32>,
+    path: PathBuf,
+    depth: u32,
+    chunk: Vec<u8>,
+}
+
+impl Walk {
+    /// Makes a directory and copies everything into it.
+    fn copy_into(&mut self, from: &OwnedFd, parent: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
+        let about = self.checked(fstat(from)?)?;
+        mkdirat(parent, name, CLOSED)?;
+        let to = openat(parent, name, DIRECTORY, Mode::empty())?;
+        if fstat(&to)?.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("another process has put something else in the place of its copy"));
         }
-    } else {
-        // A socket or a pipe is of a process, and there is none.
-        return Ok(());
+        for entry in Dir::read_from(from)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                self.path.push(name);
+                self.copy_entry(from.as_fd(), to.as_fd(), name)?;
+                self.path.pop();
+            }
+        }
+        adopt(to.as_fd(), &about)?;
+        Ok(to)
     }
-    adopt(to, &about).map_err(failed())
+
+    fn copy_entry(&mut self, from: BorrowedFd, to: BorrowedFd, name: &OsStr) -> io::Result<()> {
+        let about = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(about.st_mode) {
+            FileType::Symlink => {
+                symlinkat(readlinkat(from, name, Vec::new())?, to, name)?;
+                let (uid, gid) = owners(&about);
+                Ok(chownat(to, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+            }
+            FileType::RegularFile => self.copy_file(from, to, name),
+            FileType::Directory => {
+                self.depth += 1;
+                if self.depth > DEPTH_LIMIT {
+                    return Err(io::Error::other("directories are nested too deeply"));
+                }
+                let source = openat(from, name, DIRECTORY, Mode::empty())?;
+                self.copy_into(&source, to, name)?;
+                self.depth -= 1;
+                Ok(())
+            }
+            // A socket or a pipe is of a process, and there is none.
+            _ => Ok(()),
+        }
+    }
+
+    /// Not `fs::copy`, which may let the two files share their blocks where the file system can: what is written first
+    /// then costs more than it would have.
+    fn copy_file(&mut self, from: BorrowedFd, to: BorrowedFd, name: &OsStr) -> io::Result<()> {
+        let source = openat(from, name, OFlags::RDONLY | SAFELY, Mode::empty())?;
+        // What was opened may be another file than the one that was looked at.
+        let about = self.checked(fstat(&source)?)?;
+        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+            return Err(io::Error::other("another process has exchanged it"));
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | SAFELY;
+        let copy = openat(to, name, flags, Mode::RUSR | Mode::WUSR)?;
+        copy_bytes(&mut File::from(source), &mut File::from(copy.try_clone()?), &mut self.chunk)?;
+        adopt(copy.as_fd(), &about)
+    }
+
+    /// A file of somebody else, to which the server's user has made a link, is none of the server's.
+    fn checked(&self, about: Stat) -> io::Result<Stat> {
+        match self.owner {
+            Some(owner) if about.st_uid != owner => {
+                Err(io::Error::other(format!("it belongs to user {}, not to the server's", about.st_uid)))
+            }
+            _ => Ok(about),
+        }
+    }
 }
 
-fn adopt(path: &Path, original: &Metadata) -> io::Result<()> {
-    let own = fs::symlink_metadata(path)?;
-    if (own.uid(), own.gid()) != (original.uid(), original.gid()) {
-        chown(path, Some(original.uid()), Some(original.gid()))?;
-    }
-    fs::set_permissions(path, original.permissions())
+fn owners(about: &Stat) -> (Uid, Gid) {
+    (Uid::from_raw(about.st_uid), Gid::from_raw(about.st_gid))
 }
 
-/// Not `fs::copy`, which may let the two files share their blocks where the file system can: what is written first then
-/// costs more than it would have.
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    let (mut from, mut to) = (File::open(from)?, File::options().write(true).create_new(true).open(to)?);
-    let mut chunk = vec![0; CHUNK_BYTES];
+/// Owners first: changing them takes some permissions away.
+fn adopt(copy: BorrowedFd, original: &Stat) -> io::Result<()> {
+    let own = fstat(copy)?;
+    if (own.st_uid, own.st_gid) != (original.st_uid, original.st_gid) {
+        let (uid, gid) = owners(original);
+        fchown(copy, Some(uid), Some(gid))?;
+    }
+    Ok(fchmod(copy, Mode::from_raw_mode(PERMISSIONS & original.st_mode))?)
+}
+
+/// Of a file's mode; no bit that lets a program change its user.
+const PERMISSIONS: RawMode = 0o777;
+
+fn copy_bytes(from: &mut File, to: &mut File, chunk: &mut [u8]) -> io::Result<()> {
     loop {
-        match from.read(&mut chunk) {
+        match from.read(chunk) {
             Ok(0) => return Ok(()),
             Ok(count) => to.write_all(&chunk[..count])?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -101,20 +212,20 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn flush(directory: &Path) -> Result<(), ServerError> {
-    let opened = File::open(directory);
-    let flushed = opened.and_then(|directory| Ok(rustix::fs::syncfs(directory)?));
-    flushed.map_err(ServerError::io("flush", directory))
+fn flush(directory: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(directory)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn flush(_directory: &Path) -> Result<(), ServerError> {
+fn flush(_directory: &OwnedFd) -> io::Result<()> {
     rustix::fs::sync();
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
     use super::*;
 
     #[test]
@@ -126,12 +237,12 @@ mod tests {
         fs::write(from.join("file"), &bytes).unwrap();
         fs::set_permissions(from.join("file"), fs::Permissions::from_mode(0o600)).unwrap();
         symlink("/somewhere", from.join("link")).unwrap();
-        copy_tree(&from, &to).unwrap();
+        let copied = copy_tree(&from, &to, None).unwrap();
+        flush(&copied).unwrap();
         assert!(fs::read(to.join("file")).unwrap() == bytes && to.join("empty").is_dir());
         assert_eq!(fs::metadata(to.join("file")).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("/somewhere"));
-        assert!(copy_tree(&from, &to).unwrap_err().to_string().contains("write"));
-        flush(&to).unwrap();
+        assert!(copy_tree(&from, &to, None).unwrap_err().to_string().contains("exists"));
         remove(&to).unwrap();
         remove(&to).unwrap();
         assert!(!to.exists());

@@ -112,6 +112,19 @@ pub enum ServerError {
     #[error("cannot make the tablespace {name}: {reason}")]
     Tablespace { name: String, reason: String },
 
+    #[error("cannot draw a password for the server: {0}")]
+    Random(String),
+
+    #[error(
+        "the server {name} has no password for TCP, because an earlier pgmeter made it; connect over its Unix socket, or make it anew with: pgmeter server install"
+    )]
+    NoPassword { name: String },
+
+    #[error(
+        "the server {name} is running without TCP; stop it with: pgmeter server stop {name}, then start it with: pgmeter server start --tcp {name}"
+    )]
+    RunsWithoutTcp { name: String },
+
     #[error("cannot make a certificate for the server: {0}")]
     Certificate(String),
 

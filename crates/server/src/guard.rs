@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
+use crate::files::create;
 use crate::patience::wait_for;
 use crate::tablespaces::Tablespace;
 
@@ -74,7 +75,8 @@ impl Guard {
         if !Path::new("/proc/self/cwd").exists() {
             return None;
         }
-        let lock = File::create(lock_of(home)).ok()?;
+        // Whoever can open it can hold the lock.
+        let lock = create(&lock_of(home), 0o600, "").ok()?;
         lock.try_lock().ok()?;
         let mut process = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "pgmeter-guard"])

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::cache::make_open_directories;
+use crate::files::create;
 use crate::patience::wait_for;
 use crate::tablespaces::{self, Tablespace};
 use crate::{Locations, ServerError, Setting};
@@ -53,6 +54,9 @@ pub(crate) struct Description {
     /// Those that are ours.
     #[serde(default)]
     pub(crate) tablespaces: Vec<Tablespace>,
+    /// Whether it listens on TCP beside its socket.
+    #[serde(default)]
+    pub(crate) tcp: bool,
 }
 
 impl Description {
@@ -73,6 +77,7 @@ impl Description {
             port: 0,
             socket_directory,
             tablespaces,
+            tcp: false,
         }
     }
 }
@@ -133,9 +138,35 @@ impl Home {
         self.directory.join("log")
     }
 
-    /// The configuration file; it is ours, outside the data directory, where only the server's user may write.
+    /// The configuration file. Like the other files that a server is started with it stands outside the data directory,
+    /// where the server's user could put a link in its place.
     pub(crate) fn configuration(&self) -> PathBuf {
         self.directory.join("pgmeter.conf")
+    }
+
+    /// Who may connect.
+    pub(crate) fn hba_file(&self) -> PathBuf {
+        self.directory.join("pg_hba.conf")
+    }
+
+    /// Which users of the operating system are the superuser.
+    pub(crate) fn ident_file(&self) -> PathBuf {
+        self.directory.join("pg_ident.conf")
+    }
+
+    /// The superuser's password, in libpq's format; none for a server of an earlier pgmeter.
+    pub(crate) fn password_file(&self) -> PathBuf {
+        self.directory.join("pgpass")
+    }
+
+    /// The certificate of a server that offers TLS.
+    pub(crate) fn certificate(&self) -> PathBuf {
+        self.directory.join("server.crt")
+    }
+
+    /// Its key.
+    pub(crate) fn key(&self) -> PathBuf {
+        self.directory.join("server.key")
     }
 
     fn description(&self) -> PathBuf {
@@ -185,8 +216,9 @@ impl Claim {
         let _all = AllHomes::lock(locations)?;
         let create = |home: &Home| {
             let made = fs::create_dir(&home.directory);
-            // Whatever the umask is: the server's user passes through, and sees only what is its own.
-            made.and_then(|()| fs::set_permissions(&home.directory, fs::Permissions::from_mode(0o755)))
+            // Whatever the umask is: as root, the server's user passes through, and sees only its own files.
+            let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+            made.and_then(|()| fs::set_permissions(&home.directory, fs::Permissions::from_mode(mode)))
         };
         let unwritable = |source| state_failure(locations, source);
         if let Some(name) = name {
@@ -214,11 +246,12 @@ impl Claim {
     pub(crate) fn write(&self, description: &Description) -> Result<(), ServerError> {
         let path = self.home.description();
         let failure = || ServerError::io("write", &path);
-        let text = serde_json::to_vec_pretty(description).map_err(|error| failure()(error.into()))?;
+        let text = serde_json::to_string_pretty(description).map_err(|error| failure()(error.into()))?;
         let new = path.with_extension("new");
-        fs::write(&new, text).map_err(failure())?;
+        // A process that was killed may have left one.
+        remove_file(&new)?;
         // Settings may hold a password of the user's.
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).map_err(failure())?;
+        create(&new, 0o600, &text)?;
         fs::rename(&new, &path).map_err(failure())
     }
 
@@ -235,7 +268,7 @@ impl Claim {
             let made = tempfile::Builder::new().prefix(SHORT_PREFIX).permissions(closed).tempdir_in(base);
             made.map_err(ServerError::io("create a directory in", base))?.keep()
         };
-        account.give(&directory)?;
+        account.give_directory(&directory)?;
         Ok(directory)
     }
 
@@ -247,6 +280,14 @@ impl Claim {
             description.tablespaces.iter().try_for_each(tablespaces::remove_directory)?;
         }
         remove_tree(&self.home.directory)
+    }
+}
+
+/// That it is not there is no error.
+pub(crate) fn remove_file(path: &Path) -> Result<(), ServerError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ServerError::io("remove", path)(error)),
+        _ => Ok(()),
     }
 }
 

@@ -6,17 +6,18 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, resolve};
 
 use crate::account::Account;
-use crate::home::{Description, Home};
+use crate::files::create;
+use crate::home::{Description, Home, remove_file};
 use crate::patience::wait_for;
 use crate::process::{THROWN_AWAY, end_child};
-use crate::{ServerError, settings};
+use crate::{ServerError, access, settings};
 
 /// The superuser and the database that initdb makes.
 pub(crate) const SUPERUSER: &str = "postgres";
@@ -54,11 +55,17 @@ pub(crate) fn initdb(home: &Home, about: &Description, account: &Account) -> Res
     let data = home.data();
     fs::create_dir(&data).map_err(ServerError::io("create the directory", &data))?;
     fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).map_err(ServerError::io("close", &data))?;
-    account.give(&data)?;
+    account.give_directory(&data)?;
     check_reach(home, about, account)?;
+    let password = access::make_password(home, account)?;
     let mut command = account.command(&about.bin_dir.join("initdb"), &home.directory);
     command
-        .args(["--auth=trust", "--encoding=UTF8", "--locale=C", "-N", "-U", SUPERUSER, "-D"])
+        .args(["--encoding=UTF8", "--locale=C", "-N", "-U", SUPERUSER])
+        // Its own rules say the same as ours, which are used instead. The method also decides how the password is kept.
+        .args(["--auth-local=peer", &format!("--auth-host={}", access::password_method(about))])
+        .arg("--pwfile")
+        .arg(password.path())
+        .arg("-D")
         .arg(&data)
         .stdin(Stdio::null())
         // A Ctrl-C at the terminal would make it leave shared memory; it is done in a moment.
@@ -123,11 +130,17 @@ fn with_log<'a>(command: &'a mut Command, log: &Path) -> Result<&'a mut Command,
 /// Writes the configuration file, which first takes in what initdb found out about the system.
 fn configure(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
     let path = home.configuration();
-    let from_initdb = home.data().join("postgresql.conf").display().to_string().replace('\'', "''");
-    let text = format!("include '{from_initdb}'\n{}", settings::lines(&about.settings));
-    fs::write(&path, text).map_err(ServerError::io("write", &path))?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(ServerError::io("close", &path))?;
-    account.give(&path)
+    let quoted = |path: PathBuf| path.display().to_string().replace('\'', "''");
+    let text = format!(
+        "include '{}'\nhba_file = '{}'\nident_file = '{}'\n{}",
+        quoted(home.data().join("postgresql.conf")),
+        quoted(home.hba_file()),
+        quoted(home.ident_file()),
+        settings::lines(&about.settings, about.tcp)
+    );
+    remove_file(&path)?;
+    let file = create(&path, 0o600, &text)?;
+    account.give(&file, &path)
 }
 
 /// Starts the server as a child of this process and waits until it accepts connections. The port is the one among
@@ -135,6 +148,10 @@ fn configure(home: &Home, about: &Description, account: &Account) -> Result<(), 
 pub(crate) fn launch(home: &Home, about: &mut Description, account: &Account) -> Result<Child, ServerError> {
     let fixed = settings::fixed_port(&about.settings)?;
     check_reach(home, about, account)?;
+    if about.tcp && !home.password_file().exists() {
+        return Err(ServerError::NoPassword { name: home.name.clone() });
+    }
+    access::write_rules(home, about, account)?;
     configure(home, about, account)?;
     let log = home.log();
     for attempt in 1.. {
@@ -268,15 +285,16 @@ pub(crate) fn conninfo(about: &Description) -> String {
     format!("host={} port={} user={SUPERUSER} dbname={SUPERUSER}", quoted(&host), about.port)
 }
 
-/// How to connect over TCP from this machine.
-pub(crate) fn conninfo_tcp(about: &Description) -> String {
-    format!("host=127.0.0.1 port={} user={SUPERUSER} dbname={SUPERUSER}", about.port)
+/// How to connect over TCP from this machine; the password is in a file. For a server that listens on TCP.
+pub(crate) fn conninfo_tcp(home: &Home, about: &Description) -> String {
+    let password_file = quoted(&home.password_file().display().to_string());
+    format!("host=127.0.0.1 port={} user={SUPERUSER} dbname={SUPERUSER} passfile={password_file}", about.port)
 }
 
-/// The same, encrypted, and only to the server with this certificate.
-pub(crate) fn conninfo_tls(about: &Description, certificate: &Path) -> String {
-    let certificate = quoted(&certificate.display().to_string());
-    format!("{} sslmode=verify-ca sslrootcert={certificate}", conninfo_tcp(about))
+/// The same, encrypted, and only to the server with its certificate.
+pub(crate) fn conninfo_tls(home: &Home, about: &Description) -> String {
+    let certificate = quoted(&home.certificate().display().to_string());
+    format!("{} sslmode=verify-ca sslrootcert={certificate}", conninfo_tcp(home, about))
 }
 
 /// As libpq reads values.

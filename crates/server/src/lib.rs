@@ -5,12 +5,16 @@
 //! once a killed owner is gone, and by [`sweep`] at the next start. Servers that are to stay have a name
 //! ([`named`]). Nothing here prints, exits or reads the environment except [`Environment::of_process`].
 
+mod access;
 mod account;
+#[cfg(test)]
+mod attacks;
 mod cache;
 mod copies;
 mod error;
 mod facts;
 mod fetch;
+mod files;
 mod guard;
 mod home;
 mod installation;

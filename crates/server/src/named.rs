@@ -22,8 +22,8 @@ pub struct Status {
     pub port: u16,
     /// How to connect over the Unix socket.
     pub conninfo: String,
-    /// How to connect over TCP from this machine.
-    pub conninfo_tcp: String,
+    /// How to connect over TCP from this machine, if it listens there; the string names a file with the password.
+    pub conninfo_tcp: Option<String>,
     /// The settings it is started with.
     pub settings: Vec<Setting>,
     /// The operating system's user that runs it.
@@ -45,7 +45,7 @@ impl Status {
             temporary: !about.kept,
             port: about.port,
             conninfo: launch::conninfo(about),
-            conninfo_tcp: launch::conninfo_tcp(about),
+            conninfo_tcp: about.tcp.then(|| launch::conninfo_tcp(home, about)),
             settings: about.settings.clone(),
             server_user: about.server_user.clone(),
             data_dir: home.data(),
@@ -69,16 +69,23 @@ pub fn install(
     Server::prepare(installation, &options, locations)?.keep()
 }
 
-/// Starts it and waits until it accepts connections. Already running is no error.
+/// Starts it and waits until it accepts connections: over its socket, and with `tcp`, or if its own settings say so, over
+/// TCP too. Already running is no error.
 ///
 /// # Errors
-/// No server of that name; whatever keeps it from starting, with the last lines of its log.
-pub fn start(name: &str, locations: &Locations) -> Result<Status, ServerError> {
+/// No server of that name; it runs already, without the TCP that is wanted now; whatever keeps it from starting, with the
+/// last lines of its log.
+pub fn start(name: &str, tcp: bool, locations: &Locations) -> Result<Status, ServerError> {
     let running = status(name, locations)?;
     if running.pid.is_some() {
-        return Ok(running);
+        return if tcp && running.conninfo_tcp.is_none() {
+            Err(ServerError::RunsWithoutTcp { name: name.to_owned() })
+        } else {
+            Ok(running)
+        };
     }
     let mut server = Server::existing(&Home::named(name, locations)?)?;
+    server.offer_tcp(tcp);
     server.launch()?;
     server.keep()
 }

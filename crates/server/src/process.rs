@@ -2,7 +2,6 @@
 //! it is made to end. A process id alone is never trusted, because it may long belong to somebody else: a process
 //! is ours if it is a `postgres` whose working directory is the data directory.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::ServerError;
+use crate::files::read_small;
 use crate::home::Home;
 use crate::patience::wait_for;
 
@@ -69,7 +69,7 @@ impl Postmaster {
     /// The postmaster that `postmaster.pid` names, if it is one and runs.
     pub(crate) fn of(data: &Path) -> Option<Postmaster> {
         let data = data.canonicalize().ok()?;
-        let first = fs::read_to_string(data.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok();
+        let first = read_small(&data.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok();
         // A single-user server, as initdb runs it, writes its number with a minus sign.
         let pid = Pid::from_raw(first.filter(|&pid: &i32| pid > 0)?)?;
         // Opened before the process is examined: if it ends in between, signals reach nobody.
@@ -190,6 +190,8 @@ use system::{Handle, all_processes, belongs_to};
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn data_with(pid_file: &str) -> tempfile::TempDir {

@@ -28,7 +28,9 @@ pub struct ServerOptions {
     pub server_user: Option<String>,
     /// Whether it goes on after this process, until somebody stops it by name.
     pub keep: bool,
-    /// Whether it offers TLS, with a certificate of its own: see [`Server::conninfo_tls`].
+    /// Whether it listens on TCP, on 127.0.0.1, beside its Unix socket: see [`Server::conninfo_tcp`].
+    pub tcp: bool,
+    /// Whether it listens on TCP and offers TLS there, with a certificate of its own: see [`Server::conninfo_tls`].
     pub tls: bool,
     /// Tablespaces that it has from its start on: names, and the directories in which a private one is made for each;
     /// none: beside its data.
@@ -76,16 +78,18 @@ impl Server {
         locations: &Locations,
     ) -> Result<Server, ServerError> {
         let account = Account::choose(options.server_user.as_deref())?;
-        let offers_tls = options.tls.then(|| ("ssl".to_owned(), "on".to_owned()));
-        let wanted: Vec<_> = offers_tls.into_iter().chain(options.settings.iter().cloned()).collect();
+        let of_tls: &[(&str, &str)] = if options.tls { &tls::SETTINGS } else { &[] };
+        let of_tls = of_tls.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let wanted: Vec<_> = of_tls.chain(options.settings.iter().cloned()).collect();
         let settings = settings::merged(memory::memory(), &wanted)?;
         settings::fixed_port(&settings)?;
-        let about = Description::new(
+        let mut about = Description::new(
             installation.version.to_string(),
             installation.bin_dir.clone(),
             account.name.clone(),
             settings,
         );
+        about.tcp = options.tcp || options.tls || settings::wants_tcp(&about.settings);
         let claim = Claim::new(options.name.as_deref(), locations)?;
         let mut server = Server { about, claim, account, child: None, guard: None, removed: false };
         server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
@@ -96,7 +100,7 @@ impl Server {
         server.guard = Guard::over(&server.claim.home.directory, socket_directory, tablespaces);
         launch::initdb(&server.claim.home, &server.about, &server.account)?;
         if options.tls {
-            tls::make(&server.claim.home.data(), &server.account)?;
+            tls::make(&server.claim.home, &server.account)?;
         }
         Ok(server)
     }
@@ -108,6 +112,13 @@ impl Server {
         let root = rustix::process::geteuid().is_root();
         let account = Account::choose(root.then_some(about.server_user.as_str()))?;
         Ok(Server { about, claim, account, child: None, guard: None, removed: false })
+    }
+
+    /// Whether it is to listen on TCP from its next start on; its own settings may want that too.
+    pub(crate) fn offer_tcp(&mut self, tcp: bool) {
+        // One that an earlier pgmeter made listened by default, and has no password: only its socket is left.
+        let has_password = self.claim.home.password_file().exists();
+        self.about.tcp = tcp || (has_password && settings::wants_tcp(&self.about.settings));
     }
 
     pub(crate) fn launch(&mut self) -> Result<(), ServerError> {
@@ -132,7 +143,7 @@ impl Server {
     /// It does not end or start; something cannot be copied. Then it is of no use any more.
     pub fn keep_copy(&mut self, number: usize) -> Result<(), ServerError> {
         self.end(&ORDERLY)?;
-        copies::keep(&self.claim.home, &self.about, number)?;
+        copies::keep(&self.claim.home, &self.about, &self.account, number)?;
         self.launch()
     }
 
@@ -142,7 +153,7 @@ impl Server {
     /// There is no such copy; otherwise as [`Server::keep_copy`].
     pub fn bring_back(&mut self, number: usize) -> Result<(), ServerError> {
         self.end(&THROWN_AWAY)?;
-        copies::bring_back(&self.claim.home, &self.about, number)?;
+        copies::bring_back(&self.claim.home, &self.about, &self.account, number)?;
         self.launch()
     }
 
@@ -151,16 +162,22 @@ impl Server {
         launch::conninfo(&self.about)
     }
 
-    /// How to connect over TCP from this machine.
-    pub fn conninfo_tcp(&self) -> String {
-        launch::conninfo_tcp(&self.about)
+    /// How to connect over TCP from this machine, as the superuser; the string names a file with the password. `None` for
+    /// a server that has only its socket.
+    pub fn conninfo_tcp(&self) -> Option<String> {
+        self.about.tcp.then(|| launch::conninfo_tcp(&self.claim.home, &self.about))
     }
 
-    /// How to connect over TCP with TLS; the certificate must be the one made for it. For a server that was started with
-    /// [`ServerOptions::tls`].
-    pub fn conninfo_tls(&self) -> String {
-        let certificate = tls::certificate(&self.claim.home.data());
-        launch::conninfo_tls(&self.about, &certificate)
+    /// How to connect over TCP with TLS; the certificate must be the one made for it. `None` for a server that was
+    /// started without [`ServerOptions::tls`].
+    pub fn conninfo_tls(&self) -> Option<String> {
+        let home = &self.claim.home;
+        home.certificate().exists().then(|| launch::conninfo_tls(home, &self.about))
+    }
+
+    /// Where the rules are who may connect (`pg_hba.conf`).
+    pub fn hba_file(&self) -> PathBuf {
+        self.claim.home.hba_file()
     }
 
     /// Its name, for `server stop NAME`.

@@ -28,6 +28,10 @@ const OURS_ALONE: [&str; 6] = [
     "unix_socket_directories",
 ];
 
+const LISTEN_ADDRESSES: &str = "listen_addresses";
+/// Where a server listens that has TCP.
+const LOOPBACK: &str = "127.0.0.1";
+
 /// Enough for a thousand clients, what watches them, and the superuser's reserve; costs some 30 MB of shared memory.
 const MAX_CONNECTIONS: u32 = 1100;
 const MEGABYTE: u64 = 1024 * 1024;
@@ -39,7 +43,8 @@ const SHARED_BUFFERS: (u64, u64, u64) = (4, 128 * MEGABYTE, 8192 * MEGABYTE);
 pub(crate) fn merged(memory: Option<u64>, user: &[(String, String)]) -> Result<Vec<Setting>, ServerError> {
     let shared_buffers = shared_buffers(memory) / MEGABYTE;
     let mut settings = vec![
-        Setting::new("listen_addresses", "127.0.0.1"),
+        // No TCP, unless the user asks for it: the socket's directory is closed to others.
+        Setting::new(LISTEN_ADDRESSES, ""),
         Setting::new("max_connections", MAX_CONNECTIONS.to_string()),
         Setting::new("shared_buffers", format!("{shared_buffers}MB")),
         // A checkpoint in the middle of ten seconds would be measured as if it were the workload.
@@ -56,6 +61,11 @@ pub(crate) fn merged(memory: Option<u64>, user: &[(String, String)]) -> Result<V
         }
     }
     Ok(settings)
+}
+
+/// Whether the user wants it to listen on TCP.
+pub(crate) fn wants_tcp(settings: &[Setting]) -> bool {
+    settings.iter().any(|setting| setting.name == LISTEN_ADDRESSES && !setting.value.trim().is_empty())
 }
 
 /// The port the user asked for, if any.
@@ -76,15 +86,19 @@ fn shared_buffers(memory: Option<u64>) -> u64 {
     (memory.unwrap_or(0) / part).clamp(least, most)
 }
 
-/// The lines of a configuration file.
-pub(crate) fn lines(settings: &[Setting]) -> String {
-    settings
-        .iter()
-        .map(|Setting { name, value }| {
-            let quoted = value.replace('\\', "\\\\").replace('\'', "''");
-            format!("{name} = '{quoted}'\n")
-        })
-        .collect()
+/// The lines of a configuration file, of a server with TCP or with nothing but its socket.
+pub(crate) fn lines(settings: &[Setting], tcp: bool) -> String {
+    let addresses = match (tcp, wants_tcp(settings)) {
+        (true, true) => None,
+        (true, false) => Some(LOOPBACK),
+        (false, _) => Some(""),
+    };
+    let last = addresses.map(|addresses| Setting::new(LISTEN_ADDRESSES, addresses));
+    let line = |Setting { name, value }: &Setting| {
+        let quoted = value.replace('\\', "\\\\").replace('\'', "''");
+        format!("{name} = '{quoted}'\n")
+    };
+    settings.iter().chain(&last).map(line).collect()
 }
 
 fn checked_name(name: &str) -> Result<String, ServerError> {
@@ -126,7 +140,7 @@ mod tests {
         assert_eq!(value(16 * 1024, &[], "shared_buffers"), "4096MB");
         assert_eq!(value(256, &[], "shared_buffers"), "128MB");
         assert_eq!(value(1024 * 1024, &[], "shared_buffers"), "8192MB");
-        assert!(lines(&merged(None, &[]).unwrap()).contains("shared_buffers = '128MB'\n"));
+        assert!(lines(&merged(None, &[]).unwrap(), false).contains("shared_buffers = '128MB'\n"));
     }
 
     #[test]
@@ -138,9 +152,28 @@ mod tests {
     }
 
     #[test]
+    fn a_server_listens_on_tcp_only_if_it_is_told_to() {
+        let last = |addresses: Option<&str>, tcp| {
+            let user = addresses.map(|value| ("listen_addresses".to_owned(), value.to_owned()));
+            let settings = merged(None, user.as_slice()).unwrap();
+            assert_eq!(wants_tcp(&settings), addresses.is_some_and(|value| !value.is_empty()));
+            let text = lines(&settings, tcp);
+            text.lines().rfind(|line| line.starts_with("listen_addresses")).unwrap().to_owned()
+        };
+        assert_eq!(last(None, false), "listen_addresses = ''");
+        assert_eq!(last(None, true), "listen_addresses = '127.0.0.1'");
+        assert_eq!(last(Some("*"), true), "listen_addresses = '*'");
+        assert_eq!(last(Some("127.0.0.1"), false), "listen_addresses = ''");
+        assert_eq!(last(Some(""), true), "listen_addresses = '127.0.0.1'");
+    }
+
+    #[test]
     fn values_are_quoted_so_that_the_server_reads_them_as_given() {
         let setting = Setting::new("a.b", r"it's \n here");
-        assert_eq!(lines(&[setting]), "a.b = 'it''s \\\\n here'\n");
+        assert_eq!(
+            lines(&[setting, Setting::new(LISTEN_ADDRESSES, "*")], true),
+            "a.b = 'it''s \\\\n here'\nlisten_addresses = '*'\n"
+        );
     }
 
     #[test]

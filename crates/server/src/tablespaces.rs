@@ -71,7 +71,7 @@ fn make_directory(
             made.map_err(ServerError::io("create a directory for a tablespace in", place))?.keep()
         }
     };
-    let given = account.give(&directory);
+    let given = account.give_directory(&directory);
     given.and_then(|()| directory.canonicalize().map_err(ServerError::io("find", &directory)))
 }
 

@@ -1,31 +1,26 @@
-//! TLS to a server of ours: a certificate of its own, made when its data directory is, and trusted by nobody but whoever
-//! is told its path. Used by `running`; what clients do with it is their business.
+//! TLS to a server of ours: a certificate of its own, made with its home. Clients trust it only if they are told its
+//! path. Used by `running`.
 
-use std::fs::{self, File, Permissions};
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
 
 use rcgen::{CertificateParams, DnType, KeyPair, SanType, date_time_ymd};
 
 use crate::ServerError;
 use crate::account::Account;
+use crate::files::create;
+use crate::home::Home;
 
-/// Where a server looks if nothing else is said (`ssl_cert_file`, `ssl_key_file`), within its data directory.
-const CERTIFICATE: &str = "server.crt";
-const KEY: &str = "server.key";
-/// A server of ours lives for hours; whoever's clock is wrong by years should not be told of certificates.
+/// A server of ours lives for hours; a client whose clock is years off should still accept it.
 const FIRST_YEAR: i32 = 2000;
 const LAST_YEAR: i32 = 4000;
 
-/// The certificate of the server with this data directory, which clients check against itself (`sslrootcert`).
-pub(crate) fn certificate(data: &Path) -> PathBuf {
-    data.join(CERTIFICATE)
-}
+/// The settings that make a server offer TLS. Relative paths begin in the data directory.
+pub(crate) const SETTINGS: [(&str, &str); 3] =
+    [("ssl", "on"), ("ssl_cert_file", "../server.crt"), ("ssl_key_file", "../server.key")];
 
 /// Makes a key and the certificate for it: ECDSA on P-256, which every OpenSSL since 1.0 takes, and so every server.
-pub(crate) fn make(data: &Path, account: &Account) -> Result<(), ServerError> {
+/// They stand in the home, not in the data directory, where the server's user could put links in their places.
+pub(crate) fn make(home: &Home, account: &Account) -> Result<(), ServerError> {
     let failed = |error: rcgen::Error| ServerError::Certificate(error.to_string());
     let mut about = CertificateParams::new(vec!["localhost".to_owned()]).map_err(failed)?;
     about.subject_alt_names.push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
@@ -34,16 +29,8 @@ pub(crate) fn make(data: &Path, account: &Account) -> Result<(), ServerError> {
     about.not_after = date_time_ymd(LAST_YEAR, 1, 1);
     let key = KeyPair::generate().map_err(failed)?;
     let signed = about.self_signed(&key).map_err(failed)?;
+    create(&home.certificate(), 0o644, &signed.pem())?;
     // A server refuses a key that others can read.
-    write(&data.join(KEY), &key.serialize_pem(), 0o600, account)?;
-    write(&certificate(data), &signed.pem(), 0o644, account)
-}
-
-/// Never for a moment more open than it should be.
-fn write(path: &Path, text: &str, mode: u32, account: &Account) -> Result<(), ServerError> {
-    let failed = || ServerError::io("write", path);
-    let mut file = File::options().write(true).create_new(true).mode(mode).open(path).map_err(failed())?;
-    file.write_all(text.as_bytes()).map_err(failed())?;
-    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed())?;
-    account.give(path)
+    let file = create(&home.key(), 0o600, &key.serialize_pem())?;
+    account.give(&file, &home.key())
 }

@@ -82,7 +82,8 @@ impl Cluster {
             let installation = obtain(major, bin_dir, &locations, &mut |_| {})?;
             let settings =
                 SETTINGS.iter().chain(settings).map(|&(name, value)| (name.to_owned(), value.to_owned()));
-            let options = ServerOptions { settings: settings.collect(), ..ServerOptions::default() };
+            let options =
+                ServerOptions { settings: settings.collect(), tcp: true, ..ServerOptions::default() };
             Server::start(&installation, &options, &locations)
         });
         match started {
@@ -118,9 +119,21 @@ impl Cluster {
         self.server.conninfo()
     }
 
-    /// How to connect over TCP.
+    /// How to connect over TCP, as the superuser, with the password from a file.
+    ///
+    /// # Panics
+    /// Never: clusters for tests listen on TCP.
     pub fn conninfo_tcp(&self) -> String {
-        self.server.conninfo_tcp()
+        self.server.conninfo_tcp().expect("it was started with TCP")
+    }
+
+    /// The superuser's password, which is asked for over TCP alone.
+    ///
+    /// # Panics
+    /// The password file of the server is gone.
+    pub fn password(&self) -> String {
+        let text = fs::read_to_string(self.server.directory().join("pgpass")).expect("it is there");
+        text.trim().rsplit(':').next().expect("it has fields").to_owned()
     }
 
     /// A session that only the connection string decides about, not this process's environment.
@@ -148,8 +161,8 @@ impl Cluster {
     /// # Panics
     /// The file cannot be written; the server is gone.
     pub fn admit(&self, lines: &str) {
-        let path = self.server.directory().join("data/pg_hba.conf");
-        fs::write(&path, format!("local all all trust\n{lines}\n")).expect("the data directory is ours");
+        let text = format!("local all all trust\n{lines}\n");
+        fs::write(self.server.hba_file(), text).expect("the server's home is ours");
         self.execute("select pg_reload_conf()");
     }
 }

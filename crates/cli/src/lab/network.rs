@@ -87,8 +87,8 @@ impl Networks {
 fn direct(server: Option<&Server>, target: &Target, kind: NetworkKind) -> Result<Target, Failure> {
     let mut direct = match (kind, server) {
         (NetworkKind::Socket, _) | (_, None) => target.clone(),
-        (NetworkKind::Tcp, Some(server)) => resolve(&server.conninfo_tcp())?,
-        (NetworkKind::Tls, Some(server)) => resolve(&server.conninfo_tls())?,
+        (NetworkKind::Tcp, Some(server)) => resolve(&way_of(server.conninfo_tcp(), "TCP")?)?,
+        (NetworkKind::Tls, Some(server)) => resolve(&way_of(server.conninfo_tls(), "TLS")?)?,
     };
     let over_tcp = direct.hosts.iter().all(|host| matches!(host.name, HostName::Network(_)));
     match kind {
@@ -109,6 +109,10 @@ fn direct(server: Option<&Server>, target: &Target, kind: NetworkKind) -> Result
         }
     }
     Ok(direct)
+}
+
+fn way_of(conninfo: Option<String>, name: &str) -> Result<String, Failure> {
+    conninfo.ok_or_else(|| Failure::Usage(format!("the server was started without {name}")))
 }
 
 /// Where a relay listens.

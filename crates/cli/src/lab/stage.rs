@@ -183,6 +183,7 @@ impl<'a> Stage<'a> {
             server_user: self.server_user.clone(),
             keep: false,
             tablespaces: tablespaces(wanted),
+            tcp: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tcp),
             tls: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tls),
         };
         let bar = self.terminal.bar(None, Unit::Nothing);

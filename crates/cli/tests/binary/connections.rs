@@ -22,6 +22,7 @@ fn the_load_is_spread_over_the_hosts_that_answer() {
     let databases = ["18", "9.6"].map(|version| {
         let cluster = Cluster::shared(version);
         cluster.execute("create database spread");
+        cluster.execute("create role spreader login superuser password 'secret'");
         cluster.conninfo().replace("dbname=postgres", "dbname=spread")
     });
     let ports = databases.each_ref().map(|conninfo| {
@@ -29,7 +30,8 @@ fn the_load_is_spread_over_the_hosts_that_answer() {
         ask(conninfo, "show port")
     });
     let hosts = format!(
-        "host=127.0.0.1,127.0.0.1,127.0.0.1 port={},{},{} user=postgres dbname=spread load_balance_hosts=random",
+        "host=127.0.0.1,127.0.0.1,127.0.0.1 port={},{},{} user=spreader password=secret \
+         dbname=spread load_balance_hosts=random",
         ports[0],
         dead_port(),
         ports[1]
@@ -58,7 +60,8 @@ fn a_target_takes_from_the_flags_what_it_leaves_out_and_counts_against_the_limit
     let script = bench.file("there.sql", "\\target there\nSELECT 1;");
     let here = bench.file("here.sql", "SELECT 1;");
     let target = format!("there=dbname={database}");
-    let flags = ["-n", "-h", "127.0.0.1", "-p", &port, "-U", "postgres", "--target", &target];
+    let sockets = ask(&conninfo, "show unix_socket_directories");
+    let flags = ["-n", "-h", &sockets, "-p", &port, "-U", "postgres", "--target", &target];
     let run = |more: &[&str]| bench.run(["bench"].iter().chain(&flags).chain(more));
     run(&["-t", "2", "-f", script, "-f", here, "postgres"]).exits(0);
     // The connections to one target would fit.

@@ -20,7 +20,8 @@ fn dead_port() -> String {
 #[test]
 fn a_dead_host_is_passed_over_and_named_if_all_are_dead() {
     let (dead, alive) = (dead_port(), port(Cluster::shared("18")));
-    let hosts = "host=127.0.0.1,127.0.0.1 user=postgres dbname=postgres";
+    let password = Cluster::shared("18").password();
+    let hosts = format!("host=127.0.0.1,127.0.0.1 user=postgres dbname=postgres password={password}");
     let mut found = session(&format!("{hosts} port={dead},{alive}"));
     assert_eq!(ask(&mut found, "show port"), alive);
     let why = refusal(&format!("{hosts} port={dead}"));
@@ -35,13 +36,13 @@ fn a_server_that_will_not_do_is_left_for_the_next() {
         for cluster in [reluctant, willing] {
             cluster.execute(
                 "do $$ begin if not exists (select from pg_roles where rolname = 'reader') then \
-                 create role reader login superuser; end if; end $$",
+                 create role reader login superuser password 'secret'; end if; end $$",
             );
         }
         reluctant.execute("alter role reader set default_transaction_read_only = on");
         willing.execute("alter role reader reset default_transaction_read_only");
         let hosts = format!(
-            "host=127.0.0.1,127.0.0.1 port={},{} user=reader dbname=postgres",
+            "host=127.0.0.1,127.0.0.1 port={},{} user=reader password=secret dbname=postgres",
             port(reluctant),
             port(willing)
         );
@@ -62,9 +63,13 @@ fn a_server_that_will_not_do_is_left_for_the_next() {
 
 #[test]
 fn sessions_are_spread_over_hosts_in_an_order_that_can_be_repeated() {
-    let ports = [port(Cluster::shared("18")), port(Cluster::shared("9.6"))];
+    let ports = ["18", "9.6"].map(|version| {
+        let cluster = Cluster::shared(version);
+        cluster.execute("create role wanderer login password 'secret'");
+        port(cluster)
+    });
     let mut target = target(&format!(
-        "host=127.0.0.1,127.0.0.1 port={},{} user=postgres dbname=postgres",
+        "host=127.0.0.1,127.0.0.1 port={},{} user=wanderer password=secret dbname=postgres",
         ports[0], ports[1]
     ));
     let mut found = |seed: u64| {

@@ -37,7 +37,7 @@ fn more_memory_than_there_is_leads_to_the_setting_to_lower() {
 fn a_port_that_was_asked_for_and_is_taken_is_not_exchanged() {
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let error = refused(&Place::new(), &small(&[("port", &port)]));
+    let error = refused(&Place::new(), &ServerOptions { tcp: true, ..small(&[("port", &port)]) });
     assert!(error.contains("port is taken") && error.contains(&port), "{error}");
 }
 

@@ -3,7 +3,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use pgmeter_server::named;
+use pgmeter_server::{ServerOptions, named};
 
 use crate::harness::{
     Owner, Place, ask, eventually, exists, kill, listens, runs, segments, session, shared_memory, small,
@@ -16,15 +16,16 @@ const BOTH: [&str; 2] = ["18", "9.6"];
 fn a_server_is_reached_by_socket_and_tcp_until_it_is_dropped_and_leaves_nothing() {
     for wanted in BOTH {
         let place = Place::new();
-        let mut server = place.start(wanted);
+        let options = ServerOptions { tcp: true, ..small(&[]) };
+        let mut server = place.try_start(wanted, &options).unwrap();
         let (pid, port, socket) = (server.pid().unwrap(), server.port(), socket(&server));
         assert!(server.is_running() && runs(pid));
-        for conninfo in [server.conninfo(), server.conninfo_tcp()] {
+        for conninfo in [server.conninfo(), server.conninfo_tcp().unwrap()] {
             let answer = ask(&mut session(&conninfo), "select current_setting('server_version')");
             assert_eq!(answer, place.programs(wanted).version.text());
         }
         assert!(server.conninfo().contains(&format!("port={port} user=postgres")));
-        assert!(server.conninfo_tcp().starts_with("host=127.0.0.1 "));
+        assert!(server.conninfo_tcp().unwrap().starts_with("host=127.0.0.1 "));
         drop(server);
         assert!(!runs(pid) && !listens(port) && !exists(&socket));
         assert!(place.homes().is_empty(), "{wanted}: {:?}", place.homes());
@@ -69,7 +70,7 @@ fn an_ordinary_user_needs_nothing_but_a_directory_of_its_own() {
     for wanted in BOTH {
         let place = Place::new();
         let mut owner = Owner::start_unprivileged(&place, wanted);
-        assert!(runs(owner.postmaster) && listens(owner.port));
+        assert!(runs(owner.postmaster) && !listens(owner.port));
         assert_ne!(user_of(owner.postmaster), 0);
         owner.end();
         assert!(!runs(owner.postmaster) && place.homes().is_empty());
@@ -111,7 +112,7 @@ fn a_kept_server_outlives_its_owner_and_is_stopped_by_name() {
     let place = Place::new();
     let status = place.start("18").keep().unwrap();
     let pid = status.pid.unwrap();
-    assert!(!status.temporary && runs(pid) && listens(status.port));
+    assert!(!status.temporary && runs(pid) && !listens(status.port));
     assert_eq!(named::list(&place.locations).unwrap().len(), 1);
     assert_eq!(named::stop(&status.name, &place.locations).unwrap().pid, None);
     eventually("the server ends", || !runs(pid));

@@ -13,10 +13,10 @@ fn a_named_server_lives_from_install_to_remove() {
         let installed = named::install("mine", &place.programs(wanted), &small(&[]), locations).unwrap();
         assert_eq!((installed.pid, installed.port, installed.temporary), (None, 0, false));
 
-        let started = named::start("mine", locations).unwrap();
+        let started = named::start("mine", false, locations).unwrap();
         let pid = started.pid.unwrap();
-        assert!(runs(pid) && listens(started.port));
-        assert_eq!(named::start("mine", locations).unwrap().pid, Some(pid));
+        assert!(runs(pid) && !listens(started.port));
+        assert_eq!(named::start("mine", false, locations).unwrap().pid, Some(pid));
         assert_eq!(named::status("mine", locations).unwrap().pid, Some(pid));
         assert_eq!(named::list(locations).unwrap()[0].pid, Some(pid));
 
@@ -25,7 +25,7 @@ fn a_named_server_lives_from_install_to_remove() {
         assert_eq!(named::stop("mine", locations).unwrap().pid, None);
         eventually("the server ends", || !runs(pid));
 
-        let again = named::start("mine", locations).unwrap();
+        let again = named::start("mine", false, locations).unwrap();
         assert_eq!(again.port, started.port);
         assert_eq!(ask(&mut session(&again.conninfo), "select value from kept"), "42");
         named::remove("mine", locations).unwrap();
@@ -38,10 +38,10 @@ fn a_named_server_lives_from_install_to_remove() {
 fn a_server_whose_port_was_taken_meanwhile_gets_another() {
     let place = Place::new();
     named::install("mine", &place.programs("18"), &small(&[]), &place.locations).unwrap();
-    let port = named::start("mine", &place.locations).unwrap().port;
+    let port = named::start("mine", false, &place.locations).unwrap().port;
     named::stop("mine", &place.locations).unwrap();
     let _taken = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
-    let other = named::start("mine", &place.locations).unwrap();
+    let other = named::start("mine", false, &place.locations).unwrap();
     assert_ne!(other.port, port);
     named::remove("mine", &place.locations).unwrap();
 }
@@ -55,7 +55,7 @@ fn names_that_are_taken_unknown_or_wrong_are_errors_that_name_them() {
     assert!(error.contains("already a server named mine"), "{error}");
     for name in ["other", "../etc"] {
         let errors = [
-            named::start(name, &place.locations).unwrap_err(),
+            named::start(name, false, &place.locations).unwrap_err(),
             named::stop(name, &place.locations).unwrap_err(),
             named::status(name, &place.locations).unwrap_err(),
             named::remove(name, &place.locations).unwrap_err(),

@@ -1,0 +1,74 @@
+//! Files that this process makes or reads where others may write too: never through a link, and never for a moment
+//! more open than they should be. Used by everything here that writes beside a server.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, open};
+
+use crate::ServerError;
+
+/// Read from a small file of the server's, at most; `postmaster.pid` has about 100 bytes.
+const SMALL_BYTES: u64 = 4096;
+
+/// Makes a file that is not there yet, with exactly this mode whatever the umask is.
+pub(crate) fn create(path: &Path, mode: u32, text: &str) -> Result<File, ServerError> {
+    let failed = || ServerError::io("write", path);
+    // With `create_new`, a link in this place is an error, not a way to another file.
+    let mut file =
+        File::options().write(true).create_new(true).mode(mode & 0o600).open(path).map_err(failed())?;
+    file.write_all(text.as_bytes()).map_err(failed())?;
+    file.set_permissions(Permissions::from_mode(mode)).map_err(failed())?;
+    Ok(file)
+}
+
+/// The beginning of a small file that somebody else may have replaced: a link is not followed, a pipe not waited for.
+pub(crate) fn read_small(path: &Path) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(SMALL_BYTES).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_with_its_mode_and_never_through_a_link() {
+        let base = tempfile::tempdir().unwrap();
+        let (file, link) = (base.path().join("file"), base.path().join("link"));
+        for mode in [0o600, 0o644] {
+            drop(create(&file, mode, "text").unwrap());
+            assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, mode);
+            assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+            assert!(create(&file, mode, "again").is_err());
+            fs::remove_file(&file).unwrap();
+        }
+        symlink(&file, &link).unwrap();
+        assert!(create(&link, 0o600, "text").is_err() && !file.exists());
+    }
+
+    #[test]
+    fn a_link_a_pipe_and_an_endless_file_are_not_read() {
+        let base = tempfile::tempdir().unwrap();
+        let (file, link, pipe) =
+            (base.path().join("file"), base.path().join("link"), base.path().join("pipe"));
+        fs::write(&file, "x".repeat(10_000)).unwrap();
+        assert_eq!(read_small(&file).unwrap().len(), 4096);
+        symlink(&file, &link).unwrap();
+        assert!(read_small(&link).is_err());
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success() && read_small(&pipe).is_err());
+        assert!(read_small(Path::new("/dev/zero")).is_err());
+    }
+}
