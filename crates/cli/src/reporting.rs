@@ -47,11 +47,16 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
         let report = experiments::report(&overview, *format, &text_style(terminal, output.is_some()))?;
         return put_out(&report, output.as_deref(), terminal);
     }
-    // A column of the table has the number alone, which programs can read.
-    let name = |which: &str| {
-        if *format == FormatName::Csv && is_number(which) { which.to_owned() } else { name(which) }
-    };
-    let named = runs.iter().map(|which| Ok((name(which), results::find(&places.store(), which)?)));
+    let named = runs.iter().map(|which| {
+        let (number, record) = results::find_numbered(&places.store(), which)?;
+        let name = match number {
+            // A column of the table has the number alone, which programs can read.
+            Some(number) if *format == FormatName::Csv => number.to_string(),
+            Some(number) => format!("run {number}"),
+            None => Path::new(which).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        Ok((name, record))
+    });
     let named: Vec<(String, Record)> = named.collect::<Result<_, Failure>>()?;
     let runs: Vec<Run<'_>> = named.iter().map(|(name, record)| Run { name, record }).collect();
     let report = match format {
@@ -119,18 +124,6 @@ fn text_style(terminal: &Terminal, to_file: bool) -> report::TextStyle {
     let mut style = *terminal.style();
     style.colour &= !to_file;
     style
-}
-
-/// What a run is called: its number, or its file without folder and `.json`.
-fn name(which: &str) -> String {
-    match which.parse::<u64>() {
-        Ok(number) if is_number(which) => format!("run {number}"),
-        _ => Path::new(which).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-    }
-}
-
-fn is_number(which: &str) -> bool {
-    !which.is_empty() && which.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Writes beside the file and renames, so that nobody finds half a page.

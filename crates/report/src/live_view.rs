@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use results::{Counts, Latency};
 
-use crate::figures::{count, fixed, latency, rate, untied};
+use crate::figures::{count, fixed, latency, percent, rate, untied};
 use crate::live::{LiveSample, Phase};
 use crate::prose::{Emphasis, cut, emphasise, harmless};
 use crate::text::TextStyle;
@@ -121,13 +121,16 @@ fn latencies(what: &str, response_us: Option<&Latency>) -> String {
     format!("{what:<12} {}", figures.join("  "))
 }
 
-/// `3 failed, 12 retried, 1 late, 2 skipped`; only what there is beside the failures.
+/// `3 failed, 12 retried, 1 late, 2 skipped, late or skipped 0.12 %`; only what there is beside the failures.
 fn failures(counts: &Counts) -> String {
     let mut parts = vec![format!("{} failed", count(counts.failed))];
     let others = [(counts.retried, "retried"), (counts.late, "late"), (counts.skipped, "skipped")];
     parts.extend(
         others.iter().filter(|(number, _)| *number > 0).map(|(n, what)| format!("{} {what}", count(*n))),
     );
+    if counts.late + counts.skipped > 0 {
+        parts.push(format!("late or skipped {}", percent(counts.late_or_skipped_share(), 1.0)));
+    }
     parts.join(", ")
 }
 

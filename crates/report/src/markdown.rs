@@ -63,8 +63,21 @@ fn side_by_side(runs: &[Run<'_>]) -> String {
     for told in compared.iter().flat_map(|run| run.tps_difference.iter().chain(&run.mean_difference)) {
         out += &told.sentence.as_ref().map(|it| format!("- {}\n", escaped(it))).unwrap_or_default();
     }
-    let columns =
-        ["run", "what", "tps", "95 %", "difference", "mean", "median", "p95", "p99", "p99.9", "failed"];
+    let columns = [
+        "run",
+        "what",
+        "tps",
+        "95 %",
+        "difference",
+        "mean",
+        "median",
+        "p95",
+        "p99",
+        "p99.9",
+        "failed",
+        "skipped",
+        "late or skipped",
+    ];
     let row = |run: &sections::ComparedRun| {
         let difference = run.tps_difference.as_ref().map(|told| told.change.clone()).unwrap_or_default();
         let with_change = |latency: &str, change: Option<&str>| match change {
@@ -77,7 +90,7 @@ fn side_by_side(runs: &[Run<'_>]) -> String {
         let mut cells = vec![name, run.what.clone(), run.tps.clone(), run.tps_interval.clone(), difference];
         cells.push(with_change(&run.mean, mean_change));
         cells.extend(quantiles);
-        cells.push(run.failed.clone());
+        cells.extend([&run.failed, &run.skipped, &run.late_or_skipped].map(String::clone));
         cells
     };
     let rows = compared.iter().map(row).collect();

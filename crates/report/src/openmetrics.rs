@@ -53,6 +53,7 @@ pub fn open_metrics(metrics: &Metrics<'_>) -> String {
     );
     out.sample("pgmeter_throughput", &[], *tps);
     transactions(&mut out, scripts);
+    late_or_skipped(&mut out, scripts);
     latencies(&mut out, "response", "From when a transaction was scheduled to its end.", scripts, |s| {
         &s.response
     });
@@ -100,6 +101,19 @@ fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
     for (script, stats) in scripts {
         out.sample("pgmeter_late_transactions_total", &[("script", script)], stats.counts.late as f64);
     }
+}
+
+/// Of all that were due, as everywhere; 0 without a latency limit.
+fn late_or_skipped(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
+    let mut all = stats::Counts::default();
+    scripts.iter().for_each(|(_, script)| all.merge(&script.counts));
+    out.family(
+        "pgmeter_late_or_skipped_ratio",
+        "gauge",
+        Some("ratio"),
+        "Share of all transactions that were due that were skipped or above the latency limit.",
+    );
+    out.sample("pgmeter_late_or_skipped_ratio", &[], results::Counts::of(&all).late_or_skipped_share());
 }
 
 /// A summary: quantiles of the whole measured time, which are true to three digits.

@@ -71,7 +71,14 @@ fn columns(first: &ComparedRun, other: &ComparedRun) -> Vec<Cells> {
         let change = (b.1.clone().unwrap_or_default(), String::new());
         rows.push(row(label, [a.0.clone(), b.0.clone()], change));
     }
-    rows.push(row("failed", [first.failed.clone(), other.failed.clone()], Default::default()));
+    let endings: [(&str, fn(&ComparedRun) -> &String); 3] = [
+        ("failed", |run| &run.failed),
+        ("skipped", |run| &run.skipped),
+        ("late or skipped", |run| &run.late_or_skipped),
+    ];
+    for (label, of) in endings {
+        rows.push(row(label, [of(first).clone(), of(other).clone()], Default::default()));
+    }
     let column = |at: usize| {
         let side = if at == 0 || at == 4 { Side::Left } else { Side::Right };
         padded(rows.iter().map(|row| row[at].clone()).collect(), side)

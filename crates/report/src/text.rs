@@ -9,12 +9,12 @@ use results::{
 use stats::INTERVALS_MIN;
 
 use crate::figures::{
-    TIE, UNKNOWN_SIZE, as_asked, asked_latency, asked_seconds, count, counted, latency, measured_seconds,
-    percent, plus_minus, rate, untied,
+    TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, latency, measured_seconds, percent,
+    plus_minus, rate, untied,
 };
 use crate::latency_table::{Row, ScriptFigures, latency_table};
 use crate::prose::{Emphasis, emphasise, enumerate, harmless, wrap};
-use crate::sections::precision;
+use crate::sections::{self, precision};
 use crate::server_lines::server_lines;
 
 /// How text may look.
@@ -161,7 +161,8 @@ fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
     let mut lines = vec![("throughput", throughput), ("transactions", transactions(summary, style))];
     lines.extend(precision(record).map(|precision| ("precision", precision)));
     lines.extend(business(summary).map(|business| ("business", business)));
-    lines.extend(late(plan, summary).map(|late| ("late", late)));
+    lines.extend(sections::late_or_skipped(record).map(|late| ("late or skipped", late)));
+    lines.extend(sections::stalls(record).map(|stalls| ("stalls", stalls)));
     lines.extend(lag(plan, summary).map(|lag| ("lag", lag)));
     lines.extend(retried(plan, summary).map(|retried| ("retried", retried)));
     lines.extend(connecting(summary).map(|connecting| ("connecting", connecting)));
@@ -200,14 +201,6 @@ fn transactions(summary: &Summary, style: &TextStyle) -> String {
         parts.push(format!("{} unfinished at the end", count(counts.unfinished)));
     }
     parts.join(", ")
-}
-
-/// `34 took longer than 10 ms (0.23 %)`, if there was such a limit.
-fn late(plan: &Plan, summary: &Summary) -> Option<String> {
-    let limit = asked_latency(plan.latency_limit_us?);
-    let counts = &summary.counts;
-    let share = percent(counts.late as f64, counts.succeeded as f64);
-    Some(format!("{} took longer than {limit} ({share})", count(counts.late)))
 }
 
 /// `123,423 tps: a transaction stands for 100 on average`, if any stand for more than themselves.
@@ -284,18 +277,28 @@ fn latencies(record: &Record, style: &TextStyle) -> String {
         return indented("No transaction succeeded, so there is no latency to show.", style);
     }
     let both = plan.rate_tps.is_some() || summary.response_us != summary.service_us;
+    let with_stalls = sections::response_with_stalls(record);
     let mut out = match (plan.scripts.len() > 1, both) {
-        (false, false) => latency_table("latency", &[row("response", summary.response_us)], INDENT, style),
+        (false, false) => {
+            let rows: Vec<Row> = std::iter::once(row("response", summary.response_us))
+                .chain(with_stalls.map(|with| row("with stalls", Some(with))))
+                .collect();
+            latency_table("latency", &rows, INDENT, style)
+        }
         (false, true) => {
             let rows = [row("response", summary.response_us), row("service", summary.service_us)];
             latency_table("latency", &rows, INDENT, style)
         }
-        (true, false) => per_script(Kind::Response, summary, style),
+        (true, false) => per_script(Kind::Response, summary, with_stalls, style),
         (true, true) => {
-            let response = per_script(Kind::Response, summary, style);
-            response + "\n" + &per_script(Kind::Service, summary, style)
+            let response = per_script(Kind::Response, summary, with_stalls, style);
+            response + "\n" + &per_script(Kind::Service, summary, None, style)
         }
     };
+    if with_stalls.is_some() {
+        out.push('\n');
+        out += &indented(sections::WITH_STALLS, style);
+    }
     if both {
         out.push('\n');
         out +=
@@ -309,7 +312,7 @@ fn row(label: &str, latency: Option<Latency>) -> Row {
 }
 
 /// The latencies of all and of each script, of either kind; what is no latency stands beside the first.
-fn per_script(kind: Kind, summary: &Summary, style: &TextStyle) -> String {
+fn per_script(kind: Kind, summary: &Summary, with_stalls: Option<Latency>, style: &TextStyle) -> String {
     let figures = |tps: f64, failed: u64| kind.comes_first().then_some(ScriptFigures { tps, failed });
     let all = Row {
         label: "all scripts".to_owned(),
@@ -321,7 +324,12 @@ fn per_script(kind: Kind, summary: &Summary, style: &TextStyle) -> String {
         latency: kind.of(script.response_us, script.service_us),
         script: figures(script.tps, script.counts.failed),
     });
-    let rows: Vec<Row> = std::iter::once(all).chain(each).collect();
+    let stalled = with_stalls.map(|latency| Row {
+        label: "all, with stalls".to_owned(),
+        latency: Some(latency),
+        ..all.clone()
+    });
+    let rows: Vec<Row> = std::iter::once(all).chain(stalled).chain(each).collect();
     latency_table(kind.name(), &rows, INDENT, style)
 }
 
@@ -366,8 +374,10 @@ fn warnings(record: &Record, style: &TextStyle) -> String {
 
 fn labelled_line(label: &str, value: &str, style: &TextStyle) -> String {
     let column = INDENT + VALUE_COLUMN;
-    let label = emphasise(&format!("{label:<VALUE_COLUMN$}"), Emphasis::Quiet, style);
-    format!("{}{label}{}\n", " ".repeat(INDENT), wrap(value, column, column, style.width))
+    // Two blanks before the value, however long the label is.
+    let width = VALUE_COLUMN.max(label.len() + 2);
+    let label = emphasise(&format!("{label:<width$}"), Emphasis::Quiet, style);
+    format!("{}{label}{}\n", " ".repeat(INDENT), wrap(value, INDENT + width, column, style.width))
 }
 
 fn indented(text: &str, style: &TextStyle) -> String {

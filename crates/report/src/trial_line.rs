@@ -4,6 +4,7 @@
 use results::Record;
 
 use crate::figures::{TIE, UNKNOWN_SIZE, count, latency, plus_minus, rate, untied};
+use crate::sections;
 
 /// `1,234 tps ± 1.2 %, p50 6.12 ms, p99 13.4 ms, 3 failed`.
 pub fn trial_line(record: &Record) -> String {
@@ -18,6 +19,12 @@ pub fn trial_line(record: &Record) -> String {
     }
     if summary.counts.failed > 0 {
         line += &format!(", {} failed", count(summary.counts.failed));
+    }
+    if let Some(share) = sections::late_or_skipped_share(record) {
+        line += &format!(", {share} late or skipped");
+    }
+    if let Some(stalls) = record.grave_stalls() {
+        line += &format!(", stalled for {}", latency(stalls.total_s * 1e6));
     }
     untied(&line)
 }

@@ -97,7 +97,7 @@ pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRe
 pub use store::{
     DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store,
     StoredExperiment, StoredRun, StoredTrial, TrialFigures, TrialOfRun, TrialRow, TrialStatus, find,
-    records_in, runs_json,
+    find_numbered, records_in, runs_json,
 };
 pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};

@@ -137,6 +137,12 @@ impl Record {
         }
     }
 
+    /// Of all transactions that were due, the share of those that were skipped or above the latency limit; `None` without
+    /// such a limit. Records in which it is not stored have it too.
+    pub fn late_or_skipped_share(&self) -> Option<f64> {
+        self.plan.latency_limit_us.map(|_| self.summary.counts.late_or_skipped_share())
+    }
+
     /// The document, indented for people. Bytes that are not UTF-8 are replaced.
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("a record has string keys only");

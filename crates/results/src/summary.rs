@@ -196,7 +196,9 @@ impl Summary {
             response_us: Latency::of(&total.response),
             service_us: Latency::of(&total.service),
             lag_us: Lag::of(total),
-            late_or_skipped_share: Counts::of(&total.counts).late_or_skipped_share(plan),
+            late_or_skipped_share: plan
+                .latency_limit_us
+                .map(|_| Counts::of(&total.counts).late_or_skipped_share()),
             other_endings: Some(OtherEndings::of(total)),
             stalls,
             response_with_stalls_us,
@@ -228,11 +230,13 @@ pub(crate) fn round_to_ns(us: f64) -> f64 {
 }
 
 impl Counts {
-    /// Of all transactions that were due, the share of those that were late: skipped because of that, or above the latency
-    /// limit. `None` if the plan has no such limit or nothing was due.
-    pub fn late_or_skipped_share(&self, plan: &Plan) -> Option<f64> {
-        let due = plan.latency_limit_us.map(|_| self.scheduled).filter(|due| *due > 0)?;
-        Some(self.late.saturating_add(self.skipped) as f64 / due as f64)
+    /// Of all transactions that were due, the share of those that were skipped or above the latency limit; 0 if none was
+    /// due. The one definition for all formats.
+    pub fn late_or_skipped_share(&self) -> f64 {
+        if self.scheduled == 0 {
+            return 0.0;
+        }
+        self.late.saturating_add(self.skipped) as f64 / self.scheduled as f64
     }
 
     /// The counts as they are stored.

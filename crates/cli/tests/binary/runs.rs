@@ -28,6 +28,10 @@ fn runs_are_listed_with_their_numbers_and_found_by_them() {
     assert!(lines[1].contains("one.sql") && lines[1].contains(" 18."), "{list}");
     let csv = bench.run(["report", "2", "--format", "csv"]).exits(0).stdout;
     assert!(csv.lines().skip(1).all(|line| line.starts_with("2,")), "{csv}");
+    let by_words = bench.run(["report", "last-1", "last", "--format", "csv"]).exits(0).stdout;
+    let runs: Vec<&str> = by_words.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert!(runs.iter().all(|run| *run == "1" || *run == "2"), "{by_words}");
+    assert!(runs.contains(&"1") && runs.contains(&"2"), "{by_words}");
     let newest = bench.run(["runs", "-n", "1", "--format", "json"]).exits(0).stdout;
     assert!(newest.contains("\"run\": 2,") && !newest.contains("\"run\": 1,"), "{newest}");
     assert!(newest.contains("\"status\": \"complete\""), "{newest}");

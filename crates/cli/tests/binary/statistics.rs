@@ -65,14 +65,35 @@ fn a_stall_is_in_the_response_times_under_a_rate_and_in_one_service_time_for_eac
 }
 
 #[test]
-fn without_a_rate_nothing_is_said_of_what_was_not_sent_during_a_stall() {
+fn without_a_rate_stalls_are_told_and_percentiles_with_them_stand_beside_the_plain_ones() {
     let bench = Bench::new();
-    let null = Null::start(&bench, "./", &["--stall-every", "0.2", "--stall-for", "0.2"]);
-    bench.run(["bench", "-S", "-n", "-c", "4", "-T", "1", &null.conninfo]).exits(0);
+    let null = Null::start(&bench, "./", &["--stall-every", "0.6", "--stall-for", "1.4"]);
+    let out = bench.run(["bench", "-S", "-n", "-c", "4", "-T", "2.5", &null.conninfo]).exits(0);
     let record = bench.record();
+    let stalls = record.summary.stalls.as_ref().expect("they were looked for");
+    let long = stalls.longest.iter().filter(|stall| stall.length_s() > 1.2);
+    assert!(long.count() >= 1 && stalls.total_s > 1.2, "{stalls:?}");
+    let with = record.summary.response_with_stalls_us.expect("there were stalls");
+    assert!(response(&record).p90 < 100_000.0 && with.p90 > 100_000.0, "{with:?}");
+    assert!(out.stdout.contains("\n  stalls  ") && out.stdout.contains("\n  with stalls"), "{}", out.stdout);
+    assert!(out.stdout.contains("warning: no transaction was completed for"), "{}", out.stdout);
     assert_eq!(record.summary.response_us, record.summary.service_us);
     assert_eq!(record.summary.lag_us.map(|lag| lag.max), Some(0.0));
     assert!(response(&record).max > 100_000.0 && response(&record).p50 < 50_000.0, "{record:?}");
+}
+
+#[test]
+fn connection_figures_are_of_the_measured_transactions() {
+    let bench = Bench::new();
+    let null = Null::start(&bench, "./", &[]);
+    let options = ["bench", "-S", "-n", "-C", "-c", "2", "-T", "0.6", "--warmup", "1.2", &null.conninfo];
+    bench.run(options).exits(0);
+    let Record { summary, .. } = bench.record();
+    let connecting = summary.connecting.expect("each transaction had a connection of its own");
+    // A client that gets in when the time is over has connected for nothing.
+    let due = summary.counts.scheduled;
+    assert!((due..=due + 2).contains(&connecting.connects), "{} of {due}", connecting.connects);
+    assert!(connecting.total_s <= 2.0 * summary.elapsed_s, "{} s", connecting.total_s);
 }
 
 #[test]

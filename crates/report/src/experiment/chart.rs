@@ -1,8 +1,10 @@
 //! What the charts of an experiment show: panels of lines of cells, and which cells are the best of their line. Where
 //! they are drawn, and with what, is the business of `html` and `figure`.
 
+use super::Repeated;
 use super::metric::Metric;
 use super::overview::{Factor, Overview};
+use super::repeats::ratio;
 
 /// A chart: of one figure, along one factor.
 #[derive(Clone, Debug)]
@@ -177,25 +179,48 @@ fn told(overview: &Overview, metric: Metric, x: usize, series: Option<usize>) ->
     format!("{} by {}{and}", super::said::titled(metric.title()), overview.factors[x].name)
 }
 
+/// More is better: of throughput and mean latency.
+type Goodness = fn(f64, f64) -> f64;
+
+/// How good a cell was in each repeat.
+fn goodness(overview: &Overview, cell: usize, of: Goodness) -> Option<Repeated> {
+    let cell = &overview.cells[cell];
+    let (tps, mean_us) = (cell.figure(Metric::Tps)?, cell.figure(Metric::Mean)?);
+    let of_repeat = |(repeat, tps): &(u32, f64)| {
+        let (_, us) = mean_us.values.iter().find(|(number, _)| number == repeat)?;
+        Some((*repeat, of(*tps, *us))).filter(|(_, good)| good.is_finite())
+    };
+    Repeated::of(tps.values.iter().filter_map(of_repeat).collect())
+}
+
 /// The best of a line. The compromise is where "power", throughput ÷ delay, is greatest (Giessler, Hänle, König and
 /// Pade, Free buffer allocation, Computer Networks 2, 1978; Kleinrock, Power and deterministic rules of thumb, ICC
-/// 1979). A line of one cell has no best.
+/// 1979). A line of one cell has no best, nor has one whose first is not above each of the others at 95 %: a best that another
+/// set of repeats would give to its neighbour is none.
 fn mark(overview: &Overview, line: &mut Line) {
     line.points.sort_by_key(|point| point.level);
     let figures = |point: &Point| {
         let cell = &overview.cells[point.cell];
         Some((cell.figure(Metric::Tps)?.mean, cell.figure(Metric::Mean)?.mean))
     };
-    let best = |of: fn((f64, f64)) -> f64| {
-        let all = line.points.iter().enumerate().filter_map(|(at, point)| Some((at, of(figures(point)?))));
-        // The first of equals: the lesser load, where the axis is that.
-        let first = all.reduce(|best, next| if next.1 > best.1 { next } else { best });
-        first.map(|(at, _)| at)
+    let best = |of: Goodness| {
+        let all: Vec<(usize, Repeated)> = line
+            .points
+            .iter()
+            .enumerate()
+            .filter_map(|(at, point)| Some((at, goodness(overview, point.cell, of)?)))
+            .collect();
+        let (best, figure) = all.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
+        let is_above = |other: &Repeated| {
+            let bounds = ratio(other, figure, overview.repeats_are_blocks).and_then(|it| it.interval);
+            bounds.is_some_and(|(low, _)| low > 1.0)
+        };
+        all.iter().all(|(at, other)| at == best || is_above(other)).then_some(*best)
     };
     if line.points.iter().filter_map(figures).count() < 2 {
         return;
     }
-    let bests = [best(|(tps, _)| tps), best(|(_, us)| -us), best(|(tps, us)| tps / us)];
+    let bests = [best(|tps, _| tps), best(|_, us| 1.0 / us), best(|tps, us| tps / us)];
     // Throughput that was asked for is no outcome, and so nothing is the best of it.
     let has_rate = line.points.iter().all(|point| overview.cells[point.cell].has_rate);
     let [throughput, latency, compromise] = if has_rate { [None, bests[1], None] } else { bests };

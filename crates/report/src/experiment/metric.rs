@@ -97,8 +97,7 @@ const ROWS: [Row; 16] = {
             share(failed, scheduled)
         }),
         row(Metric::Late, "late", "late_share", "late or skipped", Share, |run| {
-            let Counts { late, skipped, scheduled, .. } = *counts(run)?;
-            share(late.saturating_add(skipped), scheduled)
+            counts(run).filter(|counts| counts.scheduled > 0).map(Counts::late_or_skipped_share)
         }),
         row(
             Metric::WalBytes,

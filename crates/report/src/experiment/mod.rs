@@ -38,7 +38,7 @@ pub use text::text;
 pub(crate) use chart::{Chart, Line, Marks, Panel, Point};
 pub(crate) use metric::{Metric, Quantity};
 pub(crate) use overview::{Cell, Standing, Trial};
-pub(crate) use repeats::{Ratio, Repeated};
+pub(crate) use repeats::{Ratio, Repeated, ratio as ratio_of};
 pub(crate) use said::{
     IF_ANY, MARKS, bounds, interval, is_base, limits_in_words, marks_in_words, ratio, signs, step_grid,
     titled, top_waits, wait_name, with_interval,

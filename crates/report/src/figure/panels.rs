@@ -1,12 +1,12 @@
 //! The sheet: what is in the picture and where. A title with the figures that are quoted, then panels that share the
 //! axis of time, and the percentile plot below them.
 
-use results::EventKind;
+use results::{EventKind, Stall};
 
 use super::scale::Scale;
 use super::shapes::{
-    AUTOVACUUM, Anchor, CHECKPOINT, Colour, GRID, HEAT, LOCK_QUEUE, PAGE, QUANTILES, QUIET, RUNS, Shape,
-    Sheet, TEXT,
+    AUTOVACUUM, Anchor, CHECKPOINT, Colour, GRID, HEAT, LOCK_QUEUE, PAGE, QUANTILES, QUIET, RUNS, STALL,
+    Shape, Sheet, TEXT,
 };
 use crate::Run;
 use crate::charts::{Heat, LatencyRows, POINTS_MAX, Point, Quantiles, Timeline, percentile_points};
@@ -232,7 +232,15 @@ fn event_legend(runs: &[Run<'_>]) -> Vec<(String, Colour)> {
             kinds.push(event.kind);
         }
     }
-    kinds.into_iter().map(|kind| (sections::event_name(kind).to_owned(), event_colour(kind))).collect()
+    let has_stalls = runs.iter().any(|run| !stalls(run).is_empty());
+    let stall = has_stalls.then(|| (sections::STALL.to_owned(), STALL));
+    let kinds = kinds.into_iter().map(|kind| (sections::event_name(kind).to_owned(), event_colour(kind)));
+    kinds.chain(stall).collect()
+}
+
+/// The stretches that are marked because nothing was completed in them.
+fn stalls<'a>(run: &Run<'a>) -> &'a [Stall] {
+    run.record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest)
 }
 
 fn event_colour(kind: EventKind) -> Colour {
@@ -308,6 +316,12 @@ impl Panel {
     fn events(&self, shapes: &mut Vec<Shape>, runs: &[Run<'_>]) {
         let [run] = runs else { return };
         let (left, right) = (LEFT, WIDTH - RIGHT);
+        for stall in stalls(run) {
+            let [from, to] = [stall.start_s, stall.end_s].map(|at| self.x.at(at).clamp(left, right));
+            let (x, y, width) = (from, self.top, (to - from).max(2.0));
+            shapes.push(Shape::Rectangle { x, y, width, height: PANEL, colour: STALL, opacity: 0.16 });
+            shapes.push(Shape::Rectangle { x, y, width, height: 4.0, colour: STALL, opacity: 1.0 });
+        }
         for event in run.record.observation.iter().flat_map(|observation| &observation.events) {
             let from = self.x.at(event.start_s).clamp(left, right);
             let to = event.end_s.map_or(right, |end_s| self.x.at(end_s)).clamp(left, right);

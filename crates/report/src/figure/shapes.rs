@@ -95,3 +95,4 @@ pub(super) const HEAT: [Colour; 10] = [
 pub(super) const CHECKPOINT: Colour = Colour(0x00d0_8a00);
 pub(super) const AUTOVACUUM: Colour = Colour(0x003d_8f4d);
 pub(super) const LOCK_QUEUE: Colour = Colour(0x006d_4326);
+pub(super) const STALL: Colour = Colour(0x00b3_261e);

@@ -42,7 +42,19 @@ fn verdict_class(verdict: ComparisonVerdict) -> &'static str {
 }
 
 fn runs_table(page: &mut Markup, compared: &[ComparedRun]) {
-    let columns = ["run", "tps", "difference", "mean latency", "median", "p95", "p99", "p99.9", "failed"];
+    let columns = [
+        "run",
+        "tps",
+        "difference",
+        "mean latency",
+        "median",
+        "p95",
+        "p99",
+        "p99.9",
+        "failed",
+        "skipped",
+        "late or skipped",
+    ];
     table(page, &columns, "figures runs", |page| {
         for (at, run) in compared.iter().enumerate() {
             page.element("tr", &[], |page| {
@@ -59,7 +71,8 @@ fn runs_table(page: &mut Markup, compared: &[ComparedRun]) {
                 for ((latency, change), column) in run.quantiles.iter().zip(&columns[4..]) {
                     cell(page, column, latency, change.as_deref().unwrap_or_default());
                 }
-                cell(page, columns[8], &run.failed, "");
+                let endings = [&run.failed, &run.skipped, &run.late_or_skipped];
+                endings.into_iter().zip(&columns[8..]).for_each(|(it, column)| cell(page, column, it, ""));
             });
         }
     });

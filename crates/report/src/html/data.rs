@@ -1,13 +1,14 @@
 //! What the page's script draws, as compact JSON: numbers with as many digits as a screen can show. All of it is
 //! computed here; `assets/*.js` only draws.
 
-use results::{Event, Record};
+use results::{Event, Record, Stall};
 use serde::{Serialize, Serializer};
 
 use crate::Run;
 use crate::charts::{
     Heat, LatencyRows, POINTS_MAX, ServerOverTime, Timeline, WaitsOverTime, percentile_points,
 };
+use crate::figures::{latency, untied};
 use crate::prose::{cut, harmless};
 use crate::run::letter;
 use crate::sections;
@@ -195,6 +196,8 @@ impl RunData {
         let Record { observation, .. } = run.record;
         let timeline = Timeline::of(run.record, points_max, rows);
         let watched = observation.as_ref().filter(|_| with_pictures);
+        let stalls = run.record.summary.stalls.iter().flat_map(|stalls| &stalls.longest);
+        let stalls = stalls.filter(|_| with_pictures).map(EventData::of_stall);
         RunData {
             letter: letter(at),
             name: harmless(run.name),
@@ -205,7 +208,7 @@ impl RunData {
             heat: with_pictures.then(|| HeatData::of(&timeline.heat)).flatten(),
             waits: watched.and_then(WaitsOverTime::of).map(WaitsData::of),
             server: watched.map(|observation| ServerData::of(ServerOverTime::of(observation))),
-            events: watched.iter().flat_map(|it| &it.events).map(EventData::of).collect(),
+            events: watched.iter().flat_map(|it| &it.events).map(EventData::of).chain(stalls).collect(),
             damaged: timeline.damaged,
         }
     }
@@ -284,6 +287,15 @@ impl ServerData {
 }
 
 impl EventData {
+    fn of_stall(stall: &Stall) -> EventData {
+        EventData {
+            kind: sections::STALL,
+            start: Number(stall.start_s),
+            end: Some(Number(stall.end_s)),
+            detail: format!("no transaction completed for {}", untied(&latency(stall.length_s() * 1e6))),
+        }
+    }
+
     fn of(event: &Event) -> EventData {
         EventData {
             kind: sections::event_name(event.kind),

@@ -24,6 +24,9 @@ pub(crate) struct ComparedRun {
     /// `median`, `p95`, `p99` and `p99.9`, each with its change against the first run.
     pub(crate) quantiles: Vec<(String, Option<String>)>,
     pub(crate) failed: String,
+    pub(crate) skipped: String,
+    /// `—` without a latency limit.
+    pub(crate) late_or_skipped: String,
 }
 
 /// What a difference comes to.
@@ -69,6 +72,11 @@ pub(crate) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
                 run.record.summary.counts.failed as f64,
                 run.record.summary.counts.scheduled as f64,
             ),
+            skipped: percent(
+                run.record.summary.counts.skipped as f64,
+                run.record.summary.counts.scheduled as f64,
+            ),
+            late_or_skipped: super::late_or_skipped_share(run.record).unwrap_or_else(|| "—".to_owned()),
         }
     };
     runs.iter().enumerate().map(row).collect()

@@ -39,6 +39,8 @@ pub(crate) fn latencies(record: &Record) -> Option<Grid> {
         let pick = |response, service| if of_service { service } else { response };
         let all = pick(summary.response_us, summary.service_us);
         rows.extend(all.map(|figures| row(kind.to_owned(), summary.tps, &figures)));
+        let with_stalls = super::response_with_stalls(record).filter(|_| !of_service);
+        rows.extend(with_stalls.map(|figures| row(format!("{kind}, with stalls"), summary.tps, &figures)));
         for script in summary.scripts.iter().filter(|_| several) {
             let figures = pick(script.response_us, script.service_us);
             let name = format!("{kind}, {}", harmless(&script.name));

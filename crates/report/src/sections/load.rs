@@ -1,7 +1,7 @@
 //! What was asked, what became of it, how pgmeter itself fared, and the command that asks for it again.
 //! Used by the page and by Markdown.
 
-use results::{Counts, Generator, Limit, Plan, Record};
+use results::{Counts, Generator, Latency, Limit, Plan, Record, Stalls};
 
 use super::Fact;
 use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, percent};
@@ -62,6 +62,52 @@ pub(crate) fn precision(record: &Record) -> Option<String> {
     })
 }
 
+/// `2.4 % of all that were due: 341 took longer than 10 ms, 12 were skipped`, if there was a limit.
+pub(crate) fn late_or_skipped(record: &Record) -> Option<String> {
+    let share = late_or_skipped_share(record)?;
+    let limit = asked_latency(record.plan.latency_limit_us?);
+    let Counts { late, skipped, .. } = record.summary.counts;
+    let were = if skipped == 1 { "was" } else { "were" };
+    Some(format!(
+        "{share} of all that were due: {} took longer than {limit}, {} {were} skipped",
+        count(late),
+        count(skipped)
+    ))
+}
+
+/// `2.4 %`, if there was a limit.
+pub(crate) fn late_or_skipped_share(record: &Record) -> Option<String> {
+    Some(percent(record.late_or_skipped_share()?, 1.0))
+}
+
+/// `2 of more than 40.0 ms without a completed transaction, 12.1 s in all; the longest 12.0 s from 4.25 s on`, if there
+/// were any.
+pub(crate) fn stalls(record: &Record) -> Option<String> {
+    let Stalls { threshold_us, count: number, total_s, longest } = record.summary.stalls.as_ref()?;
+    let worst = longest.iter().max_by(|a, b| a.length_s().total_cmp(&b.length_s()))?;
+    let total = if *number > 1 { format!(", {} in all", latency(total_s * 1e6)) } else { String::new() };
+    Some(format!(
+        "{} of more than {} without a completed transaction{total}; the longest {} from {} on",
+        count(*number),
+        latency(*threshold_us),
+        latency(worst.length_s() * 1e6),
+        latency(worst.start_s * 1e6)
+    ))
+}
+
+/// The response times with the transactions that stalls kept from being begun, if a percentile differs by more than 10 %.
+pub(crate) fn response_with_stalls(record: &Record) -> Option<Latency> {
+    let plain = record.summary.response_us?;
+    record.summary.response_with_stalls_us.filter(|with| plain.differs_from(with))
+}
+
+/// What a stall is called in charts.
+pub(crate) const STALL: &str = "stall";
+
+/// What the row of these is.
+pub(crate) const WITH_STALLS: &str = "With stalls: as if transactions had gone on being started during the stalls, at the \
+                                      pace of the rest of the run.";
+
 /// Transactions by ending; what there were none of is left out.
 pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
     let Counts {
@@ -70,7 +116,7 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
         failed,
         skipped,
         unfinished,
-        late,
+        late: _,
         retried,
         retries,
         business,
@@ -87,13 +133,14 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
         ("— other errors", failures.other, count(failures.other)),
         ("skipped as too late to start", skipped, of_scheduled(skipped)),
         ("unfinished at the end", unfinished, count(unfinished)),
-        ("late", late, of_scheduled(late)),
         ("tried again", retried, format!("{}, {} times in all", of_scheduled(retried), count(retries))),
         ("business transactions", if business > succeeded { business } else { 0 }, count(business)),
     ];
     facts.extend(
         rows.into_iter().filter(|(_, number, _)| *number > 0).map(|(name, _, text)| Fact::new(name, text)),
     );
+    let more = [("late or skipped", late_or_skipped(record)), ("stalls", stalls(record))];
+    facts.extend(more.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
     if let Some(lag) = record.summary.lag_us.filter(|_| record.plan.rate_tps.is_some()) {
         let lag = format!("{} on average, {} at most", latency(lag.mean), latency(lag.max));
         facts.push(Fact::new("lag from due to begun", lag));

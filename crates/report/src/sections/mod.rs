@@ -15,7 +15,10 @@ pub(crate) use cost::{bytes, costs};
 pub(crate) use environment::{builds, environment};
 pub(crate) use headline::{Headline, capitalised, headline};
 pub(crate) use latencies::{commands, latencies};
-pub(crate) use load::{generator, plan, precision, repeat_command, transactions};
+pub(crate) use load::{
+    STALL, WITH_STALLS, generator, late_or_skipped, late_or_skipped_share, plan, precision, repeat_command,
+    response_with_stalls, stalls, transactions,
+};
 pub(crate) use server::{
     CeilingRow, WaitRow, ceiling_rows, ceilings, counters, event_name, events, missing, observed, statements,
     waits, waits_of_scripts,

@@ -104,11 +104,7 @@ pub fn full(example: &Example) -> Record {
         })
     };
     add_unsuccessful(&mut intervals[0], &counts);
-    let confidence = Confidence {
-        tps: estimate(tps),
-        response_mean_us: response_us.and_then(|latency| estimate(latency.mean)),
-        service_mean_us: None,
-    };
+    let confidence = confidence(tps, response_us);
     let script = ScriptSummary {
         name: "tpcb-like".to_owned(),
         tps,
@@ -155,6 +151,14 @@ pub fn full(example: &Example) -> Record {
             "checkpoints ran during 36 % of the measured time".into(),
         ],
         notes: vec!["the server was reached through a socket in the file system".into()],
+    }
+}
+
+fn confidence(tps: f64, response_us: Option<Latency>) -> Confidence {
+    Confidence {
+        tps: estimate(tps),
+        response_mean_us: response_us.and_then(|latency| estimate(latency.mean)),
+        service_mean_us: None,
     }
 }
 

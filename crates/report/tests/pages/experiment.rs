@@ -133,6 +133,27 @@ fn text_has_cells_in_the_order_of_the_file_with_ratios_within_repeats_marks_and_
 }
 
 #[test]
+fn nothing_is_marked_as_the_best_that_another_set_of_repeats_would_not_find_again() {
+    let mut noisy = stored();
+    for (number, trial) in noisy.trials.iter_mut().enumerate() {
+        if let Some(summary) = trial.run.as_mut().and_then(|run| run.summary.as_mut()) {
+            // In each repeat others are fast.
+            let noise = [0.02, 7.0, 0.3, 25.0, 0.08, 90.0, 11.0][number % 7];
+            summary.tps *= noise;
+            summary.response_us.as_mut().expect("transactions succeeded").mean *=
+                [30.0, 0.1, 4.0][number % 5 % 3];
+        }
+    }
+    let overview = overview(noisy);
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&overview)).unwrap();
+    for cell in json["cells"].as_array().unwrap() {
+        assert_eq!(cell["marks"], serde_json::json!([]), "{cell}");
+    }
+    assert!(!experiment::html(&overview).contains("Most transactions per second: "));
+    assert!(experiment::html(&overview_by(FILE, stored())).contains("Most transactions per second: "));
+}
+
+#[test]
 fn a_call_that_does_a_thousand_is_compared_by_what_it_does() {
     let levels = "[levels.protocol.prepared]\nprotocol = \"prepared\"\noperations = 1000\n[design]";
     let overview = overview_by(&FILE.replace("[design]", levels), stored());

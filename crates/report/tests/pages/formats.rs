@@ -1,8 +1,8 @@
 //! Markdown, CSV and JSON of the same records.
 //! What a browser makes of the page is tested in `browser`.
 
-use pgmeter_report::Run;
-use results::Record;
+use pgmeter_report::{Run, TextStyle};
+use results::{Record, Stall, Stalls};
 
 use crate::example::{self, Example};
 use crate::html::{HOSTILE, make_hostile};
@@ -178,7 +178,7 @@ fn a_run_without_success_is_drawn_with_numbers() {
 fn text_of_two_runs_has_them_side_by_side_with_differences_and_intervals() {
     let (first, second) =
         (short(), example::full(&Example { seconds: 5, tps: 4_800.0, ..Example::default() }));
-    let style = pgmeter_report::TextStyle { colour: false, width: 80 };
+    let style = TextStyle { colour: false, width: 80 };
     let runs = [Run { name: "run 1", record: &first }, Run { name: "run 2", record: &second }];
     let text = pgmeter_report::side_by_side(&runs, &style);
     for words in ["2 runs side by side\n  A (run 1): tpcb-like", "\n  tps ", "\n  p99.9 ", " faster than A"] {
@@ -197,11 +197,114 @@ fn text_of_two_runs_has_them_side_by_side_with_differences_and_intervals() {
 #[test]
 fn a_run_without_an_interval_says_how_long_it_takes_to_have_one() {
     let mut record = short();
-    let style = pgmeter_report::TextStyle { colour: false, width: 120 };
+    let style = TextStyle { colour: false, width: 120 };
     assert!(!pgmeter_report::text(&record, &style).contains("to tell"));
     record.summary.confidence.tps = None;
     let text = pgmeter_report::text(&record, &style);
     assert!(text.contains(" tps (how sure that is takes 20 s to tell)\n"), "{text}");
     let markdown = pgmeter_report::markdown(&[Run { name: "a run", record: &record }]);
     assert!(markdown.contains("too short for a confidence interval, which takes 20 s"), "{markdown}");
+}
+
+const STYLE: TextStyle = TextStyle { colour: false, width: 200 };
+
+/// Under a rate with a limit: of 1,000 that were due, 30 were late and 45 skipped.
+fn limited() -> Record {
+    let mut record = short();
+    record.plan.rate_tps = Some(200.0);
+    record.plan.latency_limit_us = Some(10_000.0);
+    for counts in [&mut record.summary.counts, &mut record.summary.scripts[0].counts] {
+        (counts.scheduled, counts.succeeded, counts.business) = (1_000, 950, 950);
+        (counts.failed, counts.skipped, counts.unfinished, counts.late) = (0, 45, 5, 30);
+        counts.failures = results::Failures::default();
+    }
+    record.summary.late_or_skipped_share = Some(0.075);
+    record
+}
+
+#[test]
+fn all_formats_hold_to_one_share_of_late_or_skipped() {
+    let record = limited();
+    let run = Run { name: "a run", record: &record };
+    let told = "7.5 % of all that were due: 30 took longer than 10 ms, 45 were skipped";
+    let text = pgmeter_report::text(&record, &STYLE);
+    assert!(text.contains(&format!("  late or skipped  {told}\n")), "{text}");
+    let markdown = pgmeter_report::markdown(&[run]);
+    assert!(markdown.contains(&format!("- late or skipped: {told}\n")), "{markdown}");
+    assert!(pgmeter_report::html(&[run]).replace('\u{a0}', " ").contains(&format!("<dd>{told}</dd>")));
+    let csv = pgmeter_report::csv(&[run]);
+    assert!(csv.contains("a run,summary,,,,,late_or_skipped_share,0.075\n"), "{csv}");
+    assert!(pgmeter_report::json(&[run]).contains("\"late_or_skipped_share\": 0.075"));
+    assert!(pgmeter_report::trial_line(&record).contains(", 7.5 % late or skipped"));
+    // No format says the share that it is of others: of the succeeded ones, or the late ones alone.
+    for shown in [&text, &markdown] {
+        assert!(!shown.contains("(3.2 %)") && !shown.contains("(3.0 %)"), "{shown}");
+    }
+}
+
+#[test]
+fn runs_side_by_side_show_what_was_skipped_and_late() {
+    let (first, second) = (short(), limited());
+    let runs = [Run { name: "a", record: &first }, Run { name: "b", record: &second }];
+    let text = pgmeter_report::side_by_side(&runs, &STYLE);
+    let row = |label: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(label)).unwrap_or_default();
+        line.trim_start()[label.len()..]
+            .split("  ")
+            .map(str::trim)
+            .filter(|it| !it.is_empty())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(row("skipped"), ["0 %", "4.5 %"], "{text}");
+    assert_eq!(row("late or skipped"), ["—", "7.5 %"], "{text}");
+    let markdown = pgmeter_report::markdown(&runs);
+    assert!(
+        markdown.contains("| skipped | late or skipped |") && markdown.contains("| 4.5 % | 7.5 % |"),
+        "{markdown}"
+    );
+    let page = pgmeter_report::html(&runs).replace('\u{a0}', " ");
+    assert!(page.contains("data-label=\"late or skipped\">7.5 %<"), "no column of late or skipped");
+}
+
+#[test]
+fn a_stall_is_in_all_formats_and_marked_in_the_charts() {
+    let mut record = short();
+    let stall = Stall { start_s: 1.5, end_s: 3.25 };
+    record.summary.stalls =
+        Some(Stalls { threshold_us: 40_000.0, count: 1, total_s: 1.75, longest: vec![stall] });
+    let mut with = record.summary.response_us.expect("some succeeded");
+    (with.p90, with.p95, with.p99, with.p999) = (1.2e6, 1.5e6, 1.7e6, 1.75e6);
+    record.summary.response_with_stalls_us = Some(with);
+    let run = Run { name: "a run", record: &record };
+    let told = "1 of more than 40.0 ms without a completed transaction; the longest 1.75 s from 1.50 s on";
+    let text = pgmeter_report::text(&record, &STYLE);
+    assert!(text.contains(&format!("  stalls          {told}\n")), "{text}");
+    let row = text.lines().find(|line| line.trim_start().starts_with("with stalls")).unwrap_or_default();
+    assert!(row.contains("1,700") && text.contains("With stalls: as if transactions had gone on"), "{text}");
+    let markdown = pgmeter_report::markdown(&[run]);
+    assert!(markdown.contains(&format!("- stalls: {told}\n")), "{markdown}");
+    assert!(markdown.contains("| response, with stalls |") && markdown.contains("| 1.70 s |"), "{markdown}");
+    let page = pgmeter_report::html(&[run]).replace('\u{a0}', " ");
+    assert!(page.contains(told) && page.contains("data-kind=\"stall\""), "no mark in the legend");
+    assert!(
+        page.contains("{\"kind\":\"stall\",\"start\":1.5,\"end\":3.25,\"detail\":"),
+        "no mark in the data"
+    );
+    assert!(pgmeter_report::csv(&[run]).contains("a run,stall,,,1.5,3.25,length_s,1.75\n"));
+    assert!(pgmeter_report::json(&[run]).contains("\"longest\""));
+    let svg = pgmeter_report::svg(&[run]);
+    assert!(
+        svg.contains("b3261e")
+            && !pgmeter_report::svg(&[Run { name: "b", record: &short() }]).contains("b3261e")
+    );
+    assert!(pgmeter_report::trial_line(&record).ends_with(", stalled for 1.75 s"));
+}
+
+#[test]
+fn percentiles_that_stalls_hardly_change_stand_alone() {
+    let mut record = short();
+    let mut with = record.summary.response_us.expect("some succeeded");
+    with.p99 *= 1.05;
+    record.summary.response_with_stalls_us = Some(with);
+    assert!(!pgmeter_report::text(&record, &STYLE).contains("with stalls"));
 }

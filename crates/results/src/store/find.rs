@@ -24,15 +24,22 @@ enum Called<'a> {
 /// # Errors
 /// If there is no such run, or its record cannot be read.
 pub fn find(store: &Path, which: &str) -> Result<Record, ResultsError> {
-    Record::read(&path(store, which)?)
+    find_numbered(store, which).map(|(_, record)| record)
 }
 
-fn path(store: &Path, which: &str) -> Result<PathBuf, ResultsError> {
-    let called = called(which);
-    if let Called::File(path) = called {
-        return Ok(path.to_owned());
-    }
-    Store::open(store)?.record_path(&called, which)
+/// The same, and the number of the run; `None` of a record that is called by its path.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_numbered(store: &Path, which: &str) -> Result<(Option<i64>, Record), ResultsError> {
+    let (number, path) = match called(which) {
+        Called::File(path) => (None, path.to_owned()),
+        called => {
+            let (number, path) = Store::open(store)?.record_path(&called, which)?;
+            (Some(number), path)
+        }
+    };
+    Ok((number, Record::read(&path)?))
 }
 
 fn called(which: &str) -> Called<'_> {
@@ -52,8 +59,8 @@ fn called(which: &str) -> Called<'_> {
 }
 
 impl Store {
-    /// Where the record of a stored run is.
-    fn record_path(&self, called: &Called<'_>, which: &str) -> Result<PathBuf, ResultsError> {
+    /// The number of a stored run, and where its record is.
+    fn record_path(&self, called: &Called<'_>, which: &str) -> Result<(i64, PathBuf), ResultsError> {
         let (sql, number) = match called {
             Called::Number(number) => ("SELECT run, status, record_path FROM runs WHERE run = ?1", *number),
             Called::Ago(ago) => (
@@ -61,7 +68,7 @@ impl Store {
                  ORDER BY run DESC LIMIT 1 OFFSET ?1",
                 *ago,
             ),
-            Called::File(path) => return Ok(path.to_path_buf()),
+            Called::File(_) => unreachable!("a record that is called by its path needs no store"),
         };
         let row = |row: &rusqlite::Row<'_>| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<String>>(2)?))
@@ -72,7 +79,7 @@ impl Store {
         };
         let (store, which) = (self.path.clone(), which.to_owned());
         match found {
-            Some((_, _, Some(place))) => Ok(directory_of(&self.path).join(place)),
+            Some((run, _, Some(place))) => Ok((run, directory_of(&self.path).join(place))),
             Some((run, _, None)) if self.gone().map_err(failed(&self.path))?.contains(&run) => {
                 Err(ResultsError::RunWithoutRecord {
                     store,

@@ -24,7 +24,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::ResultsError;
 
 pub use experiment::{StoredExperiment, StoredRun, StoredTrial};
-pub use find::find;
+pub use find::{find, find_numbered};
 pub use import::{Imported, records_in};
 pub use list::{RunLine, RunStatus, TrialOfRun, runs_json};
 pub use sittings::Sitting;

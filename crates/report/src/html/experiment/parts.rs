@@ -54,6 +54,17 @@ fn best(overview: &Overview) -> Option<String> {
     let measured = (0..overview.cells.len()).filter_map(|cell| Some((cell, score(&cell)?)));
     let (cell, _) = measured.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
     let figure = overview.cells[cell].figure(main)?;
+    // Only where the interval leaves all others out.
+    let is_beyond = |other: usize| {
+        let other = overview.cells[other].figure(main)?;
+        let (low, high) = crate::experiment::ratio_of(other, figure, overview.repeats_are_blocks)?.interval?;
+        Some(if sign > 0.0 { low > 1.0 } else { high < 1.0 })
+    };
+    let others = (0..overview.cells.len()).filter(|other| *other != cell);
+    let mut measured = others.filter(|other| overview.cells[*other].figure(main).is_some());
+    if !measured.all(|other| is_beyond(other).unwrap_or(false)) {
+        return None;
+    }
     let against = overview.ratio(cell, main).map_or(String::new(), |it| {
         let sure = if it.interval.is_some() { format!(" (95 %: {})", bounds(&it)) } else { String::new() };
         format!(", {} of its base{sure}", ratio(&it))
