@@ -12,6 +12,8 @@ use crate::failure::Failure;
 
 /// Nobody who asks takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Before connections that could not be accepted are tried again.
+const PAUSE: Duration = Duration::from_millis(100);
 /// More than these at once are hung up on: nobody has so many scrapers.
 const ASKING_MAX: usize = 32;
 /// Requests of scrapers are a few hundred bytes.
@@ -79,7 +81,12 @@ impl Drop for MetricsServer {
 
 fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
     while !shared.over.load(Ordering::SeqCst) {
-        let Ok((stream, _)) = listener.accept() else { continue };
+        let Ok((stream, _)) = listener.accept() else {
+            // Without a descriptor every attempt fails at once; trying without a pause would take a processor away from
+            // the load.
+            thread::sleep(PAUSE);
+            continue;
+        };
         let under_way = shared.asking.fetch_add(1, Ordering::SeqCst);
         let asked = Arc::clone(shared);
         let answering = move || {

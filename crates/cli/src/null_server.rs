@@ -34,7 +34,17 @@ pub(crate) fn run(
     let server = NullServer::listen(&place, NullOptions { rows, stalls, ..NullOptions::default() })
         .map_err(cannot(format!("listen at {listen}")))?;
     terminal.print(&format!("{}\n", server.conninfo()));
-    serving::wait_for_end(signals, || true, || {}).map_err(cannot("read standard input".to_owned()))
+    let goes_on = || {
+        let is_running = server.is_running();
+        server.take_trouble().into_iter().for_each(|trouble| terminal.warn(trouble));
+        is_running
+    };
+    serving::wait_for_end(signals, goes_on, || {}).map_err(cannot("read standard input".to_owned()))?;
+    if server.is_running() {
+        Ok(())
+    } else {
+        Err(Failure::Usage("the null server has ended by itself; nothing is answered any more".to_owned()))
+    }
 }
 
 fn seconds(number: Option<f64>) -> Duration {

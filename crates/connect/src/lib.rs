@@ -21,6 +21,7 @@ mod session;
 mod target;
 mod tls;
 mod transport;
+mod unix_listener;
 mod uri;
 
 pub use address::Address;
@@ -35,4 +36,5 @@ pub use tls::{
     Tls, TlsChannel, TlsError, TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots,
 };
 pub use transport::Transport;
+pub use unix_listener::{SocketFile, listen_unix};
 pub use wire::{ChannelBinding, Password, RequiredMethods, ServerError, SqlState};

@@ -117,6 +117,14 @@ pub enum AbortCause {
     /// The system refused its worker something that it cannot do without.
     #[error("the load generator cannot wait for its sockets: {0}")]
     System(Box<str>),
+    /// A defect of pgmeter ended its worker.
+    #[error("worker {worker} of the load generator ended by a defect of pgmeter, please report it: {reason}")]
+    WorkerLost {
+        /// Which one, from 0.
+        worker: usize,
+        /// What its panic said.
+        reason: Box<str>,
+    },
     /// The script is over, its transaction block is not.
     #[error("end of script reached without completing the last transaction")]
     UnfinishedTransaction,
@@ -142,6 +150,7 @@ impl AbortCause {
             | Self::Unasked
             | Self::Connecting { .. }
             | Self::System(_)
+            | Self::WorkerLost { .. }
             | Self::UnfinishedPipeline
             | Self::UnfinishedTransaction => false,
         }

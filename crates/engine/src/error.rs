@@ -34,12 +34,25 @@ pub enum EngineError {
         /// Why not.
         reason: ConnectReason,
     },
+    /// A defect of pgmeter ended a worker.
+    #[error("worker {worker} of the load generator ended by a defect of pgmeter, please report it: {reason}")]
+    Panicked {
+        /// Which one, from 0.
+        worker: usize,
+        /// What its panic said.
+        reason: Box<str>,
+    },
     /// The user asked to stop while the clients were still connecting.
     #[error("interrupted while the clients were connecting; nothing was measured")]
     InterruptedBeforeStart,
 }
 
 impl EngineError {
+    /// Whether the other workers can go on.
+    pub(crate) fn is_of_one_worker(&self) -> bool {
+        matches!(self, Self::Panicked { .. })
+    }
+
     /// Whether the server has no room for so many clients.
     pub fn is_too_many_connections(&self) -> bool {
         let Self::Connect { reason: ConnectReason::Startup(StartupError::Server(error)), .. } = self else {

@@ -1,6 +1,7 @@
 //! A whole run: starts the workers, lets them begin together, collects what they hand over.
 //! The face of the engine; the load itself is made by `worker`.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use stats::{Interval, Timestamp};
 
+use crate::abort::{AbortCause, AbortedClient};
 use crate::cancelling::cancel_all;
 use crate::clock::Clock;
 use crate::driver::{Driver, EventLoop};
@@ -74,12 +76,12 @@ pub fn run<'w>(
                 .name(format!("worker-{number}"))
                 .spawn_scoped(scope, move || {
                     let connections = share.clients.len() * load.links.len();
-                    let result = match Network::new(plan.event_loop, clock, connections) {
-                        Ok(Network::IoUring(driver)) => work(load, share, *driver, &started, &mut desk, stop),
-                        Ok(Network::Epoll(driver)) => work(load, share, *driver, &started, &mut desk, stop),
-                        Err(error) => Err(error),
-                    };
-                    let failed = result.is_err();
+                    let result =
+                        catch_panic(number, || match Network::new(plan.event_loop, clock, connections)? {
+                            Network::IoUring(driver) => work(load, share, *driver, &started, &mut desk, stop),
+                            Network::Epoll(driver) => work(load, share, *driver, &started, &mut desk, stop),
+                        });
+                    let failed = result.as_ref().is_err_and(|error| !error.is_of_one_worker());
                     desk.tell(Notice::Done(result.map(Box::new)));
                     // Only now, so that the others' reason for ending is not heard before this one.
                     if failed {
@@ -119,7 +121,23 @@ pub fn run_on<'w, D: Driver>(
     let witness = witnesses(load.introduce(0, timeline.start));
     let outcome = worker.run(timeline, witness, stop, &mut merging)?;
     merging.close(0);
-    conclude(&load, timeline, timeline.start.since(begun), stop, vec![outcome], merging)
+    conclude(&load, timeline, timeline.start.since(begun), stop, vec![outcome], Lost::default(), merging)
+}
+
+/// A defect that shows in one worker must not end the others, nor keep them from being heard.
+fn catch_panic<T>(worker: usize, work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| {
+        let text = cause.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| cause.downcast_ref::<String>().map(String::as_str));
+        Err(EngineError::Panicked { worker, reason: text.unwrap_or("it gave no reason").into() })
+    })
+}
+
+/// The clients of a worker that panicked: none of them goes on.
+fn clients_of_lost(load: &Load<'_>, worker: usize, reason: &str) -> impl Iterator<Item = AbortedClient> {
+    let cause = AbortCause::WorkerLost { worker, reason: reason.into() };
+    let clients = load.workers[worker].clients.clone();
+    clients.map(move |client| AbortedClient { client, place: None, cause: cause.clone() })
 }
 
 /// A worker's side of the channels.
@@ -193,7 +211,7 @@ fn coordinate<'w>(
     let mut merging =
         Merging::new(lines.len(), load.plan.scripts.len(), timeline, is_scheduled, observer, stop);
     let mut outcomes: Vec<_> = lines.iter().map(|_| None).collect();
-    let mut failure = None;
+    let (mut failure, mut lost) = (None, Lost::default());
     while let Ok((worker, notice)) = inbox.recv() {
         match notice {
             Notice::Interval(interval, warmup) => {
@@ -205,6 +223,13 @@ fn coordinate<'w>(
                 merging.close(worker);
                 match result {
                     Ok(outcome) => outcomes[worker] = Some(*outcome),
+                    Err(EngineError::Panicked { worker, reason }) => {
+                        lost.clients.extend(clients_of_lost(load, worker, &reason));
+                        lost.at = clock.now();
+                        if load.plan.exit_on_abort {
+                            stop.ask();
+                        }
+                    }
                     // The others have been asked to end too.
                     Err(error) => failure = failure.or(Some(error)),
                 }
@@ -217,7 +242,15 @@ fn coordinate<'w>(
         cancel_running(load.plan, &outcomes);
         return Err(error);
     }
-    conclude(load, timeline, timeline.start.since(Timestamp::ZERO), stop, outcomes, merging)
+    conclude(load, timeline, timeline.start.since(Timestamp::ZERO), stop, outcomes, lost, merging)
+}
+
+/// Clients whose worker panicked.
+#[derive(Default)]
+struct Lost {
+    clients: Vec<AbortedClient>,
+    /// When the last of them was lost.
+    at: Timestamp,
 }
 
 /// Cancels the statements that still run; how many could not be.
@@ -239,12 +272,14 @@ fn conclude(
     connect_time: Duration,
     stop: &Stop<'_>,
     outcomes: Vec<WorkerOutcome>,
+    lost: Lost,
     merging: Merging<'_>,
 ) -> Result<Outcome, EngineError> {
     let plan = load.plan;
     let timeline = stop.early_end().and_then(|end| timeline.ending_at(end)).unwrap_or(timeline);
     let interrupted = outcomes.iter().any(|outcome| outcome.interrupted);
-    let finished = outcomes.iter().map(|outcome| outcome.finished).max().unwrap_or(timeline.start);
+    let finished =
+        outcomes.iter().map(|outcome| outcome.finished).max().unwrap_or(timeline.start).max(lost.at);
     let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
     let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
     let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
@@ -262,6 +297,7 @@ fn conclude(
             outcome.aborted
         })
         .collect();
+    aborted.extend(lost.clients);
     aborted.sort_by_key(|aborted| aborted.client);
     let end = if interrupted && stop.is_asked_by_user() {
         End::Interrupted

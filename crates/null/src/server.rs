@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use connect::Address;
+use connect::{Address, SocketFile, listen_unix};
 use mio::{Poll, Waker};
 use rustix::net::listen;
 use tempfile::TempDir;
 
-use crate::service::{self, Listener, Service};
+use crate::service::{self, Listener, Service, Trouble};
 use crate::session::{Fault, Received, Rows};
 use crate::stall::Stalls;
 
@@ -65,20 +65,11 @@ pub struct NullServer {
     waker: Waker,
     thread: Option<JoinHandle<()>>,
     heard: Heard,
+    trouble: Trouble,
     /// The Unix socket, removed with the server.
     _socket_file: Option<SocketFile>,
     /// The directory that was made for it, removed after it.
     _directory: Option<TempDir>,
-}
-
-/// A Unix socket's name in the file system.
-struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // One that is gone already is as good.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 impl NullServer {
@@ -104,10 +95,7 @@ impl NullServer {
 
     fn listen_in(directory: &Path, options: NullOptions, made: Option<TempDir>) -> io::Result<Self> {
         let path = directory.join(format!(".s.PGSQL.{UNIX_PORT}"));
-        let listener = std::os::unix::net::UnixListener::bind(&path)?;
-        let file = SocketFile(path.clone());
-        listen(&listener, WAITING_MAX)?;
-        listener.set_nonblocking(true)?;
+        let (listener, file) = listen_unix(&path, WAITING_MAX)?;
         let listener = Listener::Unix(mio::net::UnixListener::from_std(listener));
         Self::start(listener, Address::Unix(path), options, Some(file), made)
     }
@@ -141,13 +129,15 @@ impl NullServer {
         let waker = Waker::new(poll.registry(), service::WAKER)?;
         let heard = Heard::default();
         let log = options.log.then(|| Arc::clone(&heard));
-        let service = Service::new(poll, listener, options, log)?;
+        let trouble = Trouble::default();
+        let service = Service::new(poll, listener, options, log, trouble.clone())?;
         let thread = thread::Builder::new().name("null-server".to_owned()).spawn(move || service.run())?;
         Ok(Self {
             address,
             waker,
             thread: Some(thread),
             heard,
+            trouble,
             _socket_file: socket_file,
             _directory: directory,
         })
@@ -167,6 +157,16 @@ impl NullServer {
         // As libpq reads values.
         let host = host.replace('\\', "\\\\").replace('\'', "\\'");
         format!("host='{host}' port={port} user=pgmeter dbname=pgmeter")
+    }
+
+    /// What went wrong since this was last asked, in a sentence; most of the time nothing.
+    pub fn take_trouble(&self) -> Option<String> {
+        self.trouble.take()
+    }
+
+    /// Whether it still serves.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// What was heard so far, if the options asked for a log: the number of the connection and the message.

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mio::event::Event;
@@ -28,6 +28,20 @@ pub(super) enum Listener {
     Unix(UnixListener),
 }
 
+/// The last thing that went wrong, until somebody asks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
+
+impl Trouble {
+    fn tell(&self, sentence: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
+    }
+
+    pub(super) fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// See the module.
 pub(super) struct Service {
     poll: Poll,
@@ -41,6 +55,9 @@ pub(super) struct Service {
     accepted: usize,
     /// Somebody is at the door who could not be let in.
     door_waits: bool,
+    /// That has been told.
+    door_waits_said: bool,
+    trouble: Trouble,
     /// Tokens of connections that may have more to read.
     turns: VecDeque<usize>,
     log: Option<Heard>,
@@ -53,6 +70,7 @@ impl Service {
         mut listener: Listener,
         options: NullOptions,
         log: Option<Heard>,
+        trouble: Trouble,
     ) -> io::Result<Self> {
         match &mut listener {
             Listener::Tcp(listener) => poll.registry().register(listener, LISTENER, Interest::READABLE)?,
@@ -71,6 +89,8 @@ impl Service {
             holes: Vec::new(),
             accepted: 0,
             door_waits: false,
+            door_waits_said: false,
+            trouble,
             turns: VecDeque::new(),
             log,
             calendar: options.stalls.map(Calendar::new),
@@ -85,7 +105,11 @@ impl Service {
             let mood = self.calendar.as_ref().map(Calendar::mood);
             let silent = matches!(mood, Some(Mood::Silent(_)));
             match self.poll.poll(&mut events, self.patience(mood)) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return,
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    return self
+                        .trouble
+                        .tell(format!("the null server cannot wait for its sockets: {error}"));
+                }
                 _ => {}
             }
             for event in &events {
@@ -132,9 +156,17 @@ impl Service {
     fn accept_all(&mut self) {
         loop {
             match self.accept() {
-                Ok(socket) => self.let_in(socket),
+                Ok(socket) => {
+                    self.door_waits_said = false;
+                    self.let_in(socket);
+                }
                 Err(error) => {
                     self.door_waits = error.kind() != io::ErrorKind::WouldBlock;
+                    if self.door_waits && !std::mem::replace(&mut self.door_waits_said, true) {
+                        self.trouble.tell(format!(
+                            "the null server cannot accept a client ({error}); clients wait until it can"
+                        ));
+                    }
                     return;
                 }
             }

@@ -1,13 +1,13 @@
 //! The null server as a client meets it that is not ours: plain blocking sockets of the standard library.
 //! The engine's own tests hold the real driver against it.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use connect::Address;
 use pgmeter_null::session::{Fault, Moment, Rows, Trouble};
-use pgmeter_null::{NullOptions, NullServer};
+use pgmeter_null::{NullOptions, NullServer, Place};
 use wire::{Decoder, Message, frontend};
 
 trait Socket: Read + Write {}
@@ -153,4 +153,19 @@ fn nothing_is_left_of_a_server_that_was_dropped() {
     drop(server);
     assert!(!path.parent().expect("a directory").exists());
     assert!(!client.wait(), "the connection is closed");
+}
+
+#[test]
+fn the_socket_file_of_a_killed_server_is_replaced_and_a_running_server_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = Place::Unix(folder.path().to_owned());
+    drop(UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("a file that stays behind"));
+    let server = NullServer::listen(&place, NullOptions::default()).expect("nobody listens there");
+    let mut client = Client::connect(server.address());
+    assert!(client.wait());
+    let second = NullServer::listen(&place, NullOptions::default());
+    assert_eq!(second.err().map(|error| error.kind()), Some(ErrorKind::AddrInUse));
+    client.query("SELECT 1");
+    assert!(client.wait(), "the first is not disturbed");
+    assert!(server.is_running() && server.take_trouble().is_none());
 }

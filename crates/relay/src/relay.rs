@@ -5,13 +5,14 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
+use connect::SocketFile;
 use mio::{Poll, Waker};
 
 use crate::complaints::Complaints;
 use crate::config::{Address, Config};
 use crate::error::RelayError;
 use crate::service::{Question, Service, WAKER};
-use crate::socket::{Listener, SocketFile};
+use crate::socket::Listener;
 use crate::statistics::Statistics;
 
 /// A running relay.

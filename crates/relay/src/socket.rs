@@ -5,9 +5,9 @@ use std::io::{self, IoSlice};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::time::Duration;
 
+use connect::{SocketFile, listen_unix};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
@@ -17,16 +17,6 @@ use crate::config::Address;
 
 /// How many may wait at the door; the system allows no more than its own limit (net.core.somaxconn).
 const WAITING_MAX: i32 = 1 << 16;
-
-/// A Unix socket's name in the file system, removed with the relay.
-pub(crate) struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // One that is gone already is as good.
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 /// A socket that lets clients in.
 pub(crate) enum Listener {
@@ -47,10 +37,7 @@ impl Listener {
                 Ok((Self::Tcp(listener), address, None))
             }
             Address::Unix(path) => {
-                let listener = UnixListener::bind(path)?;
-                let file = SocketFile(path.clone());
-                rustix::net::listen(&listener, WAITING_MAX)?;
-                listener.set_nonblocking(true)?;
+                let (listener, file) = listen_unix(path, WAITING_MAX)?;
                 Ok((Self::Unix(listener), address.clone(), Some(file)))
             }
         }

@@ -245,6 +245,20 @@ fn nothing_is_left_of_a_relay_and_its_connections_are_closed() {
 }
 
 #[test]
+fn the_socket_file_of_a_killed_relay_is_replaced() {
+    let place = Place::new();
+    let Address::Unix(path) = place.listen() else { panic!("a Unix socket") };
+    drop(UnixListener::bind(path).expect("a file that stays behind"));
+    let server = echo(place.listener(), 1);
+    let relay = place.relay(ms(1));
+    let mut client = connect(&relay);
+    client.write_all(b"x").expect("it takes it");
+    client.read_exact(&mut [0]).expect("the echo");
+    drop((client, relay));
+    server.join().expect("it saw the end");
+}
+
+#[test]
 fn two_relays_do_not_share_a_socket_and_the_second_says_so() {
     let place = Place::new();
     let _relay = place.relay(ms(1));

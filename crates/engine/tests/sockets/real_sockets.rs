@@ -322,6 +322,36 @@ fn a_run_stopped_by_the_user_ends_with_what_it_has() {
     }
 }
 
+/// Panics when its worker's first client is at its fourth transaction.
+struct Panics(usize);
+
+impl Witness for Panics {
+    fn transaction(&mut self, ended: &Ended<'_>) {
+        assert!(ended.client != self.0 || ended.number < 4, "on purpose");
+    }
+}
+
+#[test]
+fn a_worker_that_panics_is_lost_with_its_clients_and_the_others_go_on() {
+    for server in servers(&NullOptions::default()) {
+        for (workers, lost_clients) in [(2, 5), (1, 10)] {
+            let plan = Plan { clients: 10, workers, ..plan(&server, &["SELECT 1;"]) };
+            let witnesses = |intro: WorkerIntro| -> Box<dyn Witness> {
+                if intro.number == 0 { Box::new(Panics(intro.clients.start)) } else { Box::new(()) }
+            };
+            let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &witnesses);
+            let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+            let lost: Vec<_> = outcome.aborted.iter().map(|aborted| aborted.client).collect();
+            assert_eq!(lost, (0..lost_clients).collect::<Vec<_>>());
+            let sentence = outcome.aborted[0].to_string();
+            assert!(sentence.contains("worker 0") && sentence.contains("on purpose"), "{sentence}");
+            let succeeded = outcome.summary.total.counts.succeeded;
+            assert!(succeeded >= 10 * (10 - lost_clients) as u64, "{succeeded}");
+            assert_eq!(outcome.end == End::AllClientsAborted, workers == 1);
+        }
+    }
+}
+
 #[test]
 fn a_command_that_runs_when_the_user_stops_is_cancelled() {
     let faults = vec![Fault { connection: None, moment: Moment::Statement(5), trouble: Trouble::Silence }];
