@@ -29,7 +29,8 @@ use crate::observing::{self, Observing};
 use crate::password::connect_asking;
 use crate::repeating;
 use crate::signals::Signals;
-use crate::surveying;
+use crate::stopped::StopWatch;
+use crate::{surveying, terminal};
 
 /// A run as it was asked for.
 #[derive(Debug)]
@@ -203,10 +204,14 @@ impl Job {
             let is_enough = |until: &mut Until| !progress.warmup && until.take(progress.interval);
             progress.enough.set(until.as_mut().is_some_and(is_enough));
         };
+        // As with pgbench, the drop-in waits for its own output.
+        let is_own = manner == Manner::Pgmeter;
+        let guards = is_own.then(|| (StopWatch::begin(), terminal::measure()));
         let outcome = observing
             .run(&plan, signals.stop(), &mut second, &witnesses)
             .map_err(|error| explain(error, plan.clients, manner))
             .inspect_err(|failure| showing.breaks_off(failure))?;
+        let disturbances = guards.map(|(stopped, shown)| [stopped.end(), shown.end()]).into_iter().flatten();
         surveying::look_back(&mut environment, processors);
         let observation = observing.finish(&outcome);
         let loop_name = introspection::event_loop(&outcome.event_loop).name;
@@ -233,7 +238,9 @@ impl Job {
             record.warnings.push(SafeText::from(format!("the server's settings could not be read: {error}")));
         }
         record.warnings.extend(overload(&outcome, plan.clients).map(SafeText::from));
-        record.warnings.extend(uncancelled(&outcome).map(SafeText::from));
+        record
+            .warnings
+            .extend(uncancelled(&outcome).into_iter().chain(disturbances.flatten()).map(SafeText::from));
         record.warn();
         showing.conclude(&record, &outcome)
     }

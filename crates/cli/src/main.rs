@@ -30,6 +30,8 @@ mod server_command;
 mod serving;
 mod showing;
 mod signals;
+mod stderr_queue;
+mod stopped;
 mod storing;
 mod surveying;
 mod system_words;
@@ -60,13 +62,15 @@ fn main() -> ExitCode {
         (Ok(_), Some(error)) => Err(Failure::System { what: "write to standard output".to_owned(), error }),
         (result, _) => result,
     };
-    match result {
+    let code = match result {
         Ok(code) => code,
         Err(failure) => {
             terminal.complain(&failure);
             failure.exit_code()
         }
-    }
+    };
+    stderr_queue::flush();
+    code
 }
 
 /// What was typed makes no sense, or asks for help. Where an error has the wording of Rust's own parsers, ours takes its

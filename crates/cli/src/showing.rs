@@ -141,12 +141,14 @@ impl Showing for OwnShowing<'_> {
     fn conclude(&mut self, record: &Record, outcome: &Outcome) -> Result<(), Failure> {
         let terminal = self.terminal;
         self.live.end();
+        // Kept before anything is shown: a terminal that is stopped must not keep the record from being written.
+        let kept = self.keeper.finish(record);
         terminal.say("");
         terminal.print(&report::text(record, terminal.style()));
         if self.watching.commands {
             terminal.print(&report::command_table(record, terminal.style()));
         }
-        let Kept { run, record: path } = self.keeper.finish(record)?;
+        let Kept { run, record: path } = kept?;
         terminal.print(&format!("\n  run {run:<11} {}\n", path.display()));
         self.shown = Some(Shown { record: record.clone(), name: format!("run {run}") });
         if record.summary.counts.scheduled == 0 {

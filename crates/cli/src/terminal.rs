@@ -10,7 +10,10 @@ use std::time::Duration;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::TextStyle;
-use rustix::termios::tcgetwinsize;
+use rustix::process::getpgrp;
+use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
+
+use crate::stderr_queue::{self, Measuring, Message};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -84,10 +87,8 @@ impl Terminal {
 
     /// Puts these lines in the place of those that were drawn before.
     pub(crate) fn draw(&self, lines: &[String]) {
-        let mut drawn = drawn();
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        put(&format!("{}{text}", erasing(*drawn)));
-        *drawn = lines.len();
+        let text = lines.iter().map(|line| format!("{line}\n")).collect();
+        say_now_or_queue(Message::View(text, lines.len()));
     }
 
     /// Takes away what was drawn.
@@ -160,9 +161,42 @@ pub(crate) fn put_out(text: &str) {
 /// Says something on stderr, whole, whichever thread says it; a view that is drawn there makes room until it is drawn
 /// again.
 pub(crate) fn talk(text: &str) {
+    say_now_or_queue(Message::Talk(text.to_owned()));
+}
+
+/// From now on nobody waits for stderr, until the load is over.
+pub(crate) fn measure() -> Measuring {
+    Measuring::begin(|message| {
+        let may_show = !would_be_stopped();
+        if may_show {
+            show(message);
+        }
+        may_show
+    })
+}
+
+fn say_now_or_queue(message: Message) {
+    if let Some(message) = stderr_queue::add(message) {
+        show(&message);
+    }
+}
+
+fn show(message: &Message) {
     let mut drawn = drawn();
+    let (text, lines) = match message {
+        Message::Talk(text) => (text, 0),
+        Message::View(text, lines) => (text, *lines),
+    };
     put(&format!("{}{text}", erasing(*drawn)));
-    *drawn = 0;
+    *drawn = lines;
+}
+
+/// Whether the terminal would stop the whole process for writing (SIGTTOU, `stty tostop`), because it is in the
+/// background.
+fn would_be_stopped() -> bool {
+    let stderr = io::stderr();
+    let stops = tcgetattr(&stderr).is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP));
+    stops && tcgetpgrp(&stderr).is_ok_and(|foreground| foreground != getpgrp())
 }
 
 fn drawn() -> MutexGuard<'static, usize> {
@@ -183,6 +217,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// The last line of a program that is left at once; there may be a bar on the line before.
 pub(crate) fn say_interrupted() {
     talk("\npgmeter: error: interrupted; nothing was measured\n");
+    stderr_queue::flush();
 }
 
 /// What a bar counts.

@@ -18,7 +18,7 @@ pub(crate) use arguments::CompareArguments;
 
 use crate::failure::Failure;
 use crate::signals::Signals;
-use crate::terminal::{Terminal, Unit};
+use crate::terminal::{self, Terminal, Unit};
 use account::Before;
 use arguments::OutputName;
 use course::Course;
@@ -62,7 +62,9 @@ fn compare(
     let versions = [stand.sides[0].server_version(), stand.sides[1].server_version()];
     let mut watching = Watching::new(terminal);
     let processors = ProcessorTimes::now();
+    let measuring = terminal::measure();
     let course = Course::run(&builder, stand, draws, wish, &mut watching)?;
+    measuring.end().into_iter().for_each(|lost| terminal.warn(lost));
     let bar = terminal.bar(None, Unit::Nothing);
     bar.label("working out the answer …");
     let shares = processors.zip(ProcessorTimes::now()).and_then(|(before, after)| before.until(&after));

@@ -212,7 +212,7 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
             let name = capture(*kind);
             vec![of_command(name, &format!("\\{name} is not allowed in pipeline mode"))]
         }
-        AbortCause::Connecting { .. } | AbortCause::System(_) => {
+        AbortCause::Connecting { .. } | AbortCause::System(_) | AbortCause::WorkerLost { .. } => {
             vec![of_meta(&cause.to_string())]
         }
         AbortCause::UnfinishedPipeline | AbortCause::UnfinishedTransaction => {

@@ -1,11 +1,14 @@
 //! What goes wrong in mid-run leaves a marked record, a clear sentence, and nothing else.
 //! The servers are real; what befalls them is done to them here.
 
-use std::process::Command;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use results::Status;
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
+use testkit::null::{NullOptions, NullServer};
 
 use crate::harness::{Bench, Running, finish};
 
@@ -150,4 +153,69 @@ fn a_loading_that_was_interrupted_is_gone_on_with_and_loads_only_what_is_missing
     assert_eq!(ask(keys).as_deref(), Some("7"));
     bench.run(layout.iter().chain(&["--resume"])).exits(0);
     assert_eq!(ask(files), before, "nothing is missing, and nothing is done");
+}
+
+/// Talk of more bytes than a pipe and pgmeter's own queue hold, which nobody reads.
+#[test]
+fn a_full_stderr_pipe_holds_up_neither_the_load_nor_the_end_and_the_record_says_so() {
+    let bench = Bench::new();
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let script = bench.file("talk.sql", "\\set n debug(:client_id)\nSELECT 1;");
+    for event_loop in ["auto", "epoll"] {
+        let conninfo = server.conninfo();
+        let flags = ["bench", "-n", "-c", "2", "-t", "20000", "--event-loop", event_loop, "-f", script];
+        let mut command = bench.command(flags.iter().chain(&[conninfo.as_str()]));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+        // Nothing reads until it has ended by itself.
+        let status = child.wait().expect("the child is ours");
+        assert_eq!(status.code(), Some(0), "{event_loop}");
+    }
+    for record in bench.records() {
+        assert_eq!((record.status.clone(), record.summary.counts.succeeded), (Status::Complete, 40_000));
+        let is_lost = |warning: &&results::SafeText| warning.as_str().contains("standard error did not take");
+        assert_eq!(record.warnings.iter().filter(is_lost).count(), 1, "{:?}", record.warnings);
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_and_continued_says_so_in_its_record() {
+    let bench = Bench::new();
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let (script, conninfo) = (bench.file("one.sql", "SELECT 1;"), server.conninfo());
+    let flags = ["bench", "-n", "-T", "600", "-P", "1", "-f", script];
+    let mut run = Running::start(&mut bench.command(flags.iter().chain(&[conninfo.as_str()])));
+    run.hear("tps");
+    run.signal(Signal::STOP);
+    run.signal(Signal::CONT);
+    run.hear("tps");
+    run.signal(Signal::INT);
+    run.finish().exits(130);
+    let warnings = bench.record().warnings;
+    let says = |warning: &results::SafeText| warning.as_str().contains("stopped and continued");
+    assert!(warnings.iter().any(says), "{warnings:?}");
+}
+
+#[test]
+fn a_null_server_without_descriptors_says_that_clients_wait() {
+    let bench = Bench::new();
+    let folder = bench.path().display().to_string();
+    let limited =
+        format!("ulimit -n 20; exec {} null-server --listen {folder}", env!("CARGO_BIN_EXE_pgmeter"));
+    let mut command = bench.program(Path::new("/bin/sh"), ["-c", &limited]);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    let socket = bench.path().join(".s.PGSQL.5432");
+    let clients: Vec<_> = (0..40)
+        .map(|_| {
+            loop {
+                match UnixStream::connect(&socket) {
+                    Ok(client) => break client,
+                    Err(_) => std::thread::yield_now(),
+                }
+            }
+        })
+        .collect();
+    running.hear("cannot accept a client");
+    drop(clients);
+    running.signal(Signal::INT);
+    running.finish();
 }

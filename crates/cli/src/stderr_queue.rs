@@ -1,0 +1,204 @@
+//! Talk on stderr while a load is measured: it goes through a queue to a thread of its own, so that a full pipe or a
+//! stopped terminal holds up neither workers nor the end of the run. What does not fit is dropped and counted. At all
+//! other times talk is written at once. `terminal` decides what a message looks like; it calls this.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes that may wait: many seconds of messages for a reader that is merely slow.
+const WAITING_BYTES_MAX: usize = 1 << 20;
+/// After a run its last messages get this long to be written.
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
+
+/// Something to be shown on stderr.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// Lines that stay.
+    Talk(String),
+    /// Lines that the next message replaces, and how many they are.
+    View(String, usize),
+}
+
+impl Message {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Talk(text) | Self::View(text, _) => text.len(),
+        }
+    }
+}
+
+/// Shows a message; false if that cannot be done now.
+pub(crate) type Show = fn(&Message) -> bool;
+
+/// Messages on their way to the writer.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Message>,
+    bytes: usize,
+    dropped: u64,
+    /// Loads that are being measured.
+    loads: usize,
+    has_writer: bool,
+    /// The writer has a message in its hands.
+    is_writing: bool,
+    /// The writer was given up once: stderr may not be touched by anybody else, or that one would wait for ever too.
+    is_stuck: bool,
+}
+
+static QUEUE: Mutex<Queue> = Mutex::new(Queue {
+    waiting: VecDeque::new(),
+    bytes: 0,
+    dropped: 0,
+    loads: 0,
+    has_writer: false,
+    is_writing: false,
+    is_stuck: false,
+});
+/// Told whenever a message came or was written.
+static CHANGED: Condvar = Condvar::new();
+
+fn queue() -> MutexGuard<'static, Queue> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Queue {
+    fn is_in_use(&self) -> bool {
+        self.has_writer && (self.loads > 0 || self.is_stuck)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && !self.is_writing
+    }
+
+    fn add(&mut self, message: Message) {
+        // A view that nobody has seen yet has become pointless.
+        if matches!((self.waiting.back(), &message), (Some(Message::View(..)), Message::View(..)))
+            && let Some(old) = self.waiting.pop_back()
+        {
+            self.bytes -= old.bytes();
+        }
+        if self.bytes + message.bytes() > WAITING_BYTES_MAX {
+            self.dropped += 1;
+            return;
+        }
+        self.bytes += message.bytes();
+        self.waiting.push_back(message);
+    }
+}
+
+/// A load is being measured, until this is dropped: nobody waits for stderr.
+pub(crate) struct Measuring(());
+
+impl Measuring {
+    /// From now on messages are shown by a thread of their own, through `show`. Where the system has no thread for
+    /// that, they are written at once as before.
+    pub(crate) fn begin(show: Show) -> Self {
+        let mut queue = queue();
+        queue.loads += 1;
+        if !queue.has_writer {
+            let writer = thread::Builder::new().name("stderr".to_owned()).spawn(move || write_all(show));
+            queue.has_writer = writer.is_ok();
+        }
+        Self(())
+    }
+
+    /// The load is over; a sentence if not all was shown that there was to say.
+    pub(crate) fn end(self) -> Option<String> {
+        drop(self);
+        let mut queue = queue();
+        let unwritten = if queue.is_stuck { queue.waiting.len() + usize::from(queue.is_writing) } else { 0 };
+        let lost = std::mem::take(&mut queue.dropped) + unwritten as u64;
+        (lost > 0).then(|| {
+            format!(
+                "standard error did not take all that there was to say during the run ({lost} messages or progress \
+                 lines were not shown): its reader was slow or stopped; the load did not wait for it"
+            )
+        })
+    }
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        queue().loads -= 1;
+        flush();
+    }
+}
+
+/// Gives what waits a short time to be written, such as at the end of the process.
+pub(crate) fn flush() {
+    let mut queue = queue();
+    if queue.is_stuck && queue.bytes >= WAITING_BYTES_MAX / 2 {
+        return;
+    }
+    if queue.has_writer {
+        let flushed = CHANGED.wait_timeout_while(queue, FLUSH_LIMIT, |queue| !queue.is_empty());
+        queue = flushed.unwrap_or_else(PoisonError::into_inner).0;
+        queue.is_stuck = !queue.is_empty();
+    }
+}
+
+/// Queues a message if a load is being measured; else gives it back, to be shown at once.
+pub(crate) fn add(message: Message) -> Option<Message> {
+    let mut queue = queue();
+    if !queue.is_in_use() {
+        return Some(message);
+    }
+    queue.add(message);
+    CHANGED.notify_all();
+    None
+}
+
+/// The writer's life.
+fn write_all(show: Show) {
+    let mut queue = queue();
+    loop {
+        while let Some(message) = queue.waiting.pop_front() {
+            queue.bytes -= message.bytes();
+            queue.is_writing = true;
+            drop(queue);
+            let is_shown = show(&message);
+            queue = self::queue();
+            queue.is_writing = false;
+            queue.dropped += u64::from(!is_shown);
+            CHANGED.notify_all();
+        }
+        queue = CHANGED.wait(queue).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talk(length: usize) -> Message {
+        Message::Talk("x".repeat(length))
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_counted_and_there_is_room_again_later() {
+        let mut queue = Queue::default();
+        queue.add(talk(WAITING_BYTES_MAX));
+        queue.add(talk(1));
+        queue.add(Message::View("view\n".to_owned(), 1));
+        assert_eq!((queue.waiting.len(), queue.dropped), (1, 2));
+        let first = queue.waiting.pop_front().expect("a message");
+        queue.bytes -= first.bytes();
+        queue.add(talk(1));
+        assert_eq!((queue.waiting.len(), queue.bytes, queue.dropped), (1, 1, 2));
+    }
+
+    #[test]
+    fn a_view_takes_the_place_of_one_that_nobody_has_seen_yet() {
+        let mut queue = Queue::default();
+        for number in 0..1000 {
+            queue.add(Message::View(format!("view {number}\n"), 1));
+        }
+        assert!(matches!(queue.waiting.make_contiguous(), [Message::View(text, 1)] if text == "view 999\n"));
+        queue.add(talk(5));
+        queue.add(Message::View("after\n".to_owned(), 1));
+        assert_eq!((queue.waiting.len(), queue.dropped), (3, 0));
+        assert_eq!(queue.bytes, "view 999\n".len() + 5 + "after\n".len());
+    }
+}
