@@ -6,6 +6,7 @@ use std::fmt;
 use connect::Address;
 use script::{CaptureKind, EvaluationError};
 use thiserror::Error;
+use wire::frontend::MessageTooLong;
 use wire::{ProtocolError, ServerError};
 
 /// A client that could not go on.
@@ -17,6 +18,12 @@ pub struct AbortedClient {
     pub place: Option<Place>,
     /// What happened.
     pub cause: AbortCause,
+}
+
+impl From<MessageTooLong> for AbortCause {
+    fn from(error: MessageTooLong) -> AbortCause {
+        AbortCause::StatementTooLong(error)
+    }
 }
 
 /// A command of a script.
@@ -66,6 +73,9 @@ pub enum AbortCause {
     /// A script wants to COPY.
     #[error("COPY is not supported in a script")]
     Copy,
+    /// A statement, with its variables' values, does not fit into a message of the protocol.
+    #[error("the statement with the values of its variables is too long: {0}")]
+    StatementTooLong(MessageTooLong),
     /// A meta command could not be evaluated, or its command of the shell gave no value.
     #[error("{0}")]
     Evaluation(EvaluationError),
@@ -137,6 +147,7 @@ impl AbortCause {
             Self::Sql { .. }
             | Self::Rollback(_)
             | Self::Copy
+            | Self::StatementTooLong(_)
             | Self::Evaluation(_)
             | Self::Shell { .. }
             | Self::RowCount { .. }

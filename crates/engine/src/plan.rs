@@ -8,6 +8,7 @@ use std::time::Duration;
 use connect::{Address, Transport};
 use script::{Program, Symbols};
 use wire::StartupParameters;
+use wire::frontend::MESSAGE_LENGTH_MAX;
 
 use crate::EngineError;
 
@@ -139,6 +140,8 @@ pub struct Plan {
     pub manner: Manner,
     /// How the workers wait for their sockets.
     pub event_loop: EventLoopChoice,
+    /// The longest message that a client sends; a longer one aborts it.
+    pub message_length_max: usize,
 }
 
 impl Plan {
@@ -169,6 +172,7 @@ impl Plan {
             exit_on_abort: false,
             manner: Manner::Pgmeter,
             event_loop: EventLoopChoice::Auto,
+            message_length_max: MESSAGE_LENGTH_MAX,
         }
     }
 

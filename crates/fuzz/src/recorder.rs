@@ -25,7 +25,7 @@ const SESSIONS: [Session; 5] = [
             ";",
             "select name, setting from pg_settings where name like 'enable_%'",
         ] {
-            frontend::query(out, sql.as_bytes());
+            frontend::query(out, sql.as_bytes()).expect("a short message");
         }
     }),
     ("errors", |out| {
@@ -37,28 +37,33 @@ const SESSIONS: [Session; 5] = [
             "select x",
             "end",
         ] {
-            frontend::query(out, sql.as_bytes());
+            frontend::query(out, sql.as_bytes()).expect("a short message");
         }
     }),
     ("copy", |out| {
-        frontend::query(out, b"copy (select g, repeat('x', g) from generate_series(1, 20) g) to stdout");
-        frontend::query(out, b"create temp table t(a int, b text); copy t from stdin");
+        frontend::query(out, b"copy (select g, repeat('x', g) from generate_series(1, 20) g) to stdout")
+            .expect("a short message");
+        frontend::query(out, b"create temp table t(a int, b text); copy t from stdin")
+            .expect("a short message");
         frontend::copy_data(out, b"1\tone\n2\ttwo\n");
         frontend::copy_done(out);
-        frontend::query(out, b"listen c; notify c, 'payload'");
+        frontend::query(out, b"listen c; notify c, 'payload'").expect("a short message");
     }),
     ("extended", |out| {
-        frontend::parse(out, b"s", b"select $1::int + g from generate_series(1, 3) g");
+        frontend::parse(out, b"s", b"select $1::int + g from generate_series(1, 3) g")
+            .expect("a short message");
         frontend::describe_statement(out, b"s");
         let mut parameters = frontend::bind(out, b"", b"s");
         parameters.parameter(Some(b"4"));
-        parameters.finish();
+        parameters.finish().expect("a short message");
         frontend::describe_portal(out, b"");
         frontend::execute(out, b"");
         frontend::close_statement(out, b"s");
         frontend::sync(out);
     }),
-    ("ended", |out| frontend::query(out, b"select pg_terminate_backend(pg_backend_pid())")),
+    ("ended", |out| {
+        frontend::query(out, b"select pg_terminate_backend(pg_backend_pid())").expect("a short message")
+    }),
 ];
 
 /// Runs all sessions.

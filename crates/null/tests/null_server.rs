@@ -38,7 +38,7 @@ impl Client {
 
     fn query(&mut self, sql: &str) {
         let mut out = Vec::new();
-        frontend::query(&mut out, sql.as_bytes());
+        frontend::query(&mut out, sql.as_bytes()).unwrap();
         self.say(&out);
     }
 
@@ -94,7 +94,7 @@ fn who_says_no_more_after_a_question_is_still_answered() {
     let Address::Unix(path) = server.address().clone() else { panic!("not a Unix socket") };
     let mut bytes = Vec::new();
     frontend::startup(&mut bytes, &[("user", "u")]);
-    frontend::query(&mut bytes, b"SELECT 1");
+    frontend::query(&mut bytes, b"SELECT 1").unwrap();
     let mut socket = UnixStream::connect(path).expect("a connection");
     socket.write_all(&bytes).expect("the server reads");
     socket.shutdown(Shutdown::Write).expect("our half is closed");

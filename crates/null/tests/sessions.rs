@@ -72,7 +72,7 @@ fn names(bytes: &[u8]) -> Vec<String> {
 
 fn query(sql: &str) -> Vec<u8> {
     let mut out = Vec::new();
-    frontend::query(&mut out, sql.as_bytes());
+    frontend::query(&mut out, sql.as_bytes()).unwrap();
     out
 }
 
@@ -80,13 +80,13 @@ fn query(sql: &str) -> Vec<u8> {
 fn series(name: &str, sql: Option<&str>, parameters: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
     if let Some(sql) = sql {
-        frontend::parse(&mut out, name.as_bytes(), sql.as_bytes());
+        frontend::parse(&mut out, name.as_bytes(), sql.as_bytes()).unwrap();
     }
     let mut bind = frontend::bind(&mut out, b"", name.as_bytes());
     for value in parameters {
         bind.parameter(Some(value.as_bytes()));
     }
-    bind.finish();
+    bind.finish().unwrap();
     frontend::describe_portal(&mut out, b"");
     frontend::execute(&mut out, b"");
     frontend::sync(&mut out);

@@ -94,9 +94,19 @@ impl Sql {
 
     /// Appends the text with the variables' values; undefined ones stay as written, an array is quoted.
     pub fn write_simple(&self, variables: &Variables, out: &mut Vec<u8>) {
+        self.write_simple_up_to(variables, out, usize::MAX);
+    }
+
+    /// As [`Sql::write_simple`], but once more than `length_max` bytes are written the rest is left out: the text is of
+    /// no use then, and must not fill memory.
+    pub fn write_simple_up_to(&self, variables: &Variables, out: &mut Vec<u8>, length_max: usize) {
         let text = &*self.text;
+        let start = out.len();
         let mut copied = 0;
         for (place, &slot) in self.places.iter().zip(&self.parameters) {
+            if out.len() - start > length_max {
+                return;
+            }
             out.extend_from_slice(&text[copied..place.start]);
             if !variables.write_sql(slot, out) {
                 out.extend_from_slice(&text[place.clone()]);

@@ -19,7 +19,7 @@ fn codec(criterion: &mut Criterion) {
             out.clear();
             let mut bind = frontend::bind(&mut out, b"", black_box(b"P_0"));
             bind.parameter(Some(black_box(b"12345")));
-            bind.finish();
+            bind.finish().expect("a short message");
             frontend::describe_and_execute(&mut out);
             frontend::sync(&mut out);
             black_box(out.len())

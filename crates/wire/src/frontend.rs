@@ -6,8 +6,15 @@
 
 /// Version 3.0, which every server from 9.6 on speaks.
 pub const PROTOCOL_VERSION: u32 = 3 << 16;
+/// The longest message, its length word included: that word is a signed number of 32 bits.
+pub const MESSAGE_LENGTH_MAX: usize = i32::MAX as usize;
 const CANCEL_REQUEST_CODE: u32 = (1234 << 16) | 5678;
 const SSL_REQUEST_CODE: u32 = (1234 << 16) | 5679;
+
+/// A message that is longer than its limit; nothing of it is left in the send buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the message is longer than the 2 GiB that the protocol can carry")]
+pub struct MessageTooLong;
 
 /// StartupMessage: the parameters in the order given, `user` among them. Names and values hold no zero byte.
 pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
@@ -22,25 +29,31 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
 }
 
 /// Query: one message of the simple protocol; may hold several statements.
-pub fn query(out: &mut Vec<u8>, sql: &[u8]) {
-    query_with(out, |out| out.extend_from_slice(sql));
+pub fn query(out: &mut Vec<u8>, sql: &[u8]) -> Result<(), MessageTooLong> {
+    query_with(out, MESSAGE_LENGTH_MAX, |out| out.extend_from_slice(sql))
 }
 
-/// Query, its text written straight into the send buffer (substituted variables need no copy of their own).
-pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+/// Query, its text written straight into the send buffer (substituted variables need no copy of their own). A message
+/// longer than `length_max` is an error.
+#[inline]
+pub fn query_with(
+    out: &mut Vec<u8>,
+    length_max: usize,
+    write: impl FnOnce(&mut Vec<u8>),
+) -> Result<(), MessageTooLong> {
     let start = begin(out, b'Q');
     write(out);
     out.push(0);
-    end(out, start);
+    end_up_to(out, start, length_max)
 }
 
 /// Parse: a statement with its parameters' types left to the server. The empty name is the unnamed statement.
-pub fn parse(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) {
+pub fn parse(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) -> Result<(), MessageTooLong> {
     let start = begin(out, b'P');
     text(out, name);
     text(out, sql);
     out.extend_from_slice(&[0, 0]);
-    end(out, start);
+    end_up_to(out, start, MESSAGE_LENGTH_MAX)
 }
 
 /// Bind: begins the message; add the parameters in order, then call [`BindWriter::finish`].
@@ -52,7 +65,7 @@ pub fn bind<'a>(out: &'a mut Vec<u8>, portal: &[u8], statement: &[u8]) -> BindWr
     text(out, statement);
     let count_at = out.len() + 2;
     out.extend_from_slice(&[0; 4]);
-    BindWriter { out, start, count_at, count: 0 }
+    BindWriter { out, start, count_at, count: 0, length_max: MESSAGE_LENGTH_MAX }
 }
 
 /// A Bind message in the making. Without `finish` the buffer holds a broken message.
@@ -62,9 +75,15 @@ pub struct BindWriter<'a> {
     start: usize,
     count_at: usize,
     count: u16,
+    length_max: usize,
 }
 
 impl BindWriter<'_> {
+    /// The longest that the message may become; without this, [`MESSAGE_LENGTH_MAX`].
+    pub fn length_max(self, length_max: usize) -> Self {
+        BindWriter { length_max: length_max.min(MESSAGE_LENGTH_MAX), ..self }
+    }
+
     /// One parameter in text form; `None` is SQL's NULL.
     pub fn parameter(&mut self, value: Option<&[u8]>) {
         self.parameter_with(|out| match value {
@@ -76,12 +95,17 @@ impl BindWriter<'_> {
         });
     }
 
-    /// One parameter, its text written straight into the send buffer; `write` returns false for SQL's NULL.
+    /// One parameter, its text written straight into the send buffer; `write` returns false for SQL's NULL. Once the
+    /// message is too long, further parameters are left out: `finish` says so.
     pub fn parameter_with(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
         let length_at = self.out.len();
+        if length_at - self.start > self.length_max {
+            return;
+        }
         self.out.extend_from_slice(&[0; 4]);
         let length = if write(self.out) {
-            message_length(self.out.len() - length_at - 4)
+            // One that does not fit makes the message too long, and is never sent.
+            message_length(self.out.len() - length_at - 4, MESSAGE_LENGTH_MAX).unwrap_or(0)
         } else {
             self.out.truncate(length_at + 4);
             u32::MAX
@@ -91,10 +115,10 @@ impl BindWriter<'_> {
     }
 
     /// Completes the message.
-    pub fn finish(self) {
+    pub fn finish(self) -> Result<(), MessageTooLong> {
         self.out[self.count_at..self.count_at + 2].copy_from_slice(&self.count.to_be_bytes());
         self.out.extend_from_slice(&[0, 0]);
-        end(self.out, self.start);
+        end_up_to(self.out, self.start, self.length_max)
     }
 }
 
@@ -158,7 +182,8 @@ pub fn password(out: &mut Vec<u8>, password: &[u8]) {
 pub fn sasl_initial_response(out: &mut Vec<u8>, mechanism: &[u8], data: &[u8]) {
     let start = begin(out, b'p');
     text(out, mechanism);
-    out.extend_from_slice(&message_length(data.len()).to_be_bytes());
+    // Far below the limit: it answers a message of at most 1 MiB.
+    out.extend_from_slice(&message_length(data.len(), MESSAGE_LENGTH_MAX).unwrap_or(0).to_be_bytes());
     out.extend_from_slice(data);
     end(out, start);
 }
@@ -217,10 +242,27 @@ fn begin_untagged(out: &mut Vec<u8>) -> usize {
     out.len() - 4
 }
 
-/// Writes the length, which counts itself but not the type byte.
+/// Writes the length, which counts itself but not the type byte, of a message whose parts are short by nature: names,
+/// passwords, settings, pieces of a COPY.
 fn end(out: &mut [u8], start: usize) {
-    let length = message_length(out.len() - start);
+    let length = message_length(out.len() - start, MESSAGE_LENGTH_MAX);
+    let length = length.expect("a message of short parts is shorter than 2 GiB");
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// As [`end`], for a message that holds the user's text: one that is too long is taken back, type byte included.
+#[inline]
+fn end_up_to(out: &mut Vec<u8>, start: usize, length_max: usize) -> Result<(), MessageTooLong> {
+    match message_length(out.len() - start, length_max) {
+        Ok(length) => out[start..start + 4].copy_from_slice(&length.to_be_bytes()),
+        Err(error) => {
+            out.truncate(start - 1);
+            // A buffer of gigabytes is not kept.
+            out.shrink_to_fit();
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn text(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -235,7 +277,45 @@ fn named(out: &mut Vec<u8>, tag: u8, kind: u8, name: &[u8]) {
     end(out, start);
 }
 
-/// Lengths are signed in the protocol. Scripts are read from files far below this, so a longer one is our error.
-fn message_length(length: usize) -> u32 {
-    i32::try_from(length).expect("a message is shorter than 2 GiB").cast_unsigned()
+/// A length as the protocol writes it, if it is within the limit.
+#[inline]
+fn message_length(length: usize, length_max: usize) -> Result<u32, MessageTooLong> {
+    let fitting = i32::try_from(length).ok().filter(|_| length <= length_max);
+    fitting.map(i32::cast_unsigned).ok_or(MessageTooLong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_a_signed_number_of_32_bits() {
+        let check = |length, expected| assert_eq!(message_length(length, MESSAGE_LENGTH_MAX), expected);
+        check(4, Ok(4));
+        check(0x7fff_ffff, Ok(0x7fff_ffff));
+        check(0x8000_0000, Err(MessageTooLong));
+        check(usize::MAX, Err(MessageTooLong));
+    }
+
+    #[test]
+    fn a_message_of_the_greatest_length_is_written_and_a_longer_one_is_taken_back() {
+        let mut out = b"before".to_vec();
+        // Length word, text and zero byte.
+        query_with(&mut out, 15, |out| out.extend_from_slice(b"0123456789")).unwrap();
+        assert_eq!(out, b"beforeQ\0\0\0\x0f0123456789\0");
+        let whole = out.clone();
+        let refused = query_with(&mut out, 14, |out| out.extend_from_slice(b"0123456789"));
+        assert_eq!((refused, &out), (Err(MessageTooLong), &whole));
+        let mut written = 0;
+        let mut parameters = bind(&mut out, b"", b"").length_max(100);
+        for _ in 0..10 {
+            parameters.parameter_with(|out| {
+                written += 1;
+                out.extend_from_slice(&[b'x'; 40]);
+                true
+            });
+        }
+        assert_eq!((parameters.finish(), out), (Err(MessageTooLong), whole));
+        assert_eq!(written, 3, "what comes after the limit is not written");
+    }
 }

@@ -20,6 +20,8 @@ mod scram;
 
 /// More settings than any server reports; what lies beyond is not kept.
 const PARAMETER_COUNT_MAX: usize = 200;
+/// Name and value of a reported setting; a longer one is not kept. Ten thousand clients begin at once.
+const PARAMETER_LENGTH_MAX: usize = 4 * 1024;
 
 /// What the client tells about itself, and the password should the server ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,6 +197,7 @@ impl Startup {
             }
             _ if !matches!(self.exchange, Exchange::Done) => return Err(unexpected(message)),
             Message::ParameterStatus { .. } if self.facts.parameters.len() >= PARAMETER_COUNT_MAX => {}
+            Message::ParameterStatus { name, value } if name.len() + value.len() > PARAMETER_LENGTH_MAX => {}
             Message::ParameterStatus { name, value } => {
                 self.facts.parameters.push((to_text(name), to_text(value)));
             }

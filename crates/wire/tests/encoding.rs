@@ -25,14 +25,14 @@ enum Said {
 impl Said {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Said::Query(sql) => frontend::query(out, sql),
-            Said::Parse { name, sql } => frontend::parse(out, name, sql),
+            Said::Query(sql) => frontend::query(out, sql).unwrap(),
+            Said::Parse { name, sql } => frontend::parse(out, name, sql).unwrap(),
             Said::Bind { portal, statement, parameters } => {
                 let mut bind = frontend::bind(out, portal, statement);
                 for parameter in parameters {
                     bind.parameter(parameter.as_deref());
                 }
-                bind.finish();
+                bind.finish().unwrap();
             }
             Said::Describe(b'P', name) => frontend::describe_portal(out, name),
             Said::Describe(_, name) => frontend::describe_statement(out, name),
@@ -179,7 +179,7 @@ fn parameters_written_in_place_are_those_that_are_copied() {
     let mut bind = frontend::bind(&mut copied, b"", b"P_0");
     bind.parameter(Some(b"42"));
     bind.parameter(None);
-    bind.finish();
+    bind.finish().unwrap();
     let mut written = Vec::new();
     let mut bind = frontend::bind(&mut written, b"", b"P_0");
     bind.parameter_with(|out| {
@@ -190,7 +190,7 @@ fn parameters_written_in_place_are_those_that_are_copied() {
         out.extend_from_slice(b"not sent");
         false
     });
-    bind.finish();
+    bind.finish().unwrap();
     assert_eq!(written, copied);
     assert_eq!(written, b"B\0\0\0\x19\0P_0\0\0\0\0\x02\0\0\0\x0242\xff\xff\xff\xff\0\0");
 }
@@ -215,7 +215,7 @@ fn an_execution_allocates_nothing_once_the_buffer_has_grown() {
         out.clear();
         let mut bind = frontend::bind(out, b"", b"P_0");
         bind.parameter(Some(b"12345"));
-        bind.finish();
+        bind.finish().unwrap();
         frontend::describe_portal(out, b"");
         frontend::execute(out, b"");
         frontend::sync(out);

@@ -182,6 +182,7 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
         AbortCause::ConnectionLost { .. } | AbortCause::Protocol(_) | AbortCause::Unasked => {
             vec![of_meta("perhaps the backend died while processing")]
         }
+        AbortCause::StatementTooLong(_) => vec![of_meta("SQL command send failed")],
         AbortCause::Copy => vec!["COPY is not supported in pgbench, aborting".to_owned()],
         AbortCause::Evaluation(error) => {
             let is_assignment = matches!(error, EvaluationError::VariableName { .. });

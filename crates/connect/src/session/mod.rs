@@ -16,7 +16,7 @@ use crate::address::Address;
 use crate::error::{Cause, ConnectError, in_words};
 use crate::target::Target;
 use crate::transport::Transport;
-use results::{Answer, Asides, Broken};
+use results::{ANSWER_LENGTH_MAX, Answer, Asides, Broken, ROW_COUNT_MAX};
 use stream::{Patience, Stream};
 
 pub use cancel::{CANCELS_AT_ONCE, CancelKey, CancelRequest, cancel, cancel_all};
@@ -27,6 +27,10 @@ pub use results::{ResultSet, Row};
 const INPUT_LENGTH: usize = 32 * 1024;
 /// The server takes no longer message.
 const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
+const SQL_TOO_LONG: &str = "a statement of 1 GiB or more is longer than servers take";
+/// A longer row is not kept: it would not fit into an answer.
+#[expect(clippy::cast_possible_truncation, reason = "64 MiB")]
+const ROW_LENGTH_MAX: u32 = ANSWER_LENGTH_MAX as u32;
 
 /// A session under control of one caller.
 pub struct Session {
@@ -108,7 +112,7 @@ impl Session {
 
     /// The notices and warnings since the last call, oldest first; no more than the first hundred.
     pub fn take_notices(&mut self) -> Vec<ServerError> {
-        std::mem::take(&mut self.asides.notices)
+        self.asides.take_notices()
     }
 
     /// What [`cancel`] needs to stop this session's statement from elsewhere.
@@ -154,13 +158,15 @@ impl Session {
             return Err(ConnectError::WrongStatement("a statement cannot hold a zero byte"));
         }
         if sql.len() > SQL_LENGTH_MAX {
-            return Err(ConnectError::WrongStatement(
-                "a statement of 1 GiB or more is longer than servers take",
-            ));
+            return Err(ConnectError::WrongStatement(SQL_TOO_LONG));
         }
-        self.decoder.keep_rows(keeps_rows);
+        match keeps_rows {
+            true => self.decoder.keep_rows_up_to(ROW_LENGTH_MAX),
+            false => self.decoder.keep_rows(false),
+        }
         self.out.clear();
-        frontend::query(&mut self.out, sql.as_bytes());
+        frontend::query(&mut self.out, sql.as_bytes())
+            .map_err(|_| ConnectError::WrongStatement(SQL_TOO_LONG))?;
         let mut answer = Answer::new(keeps_rows);
         self.send(&mut answer)?;
         Ok(answer)
@@ -208,6 +214,11 @@ impl Session {
             (Ok(()), Some(Broken::Unexpected(name))) => {
                 Err(self.end_with(format!("the server sent {name}, which is no answer to a query")))
             }
+            // The rest may have no end.
+            (Ok(()), Some(Broken::TooLarge)) => Err(self.end_with(format!(
+                "its answer to a query is larger than the {ROW_COUNT_MAX} rows or the {} MiB that are kept of one",
+                ANSWER_LENGTH_MAX >> 20
+            ))),
             (Ok(()), None) => Ok(()),
         }
     }

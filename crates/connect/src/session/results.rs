@@ -6,8 +6,17 @@ use wire::{Message, ProtocolError, ServerError};
 
 /// Notices that are kept between two calls of `take_notices`; a loop that warns on each row must not fill memory.
 const NOTICE_COUNT_MAX: usize = 100;
+/// Bytes of these notices together: the decoder cuts each of them at 1 MiB.
+const NOTICES_LENGTH_MAX: usize = 16 * 1024 * 1024;
 /// More settings than any server reports; what lies beyond is not kept.
 const PARAMETER_COUNT_MAX: usize = 200;
+/// Name and value of a reported setting; a longer one is not kept.
+const PARAMETER_LENGTH_MAX: usize = 4 * 1024;
+/// Rows of one answer. The largest that is asked for are statistics: a row for each statement, table or setting.
+pub(super) const ROW_COUNT_MAX: usize = 1_000_000;
+/// Bytes of one answer, with what it takes to keep them. Statistics of 10,000 statements with their texts take some
+/// 20 MiB. A larger answer is not one to a question of ours.
+pub(super) const ANSWER_LENGTH_MAX: usize = 64 * 1024 * 1024;
 
 /// One row, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,29 +58,46 @@ pub struct ResultSet {
 #[derive(Debug, Default)]
 pub(super) struct Asides {
     pub(super) parameters: Vec<(String, String)>,
-    pub(super) notices: Vec<ServerError>,
+    notices: Vec<ServerError>,
+    notices_length: usize,
 }
 
 impl Asides {
     /// Notes a message that belongs here; false if it does not.
     pub(super) fn take(&mut self, message: &Message<'_>) -> bool {
         match *message {
-            Message::ParameterStatus { name, value } => self.set(&to_text(name), to_text(value)),
-            Message::NoticeResponse(fields) if self.notices.len() < NOTICE_COUNT_MAX => {
-                self.notices.push(fields.into());
+            Message::ParameterStatus { name, value } => {
+                let is_too_long = name.len() + value.len() > PARAMETER_LENGTH_MAX;
+                self.set(&to_text(name), (!is_too_long).then(|| to_text(value)));
             }
-            Message::NoticeResponse(_) | Message::NotificationResponse { .. } => {}
+            Message::NoticeResponse(fields) => {
+                let length = self.notices_length + fields.body_length();
+                if self.notices.len() < NOTICE_COUNT_MAX && length <= NOTICES_LENGTH_MAX {
+                    self.notices_length = length;
+                    self.notices.push(fields.into());
+                }
+            }
+            Message::NotificationResponse { .. } => {}
             _ => return false,
         }
         true
     }
 
-    fn set(&mut self, name: &str, value: String) {
+    /// The notices since the last call.
+    pub(super) fn take_notices(&mut self) -> Vec<ServerError> {
+        self.notices_length = 0;
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Notes the value of a setting; without one, an earlier value is no longer known.
+    fn set(&mut self, name: &str, value: Option<String>) {
         let is_full = self.parameters.len() >= PARAMETER_COUNT_MAX;
-        match self.parameters.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) => *known = value,
-            None if is_full => {}
-            None => self.parameters.push((name.to_owned(), value)),
+        let known = self.parameters.iter().position(|(known, _)| known == name);
+        match (known, value) {
+            (Some(index), Some(value)) => self.parameters[index].1 = value,
+            (Some(index), None) => drop(self.parameters.swap_remove(index)),
+            (None, Some(value)) if !is_full => self.parameters.push((name.to_owned(), value)),
+            (None, _) => {}
         }
     }
 }
@@ -83,6 +109,10 @@ pub(super) struct Answer {
     keeps_rows: bool,
     pub(super) sets: Vec<ResultSet>,
     open: Option<ResultSet>,
+    /// Rows kept so far, of all result sets.
+    row_count: usize,
+    /// Memory that the result sets take.
+    length: usize,
     /// What the last statement counted.
     pub(super) rows: u64,
     pub(super) error: Option<Box<ServerError>>,
@@ -96,6 +126,8 @@ pub(super) struct Answer {
 pub(super) enum Broken {
     Protocol(ProtocolError),
     Unexpected(&'static str),
+    /// The answer is more than is kept of one.
+    TooLarge,
 }
 
 impl Answer {
@@ -103,9 +135,9 @@ impl Answer {
         Answer { keeps_rows, ..Answer::default() }
     }
 
-    /// The part of the answer that a message brings.
+    /// The part of the answer that a message brings; nothing more once it has gone wrong.
     pub(super) fn take(&mut self, message: &Message<'_>, asides: &mut Asides) {
-        if asides.take(message) {
+        if self.broken.is_some() || asides.take(message) {
             return;
         }
         match *message {
@@ -135,16 +167,37 @@ impl Answer {
         let names: Result<Vec<_>, _> = columns.fields().map(|field| Ok(to_text(field?.name))).collect();
         match names {
             Ok(columns) => {
+                self.count(columns.iter().map(|name| name.len() + size_of::<String>()).sum());
                 self.open = Some(ResultSet { columns, returns_rows: true, ..ResultSet::default() });
             }
             Err(error) => self.broken = Some(Broken::Protocol(error)),
         }
     }
 
+    /// Adds to the memory that the answer takes; above the limit nothing more is kept.
+    fn count(&mut self, length: usize) {
+        self.length += length;
+        if self.length > ANSWER_LENGTH_MAX || self.row_count > ROW_COUNT_MAX {
+            self.broken = Some(Broken::TooLarge);
+            self.sets = Vec::new();
+            self.open = None;
+        }
+    }
+
     fn add_row(&mut self, row: DataRow<'_>) {
+        // Its values lie in the body; what keeps them is counted for each of them below.
+        self.row_count += 1;
+        self.count(row.body_length() as usize + size_of::<Row>());
+        if self.broken.is_some() {
+            return;
+        }
         let values: Result<Vec<_>, _> = row.columns().map(|value| Ok(value?.map(to_boxed_text))).collect();
         match (values, &mut self.open) {
-            (Ok(values), Some(open)) => open.rows.push(Row { values }),
+            (Ok(values), Some(open)) => {
+                let places = values.capacity() * size_of::<Option<Box<str>>>();
+                open.rows.push(Row { values });
+                self.count(places);
+            }
             (Ok(_), None) => self.broken = Some(Broken::Unexpected("DataRow")),
             (Err(error), _) => self.broken = Some(Broken::Protocol(error)),
         }
@@ -153,7 +206,10 @@ impl Answer {
     fn end_set(&mut self, tag: String) {
         if self.keeps_rows {
             let open = self.open.take().unwrap_or_default();
-            self.sets.push(ResultSet { tag, ..open });
+            self.count(tag.len() + size_of::<ResultSet>());
+            if self.broken.is_none() {
+                self.sets.push(ResultSet { tag, ..open });
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod cancelling;
 mod fake;
+mod floods;
 
 use std::io::Write;
 

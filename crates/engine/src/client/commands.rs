@@ -189,7 +189,7 @@ impl Client {
             self.send_in_pipeline(sql, turn)?;
             return Ok(Flow::Next);
         }
-        self.send(sql, turn);
+        self.send(sql, turn)?;
         Ok(Flow::Wait(self.await_reply(Phase::Waiting, turn)))
     }
 

@@ -35,7 +35,9 @@ impl Client {
             return self.decide(failure, turn);
         }
         self.links[self.link].query();
-        frontend::query(turn.out, b"ROLLBACK");
+        if let Err(error) = frontend::query(turn.out, b"ROLLBACK") {
+            return self.abort(error.into(), turn.load);
+        }
         self.await_reply(Phase::RollingBack(failure), turn)
     }
 

@@ -11,7 +11,8 @@ use crate::witness::{Happening, Move};
 
 impl Client {
     /// Sends a command that is waited for.
-    pub(super) fn send(&mut self, sql: &Sql, turn: &mut Turn<'_>) {
+    pub(super) fn send(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
+        let length_max = turn.load.plan.message_length_max;
         let link = &mut self.links[self.link];
         link.reply.completed = 0;
         if sql.capture().is_some() {
@@ -21,18 +22,19 @@ impl Client {
             link.query();
             if turn.moves_wanted {
                 let mut text = Vec::new();
-                sql.write_simple(&self.variables, &mut text);
+                sql.write_simple_up_to(&self.variables, &mut text, length_max);
                 turn.show(self.number, Move::Sends { statement: &text });
             }
-            frontend::query_with(turn.out, |out| sql.write_simple(&self.variables, out));
-            return;
+            let write = |out: &mut Vec<u8>| sql.write_simple_up_to(&self.variables, out, length_max);
+            return Ok(frontend::query_with(turn.out, length_max, write)?);
         }
-        self.send_extended(sql, turn);
+        self.send_extended(sql, turn)?;
         self.links[self.link].sync(turn.out);
+        Ok(())
     }
 
     /// Parse, unless that was done, Bind, Describe, Execute.
-    fn send_extended(&mut self, sql: &Sql, turn: &mut Turn<'_>) {
+    fn send_extended(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
         let link = &mut self.links[self.link];
         link.begin_series();
         let mut name: &[u8] = b"";
@@ -52,14 +54,15 @@ impl Client {
         }
         let out = &mut *turn.out;
         if !parsed {
-            frontend::parse(out, name, sql.numbered_text());
+            frontend::parse(out, name, sql.numbered_text())?;
         }
-        let mut bind = frontend::bind(out, b"", name);
+        let mut bind = frontend::bind(out, b"", name).length_max(turn.load.plan.message_length_max);
         for slot in sql.parameters() {
             bind.parameter_with(|out| self.variables.write_text(*slot, out));
         }
-        bind.finish();
+        bind.finish()?;
         frontend::describe_and_execute(out);
+        Ok(())
     }
 
     /// Sends a command that is not waited for.
@@ -70,8 +73,7 @@ impl Client {
         if turn.load.plan.protocol == Protocol::Extended {
             self.piped.push(self.command);
         }
-        self.send_extended(sql, turn);
-        Ok(())
+        self.send_extended(sql, turn)
     }
 
     /// `\startpipeline`. False if statements must be parsed first; their answers must be waited for.
@@ -82,7 +84,7 @@ impl Client {
         if self.pipeline {
             return Err(AbortCause::PipelineInPipeline);
         }
-        if turn.load.plan.protocol == Protocol::Prepared && self.parse_ahead(turn) {
+        if turn.load.plan.protocol == Protocol::Prepared && self.parse_ahead(turn)? {
             return Ok(false);
         }
         self.open_pipeline();
@@ -111,7 +113,7 @@ impl Client {
 
     /// Has the server parse the statements of the pipeline that it does not know, each in a series of its own, so
     /// that a wrong one does not keep it from the others. True if there are any.
-    fn parse_ahead(&mut self, turn: &mut Turn<'_>) -> bool {
+    fn parse_ahead(&mut self, turn: &mut Turn<'_>) -> Result<bool, AbortCause> {
         let mut any = false;
         for (statement, sql) in pipeline_statements(self.script, self.command, turn) {
             let link = &mut self.links[self.link];
@@ -123,10 +125,10 @@ impl Client {
             link.expect_parse(statement);
             let name = turn.load.statements.name(statement);
             turn.show(self.number, Move::Prepares { name });
-            frontend::parse(turn.out, name.as_bytes(), sql.numbered_text());
+            frontend::parse(turn.out, name.as_bytes(), sql.numbered_text())?;
             link.sync(turn.out);
         }
-        any
+        Ok(any)
     }
 
     /// The statements of the pipeline have been parsed, or one has not.
@@ -162,7 +164,9 @@ impl Client {
         }
         let sql = sql_at(self.script, self.command, turn.load)?;
         self.assume_prepared(refused, sql, error, turn);
-        self.send(sql, turn);
+        if let Err(cause) = self.send(sql, turn) {
+            return Some(self.abort(cause, turn.load));
+        }
         Some(self.await_reply(Phase::Waiting, turn))
     }
 

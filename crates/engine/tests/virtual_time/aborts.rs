@@ -152,3 +152,31 @@ fn a_shell_command_that_fails_ends_its_client() {
         );
     }
 }
+
+#[test]
+fn a_statement_that_is_too_long_for_a_message_ends_its_client_and_not_the_run() {
+    // The limit is lowered to what a test can write; both sides of it are one byte apart.
+    let text = "SELECT :filler;\n";
+    let filler = "x".repeat(1000);
+    for (protocol, length) in
+        [(Protocol::Simple, 4 + 8 + 1000 + 1), (Protocol::Extended, 4 + 2 + 4 + 4 + 1000 + 2)]
+    {
+        let variables = vec![("filler".to_owned(), filler.clone())];
+        let limit = Limit::TransactionsPerClient(3);
+        let fitting = Plan { protocol, limit, variables, message_length_max: length, ..plan(text) };
+        assert_eq!(run(&fitting, FakeServer::default()).counts().succeeded, 3, "{protocol:?}");
+        let plan = Plan { message_length_max: length - 1, ..fitting };
+        let aborted = aborted(&plan, FakeServer::default());
+        assert!(matches!(aborted.cause, AbortCause::StatementTooLong(_)), "{protocol:?}: {aborted}");
+        assert_eq!(aborted.place.as_ref().map(|place| (place.command, place.name)), Some((0, "SQL")));
+        assert!(aborted.to_string().contains("longer than the 2 GiB"), "{aborted}");
+    }
+    // A value that only one client has: the others go on.
+    let script = "\\if :client_id = 1\nSELECT :filler;\n\\else\nSELECT 1;\n\\endif\n";
+    let variables = vec![("filler".to_owned(), filler)];
+    let limit = Limit::TransactionsPerClient(5);
+    let plan = Plan { clients: 3, limit, variables, message_length_max: 500, ..plan(script) };
+    let ran = run(&plan, FakeServer::default());
+    assert_eq!((ran.counts().succeeded, ran.counts().unfinished), (10, 1));
+    assert_eq!(ran.outcome.aborted.iter().map(|aborted| aborted.client).collect::<Vec<_>>(), [1]);
+}

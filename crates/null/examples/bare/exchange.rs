@@ -55,11 +55,11 @@ impl Scene {
         let mut request = Vec::new();
         let mut bind = frontend::bind(&mut request, b"", STATEMENT);
         bind.parameter(Some(AID));
-        bind.finish();
+        bind.finish().expect("a short message");
         frontend::describe_and_execute(&mut request);
         frontend::sync(&mut request);
         let mut prepare = Vec::new();
-        frontend::parse(&mut prepare, STATEMENT, SQL);
+        frontend::parse(&mut prepare, STATEMENT, SQL).expect("a short message");
         frontend::sync(&mut prepare);
         let mut scene = Self { sockets: Vec::with_capacity(clients), request, reply_bytes: 0, duration };
         for _ in 0..clients {

@@ -7,6 +7,9 @@ use super::message::{Authentication, CommandTag, CopyFormat, Message, Names, Tra
 use super::rows::{DataRow, ParameterTypes, RowDescription};
 use crate::protocol_error::ProtocolError;
 
+/// The manual's limit for the key of BackendKeyData, since protocol 3.2; before that it has 4 bytes.
+const SECRET_KEY_LENGTH_MAX: usize = 256;
+
 /// What the decoder found: a type byte, and of the body of `length` bytes those that are kept.
 /// `kept` is `None` where the body was skipped.
 pub(super) fn read(tag: u8, kept: Option<&[u8]>, length: u32) -> Result<Message<'_>, ProtocolError> {
@@ -20,7 +23,9 @@ pub(super) fn read(tag: u8, kept: Option<&[u8]>, length: u32) -> Result<Message<
         }
         b'K' => {
             let mut reader = Reader::new(body, "BackendKeyData");
-            Ok(Message::BackendKeyData { process_id: reader.u32()?, secret_key: reader.rest() })
+            let message = Message::BackendKeyData { process_id: reader.u32()?, secret_key: reader.rest() };
+            let is_too_long = body.len() > 4 + SECRET_KEY_LENGTH_MAX;
+            if is_too_long { Err(ProtocolError::Malformed { message: message.name() }) } else { Ok(message) }
         }
         b'Z' => match body {
             b"I" => Ok(Message::ReadyForQuery(TransactionStatus::Idle)),

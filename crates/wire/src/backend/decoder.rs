@@ -22,8 +22,8 @@ const ERROR_KEPT_MAX: u32 = 1024 * 1024;
 /// Turns bytes into messages.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Whether DataRow and CopyData are wanted with their bodies.
-    keep_rows: bool,
+    /// The longest DataRow and CopyData that are wanted with their bodies; `None`: none is.
+    rows_kept_max: Option<u32>,
     /// Whether messages that say nothing of an outcome are left out.
     pass_over: bool,
     /// Of the message under way: its first bytes, complete or not.
@@ -55,7 +55,12 @@ impl Decoder {
 
     /// Whether the bodies of DataRow and CopyData are wanted, from the next message on.
     pub fn keep_rows(&mut self, keep: bool) {
-        self.keep_rows = keep;
+        self.rows_kept_max = keep.then_some(LONG_BODY_MAX);
+    }
+
+    /// As [`Decoder::keep_rows`], but a body longer than this is skipped; the message tells its length.
+    pub fn keep_rows_up_to(&mut self, length_max: u32) {
+        self.rows_kept_max = Some(length_max);
     }
 
     /// As [`Decoder::decode`], for somebody to whom only how things end matters: what says no more than that the
@@ -65,7 +70,7 @@ impl Decoder {
         input: &[u8],
         sink: &mut impl FnMut(Message<'_>),
     ) -> Result<(), ProtocolError> {
-        self.pass_over = !self.keep_rows;
+        self.pass_over = self.rows_kept_max.is_none();
         let result = self.decode(input, sink);
         self.pass_over = false;
         result
@@ -168,7 +173,10 @@ impl Decoder {
     fn plan(&self, [tag, length @ ..]: [u8; HEADER_LENGTH]) -> Result<Plan, ProtocolError> {
         let claimed = u32::from_be_bytes(length);
         let (length_max, kept_max) = match tag {
-            b'D' | b'd' => (LONG_BODY_MAX, self.keep_rows.then_some(LONG_BODY_MAX)),
+            b'D' | b'd' => {
+                let wanted = |max: &u32| u32::from_be_bytes(length).saturating_sub(4) <= *max;
+                (LONG_BODY_MAX, self.rows_kept_max.filter(wanted))
+            }
             b'E' | b'N' => (LONG_BODY_MAX, Some(ERROR_KEPT_MAX)),
             b'V' => (LONG_BODY_MAX, None),
             b'R' | b'S' | b'K' | b'Z' | b'C' | b'T' | b't' | b'G' | b'H' | b'W' | b'A' | b'v' | b'1'

@@ -25,6 +25,11 @@ impl<'a> ErrorFields<'a> {
         })
     }
 
+    /// The length of all fields together, in bytes.
+    pub fn body_length(&self) -> usize {
+        self.body.len()
+    }
+
     /// The value of one field.
     pub fn get(&self, letter: u8) -> Option<&'a [u8]> {
         self.iter().find(|&(found, _)| found == letter).map(|(_, value)| value)

@@ -375,3 +375,18 @@ fn debug_of_a_start_up_shows_no_password() {
     let shown = format!("{startup:?} {:?}", parameters("someone", Some("correct horse")));
     assert!(!shown.contains("horse"), "{shown}");
 }
+
+#[test]
+fn a_flood_of_settings_while_the_session_begins_is_not_kept() {
+    let mut startup = Startup::new(&parameters("someone", None), &mut Vec::new());
+    startup.message(&Message::Authentication(Authentication::Ok), &mut Vec::new()).unwrap();
+    let long = vec![b'x'; 1_000_000];
+    let memory = allocation_counter::measure(|| {
+        for number in 0..1000 {
+            let name = format!("setting_{number}");
+            let said = Message::ParameterStatus { name: name.as_bytes(), value: &long };
+            startup.message(&said, &mut Vec::new()).unwrap();
+        }
+    });
+    assert!(memory.bytes_max < 1 << 20, "{} bytes", memory.bytes_max);
+}

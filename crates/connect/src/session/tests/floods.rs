@@ -1,0 +1,89 @@
+//! Servers that never stop: what a session keeps of an answer, of settings and of notices is limited. Servers that say
+//! too little are in the module above.
+
+use super::fake::{Fake, columns, complete, message, notice, ready, row};
+use super::*;
+
+/// What is said again and again.
+type Flood = fn() -> Vec<u8>;
+
+/// What a hostile server says to a query for ever, or until the session leaves; the sentence of the session, and the
+/// most memory that it took.
+fn flooded(keeps_rows: bool, flood: Flood) -> (Result<(), ConnectError>, u64) {
+    let fake = Fake::unix(move |mut peer| {
+        peer.welcome();
+        peer.hear();
+        peer.try_to_say(&columns("one"));
+        let flood = flood();
+        let mut left = FLOOD;
+        while left > 0 && peer.try_to_say(&flood) {
+            left = left.saturating_sub(flood.len());
+        }
+        peer.try_to_say(&[complete("SELECT 1"), ready()].concat());
+    });
+    let mut session = Session::connect(&fake.target).unwrap();
+    let mut result = Ok(());
+    let memory = allocation_counter::measure(|| {
+        result = match keeps_rows {
+            true => session.query("select 1").map(drop),
+            false => session.execute("select 1").map(drop),
+        };
+    });
+    (result, memory.bytes_max)
+}
+
+/// More than a session may keep of anything, twice over.
+const FLOOD: usize = 2 * ANSWER_LENGTH_MAX;
+/// What an answer may take, and as much again for growing vectors.
+const MEMORY_MAX: u64 = 3 * ANSWER_LENGTH_MAX as u64;
+
+#[test]
+fn an_answer_without_end_is_given_up_before_it_fills_memory() {
+    let floods: [(&str, Flood); 4] = [
+        ("long rows", || row(Some(&"x".repeat(1_000_000)))),
+        ("short rows", || row(Some("")).repeat(4000)),
+        ("results", || complete("SELECT 0").repeat(4000)),
+        ("descriptions", || [columns(&"c".repeat(500_000)), complete("SELECT 0")].concat()),
+    ];
+    for (name, flood) in floods {
+        let (result, memory) = flooded(true, flood);
+        let sentence = result.expect_err(name).to_string();
+        assert!(
+            sentence.contains("its answer to a query is larger than the 1000000 rows or the 64 MiB"),
+            "{name}: {sentence}"
+        );
+        assert!(memory <= MEMORY_MAX, "{name}: {memory} bytes");
+        // What is not asked for is not kept, however much it is.
+        let (result, memory) = flooded(false, flood);
+        assert!(result.is_ok() && memory < 8 << 20, "{name}: {memory} bytes, {result:?}");
+    }
+    // A row that is announced as larger than any answer is not even waited for.
+    let (result, memory) = flooded(true, || message(b'D', &[0; ANSWER_LENGTH_MAX + 1]));
+    assert!(result.is_err_and(|error| error.to_string().contains("64 MiB")) && memory < 8 << 20, "{memory}");
+}
+
+#[test]
+fn a_flood_of_settings_and_notices_is_not_kept() {
+    let setting = |name: &str, value: &str| message(b'S', format!("{name}\0{value}\0").as_bytes());
+    let fake = Fake::unix(move |mut peer| {
+        peer.welcome();
+        peer.hear();
+        let (long, mut said) = ("x".repeat(1_000_000), Vec::new());
+        for number in 0..300 {
+            said.extend(setting(&format!("setting_{number}"), &long));
+            said.extend(notice(&long));
+            said.extend(setting(&format!("short_{number}"), "on"));
+        }
+        said.extend(setting("TimeZone", &long));
+        peer.try_to_say(&[said, complete("SELECT 1"), ready()].concat());
+    });
+    let mut session = Session::connect(&fake.target).unwrap();
+    let memory =
+        allocation_counter::measure(|| assert_eq!(session.execute("select 1").unwrap(), 1)).bytes_max;
+    assert!(memory < 64 << 20, "{memory} bytes");
+    assert_eq!(session.parameter("short_100"), Some("on"));
+    assert_eq!(session.parameter("setting_1"), None);
+    assert_eq!(session.parameter("TimeZone"), None, "what it was is no longer true");
+    assert_eq!(session.take_notices().len(), 16);
+    fake.finish();
+}
