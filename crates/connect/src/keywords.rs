@@ -45,7 +45,7 @@ const fn only(
     Keyword { name, variable, treatment: Treatment::Only(values, reason) }
 }
 
-/// Manual, libpq, "Parameter Key Words" and "Environment Variables" (PostgreSQL 18).
+/// Manual, libpq, "Parameter Key Words" and "Environment Variables" (PostgreSQL 19).
 pub(crate) const KEYWORDS: &[Keyword] = &[
     used("host", "PGHOST"),
     used("hostaddr", "PGHOSTADDR"),
@@ -93,6 +93,8 @@ pub(crate) const KEYWORDS: &[Keyword] = &[
     only("oauth_client_id", None, &[], "OAuth is not supported"),
     only("oauth_client_secret", None, &[], "OAuth is not supported"),
     only("oauth_scope", None, &[], "OAuth is not supported"),
+    // Its variable, PGOAUTHCAFILE, asks for nothing unless a server asks for OAuth.
+    only("oauth_ca_file", None, &[], "OAuth is not supported"),
     without_effect("sslpassword", None),
     without_effect("sslcompression", Some("PGSSLCOMPRESSION")),
     without_effect("krbsrvname", Some("PGKRBSRVNAME")),

@@ -19,6 +19,21 @@ pub(crate) struct PasswordFile {
     content: Vec<u8>,
 }
 
+/// Why a password file is not used.
+#[derive(Debug)]
+pub(crate) struct Unused {
+    /// A clause for our messages.
+    pub(crate) reason: String,
+    /// libpq's warning, if it has one for this.
+    pub(crate) warning: Option<String>,
+}
+
+impl Unused {
+    fn silently(reason: String) -> Unused {
+        Unused { reason, warning: None }
+    }
+}
+
 /// What a connection is looked up by.
 pub(crate) struct Entry<'a> {
     pub(crate) host: &'a str,
@@ -28,10 +43,12 @@ pub(crate) struct Entry<'a> {
 }
 
 impl PasswordFile {
-    /// Reads a file; the error is a clause that says why it was not used. One that must not exist may be missing.
-    pub(crate) fn read(path: &Path, is_named: bool) -> Result<PasswordFile, String> {
+    /// Reads a file. One that was not named may be missing.
+    pub(crate) fn read(path: &Path, is_named: bool) -> Result<PasswordFile, Unused> {
         let shown = path.display();
-        let unreadable = |error: io::Error| format!("the password file {shown} cannot be read ({error})");
+        let unreadable = |error: io::Error| {
+            Unused::silently(format!("the password file {shown} cannot be read ({error})"))
+        };
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {
@@ -41,17 +58,27 @@ impl PasswordFile {
         };
         // Checked before opening: opening a pipe would wait for its writer.
         if !metadata.is_file() {
-            return Err(format!("the password file {shown} is not a plain file"));
+            return Err(Unused {
+                reason: format!("the password file {shown} is not a plain file"),
+                warning: Some(format!("WARNING: password file \"{shown}\" is not a plain file")),
+            });
         }
         let mode = metadata.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
-            return Err(format!(
-                "the password file {shown} was not used, since others may read it (mode {mode:04o}; \"chmod 600 \
-                 {shown}\" puts that right)"
-            ));
+            return Err(Unused {
+                reason: format!(
+                    "the password file {shown} was not used, since others may read it (mode {mode:04o}; \"chmod 600 \
+                     {shown}\" puts that right)"
+                ),
+                warning: Some(format!(
+                    "WARNING: password file \"{shown}\" has group or world access; permissions should be u=rw \
+                     (0600) or less"
+                )),
+            });
         }
         if metadata.len() > LENGTH_MAX {
-            return Err(format!("the password file {shown} was not used, since it is larger than 16 MiB"));
+            let reason = format!("the password file {shown} was not used, since it is larger than 16 MiB");
+            return Err(Unused::silently(reason));
         }
         let mut content = Vec::new();
         File::open(path)
@@ -154,8 +181,13 @@ mod tests {
         fs::write(&path, "*:*:*:*:secret\n").unwrap();
         for mode in [0o644, 0o640, 0o604, 0o620] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let reason = PasswordFile::read(&path, false).err().unwrap();
+            let Unused { reason, warning } = PasswordFile::read(&path, false).err().unwrap();
             assert!(reason.contains(&format!("mode {mode:04o}")) && reason.contains("chmod 600"), "{reason}");
+            let expected = format!(
+                "WARNING: password file \"{}\" has group or world access; permissions should be u=rw (0600) or less",
+                path.display()
+            );
+            assert_eq!(warning, Some(expected), "libpq's words");
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let file = PasswordFile::read(&path, false).ok().unwrap();
@@ -167,7 +199,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("nowhere");
         assert!(PasswordFile::read(&path, false).is_ok());
-        assert!(PasswordFile::read(&path, true).err().unwrap().contains("cannot be read"));
-        assert!(PasswordFile::read(directory.path(), true).err().unwrap().contains("not a plain file"));
+        let missing = PasswordFile::read(&path, true).err().unwrap();
+        assert!(missing.reason.contains("cannot be read") && missing.warning.is_none(), "{missing:?}");
+        let folder = PasswordFile::read(directory.path(), true).err().unwrap();
+        assert!(folder.reason.contains("not a plain file"), "{folder:?}");
+        assert!(folder.warning.unwrap().ends_with("\" is not a plain file"));
     }
 }

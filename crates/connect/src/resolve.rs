@@ -17,7 +17,7 @@ use crate::conninfo::{self, Pair};
 use crate::environment::Environment;
 use crate::error::ConnectError;
 use crate::keywords::{self, Keyword, Treatment};
-use crate::password_file::{Entry, PasswordFile};
+use crate::password_file::{Entry, PasswordFile, Unused};
 use crate::service;
 use crate::target::{Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target, USUAL_DIRECTORIES};
 use crate::uri;
@@ -38,7 +38,8 @@ pub struct Overrides {
     pub user: Option<String>,
     /// `-d`: a database; or a connection string, if no other is given
     pub dbname: Option<String>,
-    /// The application name when neither string nor environment gives one; `pgmeter` if `None`.
+    /// The application name when neither string nor environment gives one; as in pgbench, it wins over the
+    /// `fallback_application_name` of a string or a service. Without it, theirs counts, else `pgmeter`.
     pub fallback_application_name: Option<String>,
 }
 
@@ -88,6 +89,7 @@ pub fn resolve(
             .unwrap_or_default(),
         host_order: settings.host_order()?,
         password_file_unused: None,
+        password_file_warning: None,
     };
     if target.password.is_none() {
         look_up_passwords(&mut target, &settings, environment);
@@ -354,9 +356,9 @@ impl Settings {
     /// An application name that is empty on purpose sends none.
     fn application_name(&self, overrides: &Overrides) -> Option<String> {
         let fallback =
-            || match (self.given("fallback_application_name"), &overrides.fallback_application_name) {
-                (Some(name), _) => name.to_owned(),
-                (None, Some(name)) => name.clone(),
+            || match (&overrides.fallback_application_name, self.given("fallback_application_name")) {
+                (Some(name), _) => name.clone(),
+                (None, Some(name)) => name.to_owned(),
                 (None, None) => DEFAULT_APPLICATION_NAME.to_owned(),
             };
         let name = self.values.get("application_name").map_or_else(fallback, |(name, _)| name.clone());
@@ -417,8 +419,11 @@ fn look_up_passwords(target: &mut Target, settings: &Settings, environment: &Env
     let Some(path) = named.or_else(usual) else { return };
     let file = match PasswordFile::read(&path, is_named) {
         Ok(file) => file,
-        Err(reason) => {
+        Err(Unused { reason, warning }) => {
             target.password_file_unused = Some(reason);
+            // libpq looks into the file for each host.
+            let hosts = target.hosts.len();
+            target.password_file_warning = warning.map(|warning| vec![warning; hosts].join("\n"));
             return;
         }
     };

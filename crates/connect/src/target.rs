@@ -53,6 +53,9 @@ pub struct Target {
     pub host_order: HostOrder,
     /// Why a password file that exists was not used: a clause for the message when a password is missing.
     pub password_file_unused: Option<String>,
+    /// The lines with which libpq says so, on stderr, each time when it connects; it is silent about a file that is
+    /// missing or cannot be read. For programs that stand in for one of its users.
+    pub password_file_warning: Option<String>,
 }
 
 /// One server of a target.
@@ -161,7 +164,8 @@ impl Target {
     /// [`ConnectError::is_password_needed`], and for all connections that follow.
     #[must_use]
     pub fn with_password(self, password: Password) -> Target {
-        Target { password: Some(password), ..self }
+        // libpq does not look for a password when it has one.
+        Target { password: Some(password), password_file_warning: None, ..self }
     }
 
     /// The places to try, in order: names looked up, usual socket directories checked. A host that cannot be

@@ -185,6 +185,7 @@ impl Client {
     /// The transport of a link is connected: introduces the client to the server. What an earlier session on this
     /// link has left is forgotten. `binding` is what SCRAM is bound to, if the transport has something of the kind.
     pub(crate) fn greet(&mut self, link: usize, binding: Option<&[u8]>, turn: &mut Turn<'_>) {
+        turn.witness.happened(&Happening::Connects { client: self.number });
         let startup = &self.host(link, turn.load).startup;
         self.links[link].greet(startup, binding, turn.out);
     }

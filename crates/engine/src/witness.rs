@@ -48,6 +48,12 @@ pub struct Ended<'a> {
 /// Something that befell a client.
 #[derive(Clone, Copy, Debug)]
 pub enum Happening<'a> {
+    /// It makes a connection for its next transaction ([`Plan::reconnect`](crate::Plan::reconnect)). Those before the
+    /// run are made when there is no witness yet.
+    Connects {
+        /// Which client.
+        client: usize,
+    },
     /// It cannot go on.
     Aborted(&'a AbortedClient),
     /// An SQL command got an error after which the client goes on.

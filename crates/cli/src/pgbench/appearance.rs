@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use connect::{Session, Target};
 use engine::{End, Outcome, Progress};
 use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
-use results::{Plan, Record, WaitMean, unix_now};
+use results::{Environment, Plan, Record, UtcTime, WaitMean, unix_now};
 use workload::WorkloadError;
 
 use super::diagnostics::{Diagnostics, Level};
@@ -47,17 +47,21 @@ pub(super) struct Appearance<'a> {
     columns: Option<Columns>,
     /// Made when the first second has passed.
     meter: Option<ProgressMeter>,
+    /// What libpq would say whenever a client connects.
+    connecting: Option<String>,
 }
 
 impl<'a> Appearance<'a> {
     pub(super) fn new(diagnostics: &'a Diagnostics, wishes: Wishes) -> Self {
-        Self { diagnostics, wishes, columns: None, meter: None }
+        Self { diagnostics, wishes, columns: None, meter: None, connecting: None }
     }
 }
 
 impl Showing for Appearance<'_> {
     fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
+        sessions::warn(target, self.diagnostics);
         let session = connect_asking(target)?;
+        self.connecting.clone_from(&target.password_file_warning);
         let server = session.parameter("server_version").unwrap_or_default();
         self.diagnostics.print(&format!("pgbench ({}, server {server})\n", version()));
         if let Some(Debug { clients, limit }) = &self.wishes.debug {
@@ -103,11 +107,20 @@ impl Showing for Appearance<'_> {
             plan,
             self.wishes.verbose_errors,
             self.wishes.debug.is_some(),
-        );
+        )
+        .with_warning(self.connecting.clone());
         Ok(Box::new(move |intro| {
             let log = logs.borrow_mut().as_mut().and_then(|logs| logs.of_worker(&intro));
             Box::new(talk.with_log(log))
         }))
+    }
+
+    /// The clients connect now; with `-C` they do so later, before the eyes of their witness.
+    fn begins(&mut self, _: UtcTime, plan: &Plan, _: &Environment) -> Result<(), Failure> {
+        if let (Some(words), false) = (&self.connecting, plan.reconnect) {
+            (0..plan.clients).for_each(|_| self.diagnostics.write(&format!("{words}\n")));
+        }
+        Ok(())
     }
 
     fn second(&mut self, progress: &Progress<'_>, _waits: &[WaitMean]) {

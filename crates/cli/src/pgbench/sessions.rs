@@ -3,7 +3,7 @@
 
 use connect::{ConnectError, Environment, Overrides, Session, Target};
 
-use super::diagnostics::{Level, PROGRAM, Stop};
+use super::diagnostics::{Diagnostics, Level, PROGRAM, Stop};
 use super::options::Options;
 use crate::password::connect_asking;
 
@@ -35,8 +35,16 @@ fn database(options: &Options, environment: &Environment) -> String {
 pub(super) const INITIALIZATION: &str = "initialization";
 pub(super) const SETUP: &str = "setup";
 
+/// What libpq says on stderr when it begins to connect: it looks for a password first.
+pub(super) fn warn(target: &Target, diagnostics: &Diagnostics) {
+    if let Some(words) = &target.password_file_warning {
+        diagnostics.write(&format!("{words}\n"));
+    }
+}
+
 /// The session that initializes.
-pub(super) fn open(target: &mut Target) -> Result<Session, Stop> {
+pub(super) fn open(target: &mut Target, diagnostics: &Diagnostics) -> Result<Session, Stop> {
+    warn(target, diagnostics);
     connect_asking(target).map_err(|error| could_not_connect(&error, INITIALIZATION))
 }
 

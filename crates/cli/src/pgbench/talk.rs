@@ -22,6 +22,8 @@ pub(super) struct Talk {
     verbose_errors: bool,
     /// Each step of each client is told.
     debug: bool,
+    /// What libpq says on stderr each time when it connects.
+    connecting: Option<String>,
     log: Option<WorkerLog>,
 }
 
@@ -30,12 +32,18 @@ impl Talk {
         let latency_limit =
             plan.latency_limit_us.map(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND));
         let latency_limit = latency_limit.and_then(Result::ok);
-        Self { diagnostics, max_tries: plan.max_tries, latency_limit, verbose_errors, debug, log: None }
+        let max_tries = plan.max_tries;
+        Self { diagnostics, max_tries, latency_limit, verbose_errors, debug, connecting: None, log: None }
+    }
+
+    /// The same, saying this whenever a client connects.
+    pub(super) fn with_warning(self, connecting: Option<String>) -> Self {
+        Self { connecting, ..self }
     }
 
     /// The same, with a log of its own.
     pub(super) fn with_log(&self, log: Option<WorkerLog>) -> Self {
-        Self { diagnostics: self.diagnostics.clone(), log, ..*self }
+        Self { diagnostics: self.diagnostics.clone(), connecting: self.connecting.clone(), log, ..*self }
     }
 
     /// pgbench does not look whether its log could be written.
@@ -79,6 +87,11 @@ impl Witness for Talk {
 
     fn happened(&mut self, happening: &Happening<'_>) {
         match happening {
+            Happening::Connects { .. } => {
+                if let Some(words) = &self.connecting {
+                    self.diagnostics.write(&format!("{words}\n"));
+                }
+            }
             Happening::Aborted(aborted) => {
                 for sentence in sentences(aborted) {
                     self.diagnostics.error(sentence);

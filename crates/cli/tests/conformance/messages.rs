@@ -272,6 +272,41 @@ fn compare_starts(bench: &mut Bench) {
     }
 }
 
+/// A password file that is not used, and who a client says it is.
+fn compare_settings_of_connections(bench: &mut Bench) {
+    let passwords = "*:*:*:*:secret\n";
+    for options in ["-t 2", "-t 2 -c 3", "-t 2 -C", "-t 2 -c 2 -j 2 -C"] {
+        for file in ["pgpass", ".", "nosuch"] {
+            let case = case("select 1;", options).file("pgpass", passwords).env("PGPASSFILE", file);
+            let case = case.named(format!("password file {file} {options}"));
+            bench.compare(&case, shape::times);
+        }
+    }
+    let known = case("select 1;", "-t 2").file("pgpass", passwords).env("PGPASSFILE", "pgpass");
+    let known = known.env("PGPASSWORD", "known").named("password file that is not needed");
+    bench.compare(&known, shape::times);
+    let mut several = case("select 1;", "-t 2").file("pgpass", passwords).env("PGPASSFILE", "pgpass");
+    several.arguments.pop();
+    several.arguments.push("host=/nowhere,127.0.0.1 port=1,1 user=nobody".to_owned());
+    bench.compare(&several.named("password file for two hosts"), shape::times);
+    let mut tables = Case::new("-i -I dt").named("password file -i").file("pgpass", passwords);
+    tables.arguments.push(DATABASE.to_owned());
+    bench.compare(&tables.env("PGPASSFILE", "pgpass"), shape::times);
+    let script = "do $$ begin raise notice '%', current_setting('application_name'); end $$;";
+    for words in
+        ["", "fallback_application_name=string", "fallback_application_name=string application_name=mine"]
+    {
+        let mut case = case(script, "-t 1 -c 2").named(format!("who it is: {words}"));
+        case.arguments.pop();
+        case.arguments.push(format!("{DATABASE} {words}"));
+        bench.compare(&case, shape::times);
+        bench.compare(
+            &case.named(format!("who it is: {words}, and PGAPPNAME")).env("PGAPPNAME", "variable"),
+            shape::times,
+        );
+    }
+}
+
 #[test]
 fn what_goes_wrong_is_said_in_the_same_words() {
     let Some(mut bench) = Bench::with_databases("messages") else { return };
@@ -280,5 +315,12 @@ fn what_goes_wrong_is_said_in_the_same_words() {
     compare_tries(&mut bench);
     compare_bytes(&mut bench);
     compare_starts(&mut bench);
+    bench.tally.verdict();
+}
+
+#[test]
+fn a_password_file_and_a_name_are_taken_as_libpq_takes_them() {
+    let Some(mut bench) = Bench::with_databases("connections") else { return };
+    compare_settings_of_connections(&mut bench);
     bench.tally.verdict();
 }

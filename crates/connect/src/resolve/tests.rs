@@ -324,6 +324,10 @@ fn the_password_file_is_asked_for_each_host() {
     assert_eq!(target.hosts[0].password, None);
     let reason = target.password_file_unused.unwrap();
     assert!(reason.contains("0644") && reason.contains(open.to_str().unwrap()), "{reason}");
+    let two = resolve(Some("host=db1,db2"), &Overrides::default(), &around).unwrap();
+    let warning = two.password_file_warning.clone().unwrap();
+    assert_eq!(warning.lines().count(), 2, "libpq looks once for each host: {warning}");
+    assert_eq!(two.with_password(Password::new("typed")).password_file_warning, None);
     around.variables.insert("PGPASSWORD".to_owned(), "variable".into());
     assert_eq!(passwords("host=db1", &around), "variable");
 }
@@ -412,4 +416,43 @@ proptest! {
             let _ = resolve(Some("d"), &Overrides::default(), &environment(&[(variable, value.as_str())]));
         }
     }
+}
+
+#[test]
+fn the_programs_name_wins_over_a_fallback_in_the_string_where_there_is_one() {
+    let name = |text: &str, program: Option<&str>| {
+        let overrides =
+            Overrides { fallback_application_name: program.map(str::to_owned), ..Overrides::default() };
+        resolve(Some(text), &overrides, &environment(&[])).unwrap().application_name
+    };
+    let with_fallback = "host=h fallback_application_name=string";
+    assert_eq!(name(with_fallback, Some("pgbench")).as_deref(), Some("pgbench"));
+    assert_eq!(name(with_fallback, None).as_deref(), Some("string"));
+    assert_eq!(name("host=h", None).as_deref(), Some("pgmeter"));
+    let named = "host=h application_name=mine fallback_application_name=string";
+    assert_eq!(name(named, Some("pgbench")).as_deref(), Some("mine"));
+}
+
+#[test]
+fn parameters_for_oauth_are_refused_by_name() {
+    for name in ["oauth_issuer", "oauth_client_id", "oauth_client_secret", "oauth_scope", "oauth_ca_file"] {
+        let text = format!("host=h {name}=/etc/some");
+        let sentence =
+            resolve(Some(&text), &Overrides::default(), &environment(&[])).unwrap_err().to_string();
+        assert!(
+            sentence.starts_with(&format!("{name}=")) && sentence.contains("OAuth is not supported"),
+            "{sentence}"
+        );
+    }
+}
+
+#[test]
+fn the_name_of_a_certificate_needs_a_host_beside_its_address() {
+    let refusal = |text: &str| resolve(Some(text), &Overrides::default(), &environment(&[])).err();
+    for text in ["hostaddr=127.0.0.1", "host=a, hostaddr=127.0.0.1,127.0.0.2"] {
+        let sentence = refusal(&format!("{text} sslmode=verify-full")).unwrap().to_string();
+        assert!(sentence.starts_with("hostaddr=") && sentence.contains("takes host as well"), "{sentence}");
+        assert!(refusal(&format!("{text} sslmode=verify-ca")).is_none(), "{text}");
+    }
+    assert!(refusal("host=a hostaddr=127.0.0.1 sslmode=verify-full").is_none());
 }

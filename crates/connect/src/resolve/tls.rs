@@ -24,6 +24,7 @@ impl Settings {
             None => usual(name),
         };
         let mode = self.tls_mode()?;
+        self.refuse_nameless_hosts(mode)?;
         let revoked_directory = self.given("sslcrldir").map(PathBuf::from);
         let revoked = match revoked_directory {
             Some(_) if self.given("sslcrl").is_none() => TlsFile::Nowhere,
@@ -60,6 +61,20 @@ impl Settings {
             None if trusts_system => Ok(TlsMode::VerifyFull),
             mode => Ok(mode.unwrap_or_default()),
         }
+    }
+
+    /// As libpq: an address alone is not a name that a certificate could be for.
+    fn refuse_nameless_hosts(&self, mode: TlsMode) -> Result<(), ConnectError> {
+        let (names, addresses) = (self.list("host"), self.list("hostaddr"));
+        let is_nameless = |(index, address): (usize, &&str)| {
+            !address.is_empty() && names.get(index).is_none_or(|name| name.is_empty())
+        };
+        if mode == TlsMode::VerifyFull && addresses.iter().enumerate().any(is_nameless) {
+            let what =
+                "with sslmode=verify-full this takes host as well, the name that the certificate must be for";
+            return Err(self.wrong("hostaddr", what));
+        }
+        Ok(())
     }
 
     fn tls_negotiation(&self, mode: TlsMode) -> Result<TlsNegotiation, ConnectError> {
