@@ -34,6 +34,7 @@ pub use session::{
 pub use target::{Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
 pub use tls::{
     Tls, TlsChannel, TlsError, TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots,
+    judge_certificates,
 };
 pub use transport::Transport;
 pub use unix_listener::{SocketFile, listen_unix};

@@ -56,7 +56,9 @@ impl Authority {
     pub fn new(name: &str) -> Authority {
         let mut parameters = parameters(&Wanted { common_name: name, ..Wanted::default() });
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        // The first lets it be a server's own certificate as well.
+        parameters.key_usages =
+            vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let issuer = CertifiedIssuer::self_signed(parameters, key()).expect("an authority's certificate");
         Authority { issuer }
     }

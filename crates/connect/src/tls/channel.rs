@@ -8,7 +8,8 @@ use std::io::{ErrorKind, Read, Write};
 use rustls::ClientConnection;
 use wire::frontend;
 
-use super::certificate::{self, Certificate};
+use super::certificate::Certificate;
+use super::check_host;
 use super::error::TlsError;
 use super::settings::TlsNegotiation;
 
@@ -133,13 +134,11 @@ impl TlsChannel {
         }
         let certificates = self.connection.peer_certificates().unwrap_or_default();
         let Some(own) = certificates.first() else {
-            return Err(TlsError::new("the server showed no certificate", ""));
+            return Err(TlsError::no_certificate());
         };
-        if let Some(host) = &self.host {
-            let names = Certificate::read(own).map_or(Err(Vec::new()), |read| read.check_host(host));
-            names.map_err(|names| TlsError::wrong_name(host, &names))?;
-        }
-        self.end_point = certificate::end_point(own);
+        let certificate = Certificate::read(own);
+        check_host(certificate.as_ref(), self.host.as_deref())?;
+        self.end_point = certificate.and_then(|certificate| certificate.end_point(own));
         self.stage = Stage::Open;
         Ok(())
     }

@@ -36,6 +36,8 @@ impl From<TlsError> for io::Error {
 const WRONG_SERVER: &str = "Check that this is the server that you mean";
 const NAME_THE_ROOT: &str = "sslrootcert names the file with the certificate of whoever issued it; sslrootcert=system trusts whom the system \
      trusts";
+const ISSUE_IT_AGAIN: &str =
+    "Issue it again; the manual, docs/connections.md, says what a chain of certificates must be like";
 const NAME_A_CERTIFICATE: &str = "sslcert and sslkey name the client's certificate and its key";
 
 impl TlsError {
@@ -89,6 +91,10 @@ impl TlsError {
         )
     }
 
+    pub(super) fn no_certificate() -> TlsError {
+        TlsError::new("the server showed no certificate", "")
+    }
+
     pub(super) fn wrong_name(host: &str, names: &[String]) -> TlsError {
         let names = match names {
             [] => "it names none".to_owned(),
@@ -136,13 +142,21 @@ fn of_certificate(reason: &CertificateError) -> TlsError {
             "it is not known whether the server's certificate is revoked: no list is of its issuer",
             "sslcrl or sslcrldir must hold a list of each issuer",
         ),
+        CertificateError::ExpiredRevocationList | CertificateError::ExpiredRevocationListContext { .. } => (
+            "a list of revoked certificates has expired",
+            "Its issuer has a newer one; sslcrl or sslcrldir names its file",
+        ),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
             "the server's certificate is not one for servers (its extended key usage leaves that out)",
             WRONG_SERVER,
         ),
+        CertificateError::Other(reason) => {
+            let why = format!("the server's certificate is not believed: {}", reason.0);
+            return TlsError::new(why, ISSUE_IT_AGAIN);
+        }
         _ => {
-            let why = format!("the server's certificate cannot be checked: {reason}");
-            return TlsError::new(why, "Issue it again on the server, as X.509 version 3");
+            let why = format!("the server's certificate is not believed: {reason}");
+            return TlsError::new(why, ISSUE_IT_AGAIN);
         }
     };
     TlsError::new(why, next)

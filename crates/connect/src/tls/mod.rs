@@ -6,20 +6,25 @@ mod certificate;
 mod channel;
 mod error;
 mod files;
+mod rules;
 mod settings;
+mod trust;
 mod verifier;
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::client::Resumption;
 use rustls::crypto::ring;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, version};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, SupportedProtocolVersion, version};
 
 use crate::address::Address;
-use verifier::{Trust, Verifier};
+use certificate::Certificate;
+use trust::Trust;
+use verifier::Verifier;
 
 pub use channel::TlsChannel;
 pub use error::TlsError;
@@ -43,7 +48,7 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let algorithms = provider.signature_verification_algorithms;
         let trust = match files::roots(settings)? {
-            Some(roots) => Some(Tls::trust(settings, roots, &provider)?),
+            Some(certificates) => Some(Trust::new(certificates, &files::revoked(settings)?, algorithms)?),
             None => None,
         };
         let versions = Tls::versions(settings);
@@ -71,31 +76,6 @@ impl Tls {
         })
     }
 
-    fn trust(
-        settings: &TlsSettings,
-        roots: Vec<rustls::pki_types::CertificateDer<'static>>,
-        provider: &Arc<rustls::crypto::CryptoProvider>,
-    ) -> Result<Trust, TlsError> {
-        let mut store = RootCertStore::empty();
-        // A bundle may hold some that cannot be used.
-        let (usable, _) = store.add_parsable_certificates(roots.iter().cloned());
-        if usable == 0 {
-            return Err(TlsError::new(
-                "none of the trusted certificates can be used",
-                "sslrootcert names their file",
-            ));
-        }
-        let lists = files::revoked(settings)?;
-        let has_lists = !lists.is_empty();
-        let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
-            .with_crls(lists)
-            .build()
-            .map_err(|error| {
-                TlsError::new(format!("the lists of revoked certificates cannot be used ({error})"), "")
-            })?;
-        Ok(Trust { chains, roots, has_lists })
-    }
-
     fn versions(settings: &TlsSettings) -> Vec<&'static SupportedProtocolVersion> {
         let range = settings.version_min..=settings.version_max;
         let all = [(TlsVersion::V12, &version::TLS12), (TlsVersion::V13, &version::TLS13)];
@@ -113,6 +93,34 @@ impl Tls {
         let host = self.checks_name.then_some(host);
         Ok(TlsChannel::begin(connection, self.negotiation, host, out))
     }
+}
+
+/// What a connection would make of a server's certificates, without a connection: for tools. All is in DER form: what
+/// is trusted, lists of revoked certificates, and what the server shows, its own certificate first. `host` is the name
+/// that it must be for, if that is to be checked.
+pub fn judge_certificates(
+    trusted: &[&[u8]],
+    revoked: &[&[u8]],
+    shown: &[&[u8]],
+    host: Option<&str>,
+    now_unix: Duration,
+) -> Result<(), TlsError> {
+    let certificates = |list: &[&[u8]]| list.iter().map(|der| CertificateDer::from(der.to_vec())).collect();
+    let lists: Vec<_> = revoked.iter().map(|der| der.to_vec().into()).collect();
+    let algorithms = ring::default_provider().signature_verification_algorithms;
+    let trust = Trust::new(certificates(trusted), &lists, algorithms)?;
+    let shown: Vec<CertificateDer<'static>> = certificates(shown);
+    let Some((own, others)) = shown.split_first() else { return Err(TlsError::no_certificate()) };
+    let judged = trust.judge(own, others, UnixTime::since_unix_epoch(now_unix));
+    judged.map_err(|error| TlsError::from(rustls::Error::InvalidCertificate(error)))?;
+    check_host(Certificate::read(own).as_ref(), host)
+}
+
+/// Whether the certificate is for this host, if that is to be checked.
+fn check_host(certificate: Option<&Certificate>, host: Option<&str>) -> Result<(), TlsError> {
+    let Some(host) = host else { return Ok(()) };
+    let names = certificate.map_or(Err(Vec::new()), |read| read.check_host(host));
+    names.map_err(|names| TlsError::wrong_name(host, &names))
 }
 
 /// The name that the server is told; an address is not told.

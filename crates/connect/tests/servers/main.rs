@@ -2,6 +2,10 @@
 //! What a server can get wrong is tested with servers that are played, in `src/session/tests.rs`.
 
 mod authentication;
+mod cases;
+mod certificates;
+mod forge;
 mod hosts;
 mod support;
 mod tls;
+mod tls_server;

@@ -1,6 +1,7 @@
 //! What is fed, as a table: each row is something that reads what a user, a file or a server wrote. Adding a target is
 //! adding a row and its folder of seeds.
 
+mod certificates;
 mod connections;
 mod digest;
 mod expressions;
@@ -40,13 +41,14 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     scripts::TARGET,
     expressions::TARGET,
     connections::TARGET,
     files::TARGET,
     server::TARGET,
     startup::TARGET,
+    certificates::TARGET,
 ];
 
 const KIB: u64 = 1024;

@@ -1,0 +1,180 @@
+//! What libpq on OpenSSL demands of the certificates of a chain and `webpki` does not: `webpki` looks at no key usage,
+//! at no key identifier, and at nothing of a trusted certificate but its name, key and constraints. Stricter where that
+//! is simpler; the manual says where. Called by `trust` with chains whose signatures hold.
+//!
+//! OpenSSL 3.0: `x509_vfy.c`, `check_extensions`, `check_name_constraints`; `v3_purp.c`, `check_purpose_ssl_server`,
+//! `X509_check_issued`.
+
+use x509_cert::der::Decode;
+use x509_cert::der::asn1::BitString;
+use x509_cert::der::oid::ObjectIdentifier;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{
+    AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, NameConstraints,
+    SubjectKeyIdentifier,
+};
+
+use super::certificate::{Certificate, Malformed};
+
+/// Why a chain is not believed: a clause about the server's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("a certificate of its chain is malformed")]
+    Malformed,
+    #[error("a certificate of its chain has an extension that is not supported")]
+    Extension,
+    #[error("the key usage or extended key usage of a certificate of its chain leaves out TLS servers")]
+    Purpose,
+    #[error("the certificate that signed it is not one of an authority (basic constraints, key usage)")]
+    NoAuthority,
+    #[error("an authority above it does not allow so long a chain (path length)")]
+    PathLength,
+    #[error("the authority that it names by key identifier or serial number is not the one that signed it")]
+    Identifier,
+    #[error(
+        "an authority above it constrains names in a way that is not supported for it (name constraints)"
+    )]
+    Constraints,
+    #[error("a certificate of its chain has issued itself and is not trusted")]
+    SelfIssued,
+    #[error("the trusted authority's key usage does not allow it to sign lists of revoked certificates")]
+    Lists,
+}
+
+impl From<Malformed> for Refusal {
+    fn from(_: Malformed) -> Refusal {
+        Refusal::Malformed
+    }
+}
+
+const fn id(text: &str) -> ObjectIdentifier {
+    ObjectIdentifier::new_unwrap(text)
+}
+
+const SERVER_AUTHENTICATION: ObjectIdentifier = id("1.3.6.1.5.5.7.3.1");
+const NETSCAPE_TYPE: ObjectIdentifier = id("2.16.840.1.113730.1.1");
+/// The bit of [`NETSCAPE_TYPE`] for TLS servers.
+const NETSCAPE_SERVER: usize = 1;
+
+/// May be critical; OpenSSL knows some more, which nothing here looks at: policies, and what stands below.
+const KNOWN: [ObjectIdentifier; 6] = [
+    // Key usage, alternative names, basic constraints, name constraints, distribution points, extended key usage.
+    id("2.5.29.15"),
+    id("2.5.29.17"),
+    id("2.5.29.19"),
+    id("2.5.29.30"),
+    id("2.5.29.31"),
+    id("2.5.29.37"),
+];
+/// OpenSSL acts on these, critical or not: proxy certificates, blocks of addresses and of autonomous systems.
+const UNSUPPORTED: [ObjectIdentifier; 3] =
+    [id("1.3.6.1.5.5.7.1.14"), id("1.3.6.1.5.5.7.1.7"), id("1.3.6.1.5.5.7.1.8")];
+
+/// Of each certificate of a chain.
+pub(super) fn check_form(certificate: &Certificate) -> Result<(), Refusal> {
+    let extensions = certificate.extensions().ok_or(Refusal::Malformed)?;
+    if !certificate.is_version_3() && !extensions.is_empty() {
+        return Err(Refusal::Malformed);
+    }
+    let is_unsupported = extensions.iter().any(|extension| {
+        UNSUPPORTED.contains(&extension.extn_id) || extension.critical && !KNOWN.contains(&extension.extn_id)
+    });
+    if is_unsupported { Err(Refusal::Extension) } else { Ok(()) }
+}
+
+/// Of the server's own.
+pub(super) fn check_server(certificate: &Certificate) -> Result<(), Refusal> {
+    let usage = certificate.extension::<KeyUsage>()?;
+    let netscape =
+        certificate.extensions().unwrap_or_default().iter().find(|found| found.extn_id == NETSCAPE_TYPE);
+    let netscape = match netscape {
+        Some(found) => Some(BitString::from_der(found.extn_value.as_bytes()).map_err(|_| Malformed)?),
+        None => None,
+    };
+    let may_serve = usage
+        .is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement());
+    let is_of_server = netscape.is_none_or(|kinds| kinds.get(NETSCAPE_SERVER) == Some(true));
+    if may_serve && is_of_server { check_extended_usage(certificate) } else { Err(Refusal::Purpose) }
+}
+
+fn check_extended_usage(certificate: &Certificate) -> Result<(), Refusal> {
+    let usage = certificate.extension::<ExtendedKeyUsage>()?;
+    let may_serve = usage.is_none_or(|usage| usage.0.contains(&SERVER_AUTHENTICATION));
+    if may_serve { Ok(()) } else { Err(Refusal::Purpose) }
+}
+
+/// Whether it says that it is an authority.
+pub(super) fn is_authority(certificate: &Certificate) -> bool {
+    matches!(certificate.extension::<BasicConstraints>(), Ok(Some(BasicConstraints { ca: true, .. })))
+}
+
+/// Of each authority; `below` counts those between it and the server's certificate. A trusted one may be one without
+/// saying so if it is of version 1, which cannot say so, or has a key usage.
+pub(super) fn check_authority(
+    certificate: &Certificate,
+    below: usize,
+    is_trusted: bool,
+) -> Result<(), Refusal> {
+    let constraints = certificate.extension::<BasicConstraints>()?;
+    let usage = certificate.extension::<KeyUsage>()?;
+    let is_authority = match &constraints {
+        Some(constraints) => constraints.ca,
+        None => is_trusted && (!certificate.is_version_3() || usage.is_some()),
+    };
+    if !is_authority || usage.is_some_and(|usage| !usage.key_cert_sign()) {
+        return Err(Refusal::NoAuthority);
+    }
+    let length_max = constraints.and_then(|constraints| constraints.path_len_constraint);
+    if length_max.is_some_and(|max| below > usize::from(max)) {
+        return Err(Refusal::PathLength);
+    }
+    check_extended_usage(certificate)
+}
+
+/// Of a trusted authority whose list of revoked certificates is used.
+pub(super) fn check_signs_lists(authority: &Certificate) -> Result<(), Refusal> {
+    let usage = authority.extension::<KeyUsage>()?;
+    if usage.is_some_and(|usage| !usage.crl_sign()) { Err(Refusal::Lists) } else { Ok(()) }
+}
+
+/// Of a certificate and the one that has signed it: OpenSSL looks for that one by these.
+pub(super) fn check_identifier(certificate: &Certificate, issuer: &Certificate) -> Result<(), Refusal> {
+    let Some(identifier) = certificate.extension::<AuthorityKeyIdentifier>()? else { return Ok(()) };
+    let AuthorityKeyIdentifier { key_identifier, authority_cert_issuer, authority_cert_serial_number } =
+        identifier;
+    let own = issuer.extension::<SubjectKeyIdentifier>()?;
+    let is_key = match (&key_identifier, &own) {
+        (Some(named), Some(own)) => named.as_bytes() == own.0.as_bytes(),
+        _ => true,
+    };
+    let is_serial =
+        authority_cert_serial_number.is_none_or(|serial| serial.as_bytes() == issuer.serial_number());
+    let mut names = authority_cert_issuer.iter().flatten();
+    let name = names.find_map(|name| match name {
+        GeneralName::DirectoryName(name) => Some(name),
+        _ => None,
+    });
+    let is_issuer = name.is_none_or(|name| name == issuer.issuer());
+    if is_key && is_serial && is_issuer { Ok(()) } else { Err(Refusal::Identifier) }
+}
+
+/// Of an authority where nobody compares names with constraints.
+pub(super) fn check_unconstrained(authority: &Certificate) -> Result<(), Refusal> {
+    match authority.extension::<NameConstraints>()? {
+        Some(_) => Err(Refusal::Constraints),
+        None => Ok(()),
+    }
+}
+
+/// Of an authority that constrains names, and the server's certificate. What `webpki` compares are alternative names
+/// with constraints of hosts and addresses; OpenSSL compares the subject as well.
+pub(super) fn check_constraints(authority: &Certificate, server: &Certificate) -> Result<(), Refusal> {
+    let Some(constraints) = authority.extension::<NameConstraints>()? else { return Ok(()) };
+    let NameConstraints { permitted_subtrees, excluded_subtrees } = constraints;
+    let mut trees = permitted_subtrees.iter().chain(&excluded_subtrees).flatten();
+    let are_compared =
+        trees.all(|tree| matches!(tree.base, GeneralName::DnsName(_) | GeneralName::IpAddress(_)));
+    let names = server.alternative_names();
+    let has_name = names.iter().any(|name| matches!(name, GeneralName::DnsName(_)));
+    if are_compared && has_name { Ok(()) } else { Err(Refusal::Constraints) }
+}
