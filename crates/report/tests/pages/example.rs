@@ -95,14 +95,6 @@ pub fn full(example: &Example) -> Record {
     let counts = counts(succeeded);
     let duration_s = f64::from(example.seconds);
     let tps = succeeded as f64 / duration_s;
-    let estimate = |value: f64| {
-        Some(Estimate {
-            low: value * 0.985,
-            high: value * 1.015,
-            degrees_of_freedom: 23,
-            autocorrelation: 0.11,
-        })
-    };
     add_unsuccessful(&mut intervals[0], &counts);
     let confidence = confidence(tps, response_us);
     let script = ScriptSummary {
@@ -155,6 +147,14 @@ pub fn full(example: &Example) -> Record {
 }
 
 fn confidence(tps: f64, response_us: Option<Latency>) -> Confidence {
+    let estimate = |value: f64| {
+        Some(Estimate {
+            low: value * 0.985,
+            high: value * 1.015,
+            degrees_of_freedom: 23,
+            autocorrelation: 0.11,
+        })
+    };
     Confidence {
         tps: estimate(tps),
         response_mean_us: response_us.and_then(|latency| estimate(latency.mean)),
