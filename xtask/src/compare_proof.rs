@@ -1,36 +1,145 @@
-//! `cargo xtask compare-proof`: how often `pgmeter compare` claims a difference where there is none, and how often and
-//! how soon it finds one that is there. A script does its work twice in a known share of its transactions, so that B is
-//! slower by a known share; each comparison is told as it ends, so that whoever breaks the proof off has what was done
-//! until then.
+//! `cargo xtask compare-proof`: how often `pgmeter compare` claims a difference where there is none, on loads that write,
+//! what the order of the blocks does, and how often it finds a difference of a known size. The whole takes some two
+//! hours. Each comparison is a line of the results file as soon as it ends, and the next call goes on from there; the
+//! tables are made from the file, by `tables`.
 
+mod tables;
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// One row by its key, as select-only has it, and in `:more` of 10,000 transactions once more: the second takes as long
-/// as the first.
-const SCRIPT: &str = "\\set aid random(1, 100000 * :scale)\n\
-    SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
-    \\set other random(1, 10000)\n\
-    \\if :other <= :more\n\
-    SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
-    \\endif\n";
-const TEN_THOUSAND: f64 = 10_000.0;
-/// Of comparisons of A with itself, what is usual; a slowdown is looked for until it is found, however small.
-const USUAL_TOLERANCE: &str = "2%";
-const NO_TOLERANCE: &str = "0.001%";
-const CLIENTS: &str = "8";
+/// pgbench's TPC-B-like transaction, and in `:more` of 10,000 transactions once more.
+const SLOWER: &str = "\\set aid random(1, 100000 * :scale)
+\\set bid random(1, 1 * :scale)
+\\set tid random(1, 10 * :scale)
+\\set delta random(-5000, 5000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
+UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
+INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
+END;
+\\set again random(1, 10000)
+\\if :again <= :more
+\\set aid random(1, 100000 * :scale)
+\\set bid random(1, 1 * :scale)
+\\set tid random(1, 10 * :scale)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
+UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
+INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
+END;
+\\endif
+";
+/// Rows at random places of an index.
+const INSERTS_SETUP: &str =
+    "CREATE TABLE IF NOT EXISTS events (id bigint, at timestamptz DEFAULT now(), body text);
+CREATE INDEX IF NOT EXISTS events_id ON events (id);
+";
+const INSERTS: &str = "\\set id random(1, 1000000000)
+INSERT INTO events (id, body) VALUES (:id, repeat('x', 200));
+";
+const FILES: [(&str, &str); 3] =
+    [("slower.sql", SLOWER), ("inserts_setup.sql", INSERTS_SETUP), ("inserts.sql", INSERTS)];
+
+/// Comparisons of a kind.
+struct Case {
+    name: &'static str,
+    what: &'static str,
+    /// B does so much more work, as a share.
+    more_work: f64,
+    is_on_one_server: bool,
+    words: &'static [&'static str],
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        name: "tpcb",
+        what: "a server with itself: tpcb-like, scale 20, 4 clients, prepared",
+        more_work: 0.0,
+        is_on_one_server: true,
+        words: &["--factor", "settings.geqo=on,off", "-s", "20", "-c", "4", "-M", "prepared"],
+    },
+    Case {
+        name: "inserts",
+        what: "a server with itself: inserts into an indexed table, 4 clients, prepared",
+        more_work: 0.0,
+        is_on_one_server: true,
+        words: &[
+            "--factor",
+            "settings.geqo=on,off",
+            "--key",
+            "workload=none",
+            "--key",
+            "setup=inserts_setup.sql",
+            "-f",
+            "inserts.sql",
+            "-c",
+            "4",
+            "-M",
+            "prepared",
+        ],
+    },
+    Case {
+        name: "servers",
+        what: "two servers with a setting that does nothing here: inserts, 4 clients, prepared",
+        more_work: 0.0,
+        is_on_one_server: false,
+        words: &[
+            "--factor",
+            "settings.max_files_per_process=1000,1001",
+            "--key",
+            "workload=none",
+            "--key",
+            "setup=inserts_setup.sql",
+            "-f",
+            "inserts.sql",
+            "-c",
+            "4",
+            "-M",
+            "prepared",
+        ],
+    },
+    Case {
+        name: "slower",
+        what: "B does 5 % more work: tpcb-like, scale 20, 4 clients, prepared",
+        more_work: 0.05,
+        is_on_one_server: true,
+        words: &[
+            "--factor",
+            "variables.more=0,500",
+            "-s",
+            "20",
+            "-f",
+            "slower.sql",
+            "-c",
+            "4",
+            "-M",
+            "prepared",
+            "--tolerance",
+            "0.001%",
+        ],
+    },
+];
+
+/// Comparisons that may fail, such as those of a machine that has no time for a transaction, before it is given up.
+const FAILURES_MAX: usize = 10;
 
 /// What is to be shown.
 struct Wanted {
     pgmeter: PathBuf,
-    /// Comparisons of A with itself, and their time.
-    same: (usize, String),
-    /// Comparisons with each slowdown, and their time.
-    slower: (usize, String),
-    slowdowns: Vec<f64>,
+    results: PathBuf,
+    budget: String,
+    /// Comparisons of each case.
+    numbers: [usize; CASES.len()],
 }
 
 pub(crate) fn run(arguments: &[&str]) -> bool {
@@ -45,24 +154,18 @@ impl Wanted {
     fn parse(arguments: &[&str]) -> Result<Self, String> {
         let mut wanted = Self {
             pgmeter: crate::root().join("target/release/pgmeter"),
-            same: (60, "40s".to_owned()),
-            slower: (20, "5min".to_owned()),
-            slowdowns: vec![5.0, 2.0],
+            results: crate::root().join("target/compare-proof.jsonl"),
+            budget: "30s".to_owned(),
+            numbers: [60, 30, 10, 20],
         };
         for argument in arguments {
             let (name, value) = argument.split_once('=').ok_or_else(|| usage(argument))?;
-            let times = |value: &str| -> Option<(usize, String)> {
-                let (number, budget) = value.split_once('x')?;
-                Some((number.parse().ok()?, budget.to_owned()))
-            };
-            match name {
-                "--pgmeter" => wanted.pgmeter = PathBuf::from(value),
-                "--same" => wanted.same = times(value).ok_or_else(|| usage(argument))?,
-                "--slower" => wanted.slower = times(value).ok_or_else(|| usage(argument))?,
-                "--slowdowns" => {
-                    let numbers: Result<_, _> = value.split(',').map(str::parse).collect();
-                    wanted.slowdowns = numbers.map_err(|_| usage(argument))?;
-                }
+            let case = CASES.iter().position(|case| name.strip_prefix("--") == Some(case.name));
+            match (name, case) {
+                (_, Some(at)) => wanted.numbers[at] = value.parse().map_err(|_| usage(argument))?,
+                ("--pgmeter", _) => wanted.pgmeter = PathBuf::from(value),
+                ("--results", _) => wanted.results = PathBuf::from(value),
+                ("--budget", _) => value.clone_into(&mut wanted.budget),
                 _ => return Err(usage(argument)),
             }
         }
@@ -72,29 +175,90 @@ impl Wanted {
     fn show(&self) -> Result<(), String> {
         let place = tempfile::Builder::new().prefix("pgmeter-proof-").tempdir().map_err(|e| e.to_string())?;
         open_to_all(place.path())?;
-        let script = place.path().join("proof.sql");
-        std::fs::write(&script, SCRIPT).map_err(|error| error.to_string())?;
-        let server = Server::start(&self.pgmeter, place.path())?;
-        let proof = Proof { wanted: self, place: place.path(), dsn: server.dsn.clone() };
-        let (same, budget) = &self.same;
-        let found = proof.comparisons(*same, "variables.more=0,0.0", budget, USUAL_TOLERANCE)?;
-        println!("no difference: {} of {same} claimed one", found.claimed());
-        for slowdown in self.slowdowns.iter().filter(|_| self.slower.0 > 0) {
-            // Of (1 + more) times the work in each of so many transactions.
-            let more = (1.0 / (1.0 - slowdown / 100.0) - 1.0) * TEN_THOUSAND;
-            let (slower, budget) = &self.slower;
-            println!("{slowdown} % slower: {more:.0} of 10,000 transactions do twice the work");
-            let factor = format!("variables.more=0,{more:.0}");
-            let found = proof.comparisons(*slower, &factor, budget, NO_TOLERANCE)?;
-            println!("{slowdown} % slower: {}", found.told(*slower));
+        for (name, text) in FILES {
+            std::fs::write(place.path().join(name), text).map_err(|error| error.to_string())?;
+        }
+        let mut lines = read(&self.results)?;
+        let (mut server, mut failed) = (None, 0);
+        while let Some(case) = self.next(&lines) {
+            if case.is_on_one_server && server.is_none() {
+                server = Some(Server::start(&self.pgmeter, place.path())?);
+            }
+            let dsn = server.as_ref().filter(|_| case.is_on_one_server).map(|server| server.dsn.as_str());
+            let begun = Instant::now();
+            let answer = match self.compare(case, place.path(), dsn) {
+                Ok(answer) => answer,
+                Err(reason) if failed < FAILURES_MAX => {
+                    failed += 1;
+                    eprintln!("{}: made once more: {reason}", case.name);
+                    continue;
+                }
+                Err(reason) => return Err(reason),
+            };
+            let line = json!({
+                "case": case.name,
+                "budget": self.budget,
+                "pgmeter_version": answer["pgmeter_version"],
+                "started_at": answer["started_at"],
+                "seed": answer["method"]["seed"],
+                "block_s": answer["method"]["block_s"],
+                "pairs": answer["pairs"].as_array().map_or(0, Vec::len),
+                "seconds": begun.elapsed().as_secs_f64(),
+                "decision": answer["decision"],
+                "findings": answer["findings"],
+            });
+            keep(&self.results, &line)?;
+            println!("{}: {}", case.name, tables::told(&line));
+            lines.push(line);
         }
         drop(server);
+        println!("{}", tables::tables(&CASES, &lines));
         Ok(())
+    }
+
+    /// The case of which the smallest share is done: if the proof is broken off, there are some of each.
+    fn next(&self, lines: &[Value]) -> Option<&'static Case> {
+        let left = |(at, case): (usize, &'static Case)| {
+            let (done, wanted) = (tables::of_case(lines, case).count(), self.numbers[at]);
+            (done < wanted).then(|| (done as f64 / wanted as f64, case))
+        };
+        let cases = CASES.iter().enumerate().filter_map(left);
+        cases.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, case)| case)
+    }
+
+    fn compare(&self, case: &Case, place: &Path, dsn: Option<&str>) -> Result<Value, String> {
+        let mut command = program(&self.pgmeter, place);
+        command.arg("compare").args(case.words).args(["--budget", &self.budget, "--format", "json"]);
+        command.args(dsn.into_iter().flat_map(|dsn| ["--key", "restore=never", "--dsn", dsn]));
+        let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
+        serde_json::from_slice(&output.stdout)
+            .map_err(|_| format!("a comparison came to nothing: {}", String::from_utf8_lossy(&output.stderr)))
     }
 }
 
 fn usage(argument: &str) -> String {
-    format!("\"{argument}\"? known are --pgmeter=PATH --same=60x40s --slower=20x5min --slowdowns=5,2")
+    format!(
+        "\"{argument}\"? known are --tpcb=60 --inserts=30 --servers=10 --slower=20 --budget=30s --results=FILE \
+         --pgmeter=PATH"
+    )
+}
+
+/// The comparisons that were made; none if there is no file.
+fn read(path: &Path) -> Result<Vec<Value>, String> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("{}: {error}", path.display())),
+    };
+    let line =
+        |line: &str| serde_json::from_str(line).map_err(|error| format!("{}: {error}", path.display()));
+    text.lines().map(line).collect()
+}
+
+fn keep(path: &Path, line: &Value) -> Result<(), String> {
+    let opened: std::io::Result<File> = OpenOptions::new().create(true).append(true).open(path);
+    let kept = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    kept.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The user who runs the server must be able to pass through.
@@ -139,89 +303,4 @@ fn program(pgmeter: &Path, place: &Path) -> Command {
     let mut command = Command::new(pgmeter);
     command.current_dir(place).env("PGMETER_STATE_DIR", place.join("state"));
     command
-}
-
-struct Proof<'a> {
-    wanted: &'a Wanted,
-    place: &'a Path,
-    dsn: String,
-}
-
-/// What became of some comparisons.
-#[derive(Default)]
-struct Found {
-    /// Ratio of the throughputs, whether B was found better, and after how many seconds; of each.
-    answers: Vec<(f64, Option<bool>, Option<f64>)>,
-}
-
-impl Found {
-    fn claimed(&self) -> usize {
-        self.answers.iter().filter(|(_, different, _)| different.is_some()).count()
-    }
-
-    /// `20 of 20 found, 0 on the wrong side; after 31 s (median; longest 70 s); ratio 0.980 on average`.
-    fn told(&self, all: usize) -> String {
-        let worse = self.answers.iter().filter(|(_, different, _)| *different == Some(false)).count();
-        let mut after: Vec<f64> = self.answers.iter().filter_map(|(_, _, after)| *after).collect();
-        after.sort_unstable_by(f64::total_cmp);
-        let median = after.get(after.len() / 2).copied().unwrap_or(f64::NAN);
-        let longest = after.last().copied().unwrap_or(f64::NAN);
-        let ratio: f64 =
-            self.answers.iter().map(|(ratio, _, _)| ratio).sum::<f64>() / self.answers.len() as f64;
-        format!(
-            "{worse} of {all} found, {} on the wrong side; after {median:.0} s (median; longest {longest:.0} s); ratio \
-             {ratio:.4} on average",
-            self.claimed() - worse
-        )
-    }
-}
-
-impl Proof<'_> {
-    fn comparisons(
-        &self,
-        number: usize,
-        factor: &str,
-        budget: &str,
-        tolerance: &str,
-    ) -> Result<Found, String> {
-        let mut found = Found::default();
-        for seed in 1..=number {
-            let begun = Instant::now();
-            let answer = self.compare(factor, budget, seed, &["--tolerance", tolerance])?;
-            let different = finding(&answer).and_then(|finding| finding["different"].as_bool());
-            let ratio = figure(&answer, "ratio").unwrap_or(f64::NAN);
-            let after = answer["difference_found_after_s"].as_f64();
-            println!(
-                "{factor} {seed}: ratio {ratio:.4}, a pair scatters by {:.3}, could see {:.4}, {}, found {different:?} after \
-                 {after:?} s, {} pairs in {:.0} s",
-                figure(&answer, "pair_deviation").unwrap_or(f64::NAN),
-                figure(&answer, "smallest_difference").unwrap_or(f64::NAN),
-                answer["decision"].as_str().unwrap_or("?"),
-                answer["pairs"].as_array().map_or(0, Vec::len),
-                begun.elapsed().as_secs_f64()
-            );
-            found.answers.push((ratio, different, after));
-        }
-        Ok(found)
-    }
-
-    fn compare(&self, factor: &str, budget: &str, seed: usize, more: &[&str]) -> Result<Value, String> {
-        let mut command = program(&self.wanted.pgmeter, self.place);
-        let seed = seed.to_string();
-        command.args(["compare", "--factor", factor, "-f", "proof.sql", "-c", CLIENTS, "-M", "prepared"]);
-        command.args(["--key", "restore=never", "--budget", budget]);
-        command.args(["--random-seed", &seed, "--format", "json", "--dsn", &self.dsn]).args(more);
-        let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
-        serde_json::from_slice(&output.stdout)
-            .map_err(|_| format!("a comparison came to nothing: {}", String::from_utf8_lossy(&output.stderr)))
-    }
-}
-
-/// What was found of the throughput.
-fn finding(answer: &Value) -> Option<&Value> {
-    answer["findings"].as_array()?.iter().find(|finding| finding["metric"] == "tps")
-}
-
-fn figure(answer: &Value, name: &str) -> Option<f64> {
-    finding(answer)?[name].as_f64()
 }

@@ -73,6 +73,8 @@ pub struct Design {
     pub order: Order,
     /// Where the order and the trials' own seeds come from.
     pub seed: u64,
+    /// The same if the file says it, and `None` if it is the default.
+    pub seed_given: Option<u64>,
     /// The combination that ratios are given to, by factor and level; empty: none.
     pub base: Vec<(String, String)>,
 }
@@ -464,12 +466,14 @@ fn repeats_of(node: &Node) -> Result<u32, Complaint> {
 }
 
 fn design(mut table: Table) -> Result<Design, Complaint> {
+    let seed_given = table.take("seed").map(|node| node.whole(0, i64::MAX.unsigned_abs())).transpose()?;
     let design = Design {
         repeats: table.take("repeats").map_or(Ok(3), |node| repeats_of(&node))?,
         order: table.take("order").map_or(Ok(Order::Interleaved), |node| {
             node.one_of(&[("interleaved", Order::Interleaved), ("sequential", Order::Sequential)])
         })?,
-        seed: table.take("seed").map_or(Ok(1), |node| node.whole(0, i64::MAX.unsigned_abs()))?,
+        seed: seed_given.unwrap_or(1),
+        seed_given,
         base: table.take("base").map_or(Ok(Vec::new()), combination)?,
     };
     table.finish("[design]", &["repeats", "order", "seed", "base"])?;

@@ -2,8 +2,8 @@
 //! Called by `compare`; what is said of stored runs side by side is `compare.rs`'s affair.
 
 use results::{
-    ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, DrawnAnew,
-    MetricFinding,
+    ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, CrossoverEffect,
+    DrawnAnew, MetricFinding, MetricNoise,
 };
 
 use crate::TextStyle;
@@ -32,57 +32,98 @@ pub fn comparison(record: &ComparisonRecord, style: &TextStyle) -> String {
     out
 }
 
-/// *B is 4.2 % faster (95 %: 2.9 … 5.6), smallest difference this could have seen 1.1 %.*
+/// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest difference this could have seen 1.1 %.*
 fn sentence(record: &ComparisonRecord) -> String {
     let Some(finding) = record.finding(record.method.decisive) else {
-        return "Undecided: of so few pairs nothing can be told. Give --budget more time.".to_owned();
+        return "Inconclusive: there were too few pairs for an answer. Give --budget more time.".to_owned();
     };
-    let smallest = format!(
-        "smallest difference this could have seen {}",
-        percent(finding.smallest_difference.min(MOST), 1.0)
-    );
     let tolerance = percent(record.method.tolerance, 1.0);
-    let what = in_words(finding);
-    let ending = match (record.decision, finding.different) {
-        (ComparisonDecision::WorseThanTolerance, _) => format!(": worse than the tolerance of {tolerance}"),
-        (ComparisonDecision::Better, _) => String::new(),
+    let mut sentence = in_words(finding);
+    // A comparison that was broken off, or is too short to know its noise, claims nothing.
+    if let Some(smallest) = finding.smallest_difference {
+        sentence +=
+            &format!(", smallest difference this could have seen {}", percent(smallest.min(MOST), 1.0));
+    }
+    match (record.decision, finding.different) {
+        (ComparisonDecision::WorseThanTolerance, _) => {
+            sentence += &format!(": worse than the tolerance of {tolerance}");
+        }
+        (ComparisonDecision::Better, _) => {}
         (ComparisonDecision::NoWorse | ComparisonDecision::Equivalent, Some(false)) => {
-            format!(": worse, within the tolerance of {tolerance}")
+            sentence += &format!(": worse, within the tolerance of {tolerance}");
         }
         (ComparisonDecision::Equivalent, _) => {
             let above = finding.no_difference_above.map_or(tolerance, |above| percent(above, 1.0));
-            format!(": no difference above {above}")
+            sentence += &format!(": no difference above {above}");
         }
-        (ComparisonDecision::NoWorse, _) => format!(": no worse than the tolerance of {tolerance} allows"),
+        (ComparisonDecision::NoWorse, _) => {
+            sentence += &format!(": no worse than the tolerance of {tolerance} allows");
+        }
         // Otherwise the answer is what was found of the metric that decides.
         (ComparisonDecision::Undecided, _) if finding.decision != ComparisonDecision::Undecided => {
-            ": undecided, since B stalled, and blocks without a transaction are in no figure".to_owned()
+            sentence += ": inconclusive, since B stalled, and blocks without a transaction are in no figure";
         }
         (ComparisonDecision::Undecided, Some(_)) => {
-            format!(": whether that is beyond the tolerance of {tolerance} is undecided")
+            sentence += &format!(": whether that is beyond the tolerance of {tolerance} is inconclusive");
         }
-        (ComparisonDecision::Undecided, None) => ": undecided".to_owned(),
-    };
-    format!("{what}, {smallest}{ending}.")
+        (ComparisonDecision::Undecided, None) => {}
+    }
+    sentence + "."
 }
 
 /// Shares beyond this are told as this.
 const MOST: f64 = 99.0;
 
-/// `B is 4.2 % faster (95 %: 2.9 … 5.6)`; between both where nothing was found.
+/// `B is 4.2 % faster (95 %: +2.9 … +5.6)`; where the interval holds 0, `Inconclusive: tps of B −0.3 % (95 %: −1.9 …
+/// +1.4)`. Signs are those of the table.
 fn in_words(finding: &MetricFinding) -> String {
     let (name, more, less) = words(finding.metric);
-    let change = (finding.ratio - 1.0) * 100.0;
-    let (size, word) = (change.abs(), if change < 0.0 { less } else { more });
-    let Some((low, high)) = finding.low.zip(finding.high) else {
-        return format!("{name} {}{TIE}% {word}, which says nothing yet of so few pairs", figure(size, size));
+    let [change, low, high] = figures(finding);
+    match (finding.different, low.zip(high)) {
+        (_, None) => format!(
+            "Inconclusive: {} of B {}{TIE}%, without an interval, since there were too few pairs",
+            self::name(finding.metric),
+            change.unwrap_or_default()
+        ),
+        (None, Some((low, high))) => format!(
+            "Inconclusive: {} of B {}{TIE}% (95{TIE}%: {low}{TIE}…{TIE}{high})",
+            self::name(finding.metric),
+            change.unwrap_or_default()
+        ),
+        (Some(_), Some((low, high))) => {
+            let word = if finding.ratio < 1.0 { less } else { more };
+            let size = change.unwrap_or_default().replace(['+', '−'], "");
+            format!("{name} {size}{TIE}% {word} (95{TIE}%: {low}{TIE}…{TIE}{high})")
+        }
+    }
+}
+
+/// The change and the ends of its interval in per cent, with signs: in the sentence and in the table.
+fn figures(finding: &MetricFinding) -> [Option<String>; 3] {
+    let error = finding.low.zip(finding.high).map_or(finding.ratio - 1.0, |(low, high)| (high - low) / 2.0);
+    let change = signed(finding.ratio - 1.0, error.abs());
+    let end = |end: Option<f64>| {
+        let share = end? - 1.0;
+        let text = signed(share, error.abs());
+        // An end that is not 0 is not shown as 0: whether the interval holds 0 is the answer.
+        let percent = (share * 100.0).abs();
+        Some(match share {
+            _ if !is_zero(&text) || share == 0.0 => text,
+            ..0.0 => format!("−{}", fixed(percent, decimals_for(percent, 1))),
+            _ => format!("+{}", fixed(percent, decimals_for(percent, 1))),
+        })
     };
-    let sign = if change < 0.0 { -1.0 } else { 1.0 };
-    let mut ends = [(low - 1.0) * 100.0 * sign, (high - 1.0) * 100.0 * sign];
-    ends.sort_unstable_by(f64::total_cmp);
-    let finest = (ends[1] - ends[0]) / 2.0;
-    let [low, high] = ends.map(|end| figure(end, finest));
-    format!("{name} {}{TIE}% {word} (95{TIE}%: {low}{TIE}…{TIE}{high})", figure(size, finest))
+    [Some(change), end(finding.low), end(finding.high)]
+}
+
+/// A share in per cent; an error says how many decimals make sense.
+fn signed(share: f64, error: f64) -> String {
+    let text = figure(share * 100.0, error * 100.0);
+    if share > 0.0 && !is_zero(&text) { format!("+{text}") } else { text }
+}
+
+fn is_zero(text: &str) -> bool {
+    text.chars().all(|character| matches!(character, '0' | '.'))
 }
 
 /// A percentage with as many decimals as its error makes sense of.
@@ -90,8 +131,7 @@ fn figure(percent: f64, error: f64) -> String {
     let decimals = decimals_for(error.max(0.01), 2).min(2);
     let text = fixed(percent.abs(), decimals);
     // Zero has no sign.
-    let is_zero = text.chars().all(|character| matches!(character, '0' | '.'));
-    if percent < 0.0 && !is_zero { format!("−{text}") } else { text }
+    if percent < 0.0 && !is_zero(&text) { format!("−{text}") } else { text }
 }
 
 /// What B is, and what more and less of a metric is called.
@@ -103,7 +143,13 @@ fn words(metric: ComparedMetric) -> (&'static str, &'static str, &'static str) {
         ComparedMetric::ServerCpu => ("The server's CPU time for a transaction of B is", "more", "less"),
         ComparedMetric::ClientCpu => ("The client's CPU time for a transaction of B is", "more", "less"),
         ComparedMetric::Wal => ("WAL for a transaction of B is", "more", "less"),
+        ComparedMetric::FullPageImages => ("B writes full-page images for a transaction", "more", "less"),
     }
+}
+
+/// What a metric is called in tables and notes.
+pub fn compared_metric(metric: ComparedMetric) -> &'static str {
+    name(metric)
 }
 
 fn name(metric: ComparedMetric) -> &'static str {
@@ -114,6 +160,7 @@ fn name(metric: ComparedMetric) -> &'static str {
         ComparedMetric::ServerCpu => "server CPU/tx",
         ComparedMetric::ClientCpu => "client CPU/tx",
         ComparedMetric::Wal => "WAL/tx",
+        ComparedMetric::FullPageImages => "full pages/tx",
     }
 }
 
@@ -121,7 +168,10 @@ fn shown(metric: ComparedMetric, value: f64) -> String {
     match metric {
         ComparedMetric::Tps => rate(value),
         ComparedMetric::Wal => format!("{}{TIE}B", fixed(value, decimals_for(value, 3))),
-        _ => latency(value / NANOS_PER_MICRO),
+        ComparedMetric::FullPageImages => fixed(value, decimals_for(value, 3)),
+        ComparedMetric::P50 | ComparedMetric::P99 | ComparedMetric::ServerCpu | ComparedMetric::ClientCpu => {
+            latency(value / NANOS_PER_MICRO)
+        }
     }
 }
 
@@ -131,64 +181,125 @@ fn table(record: &ComparisonRecord, style: &TextStyle) -> String {
         let cells = findings.iter().map(|finding| untied(&cell(finding)));
         std::iter::once(title.to_owned()).chain(cells).collect::<Vec<_>>()
     };
-    let signed = |share: f64, error: f64| {
-        let text = figure(share * 100.0, error * 100.0);
-        if share > 0.0 { format!("+{text}") } else { text }
-    };
-    let error = |finding: &MetricFinding| {
-        finding.low.zip(finding.high).map_or(finding.ratio - 1.0, |(low, high)| (high - low) / 2.0).abs()
-    };
     let columns = |_| {
-        let figures = [
+        let cells = [
             column("A", &|finding| shown(finding.metric, finding.a)),
             column("B", &|finding| shown(finding.metric, finding.b)),
-            column("change", &|finding| format!("{} %", signed(finding.ratio - 1.0, error(finding)))),
-            column("95 %", &|finding| match finding.low.zip(finding.high) {
-                Some((low, high)) => {
-                    let error = error(finding);
-                    format!("{} … {}", signed(low - 1.0, error), signed(high - 1.0, error))
-                }
-                None => "unknown".to_owned(),
+            column("change", &|finding| {
+                let [change, ..] = figures(finding);
+                change.map_or("unknown".to_owned(), |change| format!("{change} %"))
             }),
-            column("could see", &|finding| percent(finding.smallest_difference.min(MOST), 1.0)),
+            column("95 %", &|finding| match figures(finding) {
+                [_, Some(low), Some(high)] => format!("{low} … {high}"),
+                _ => "unknown".to_owned(),
+            }),
+            column("could see", &|finding| {
+                finding.smallest_difference.map_or("—".to_owned(), |it| percent(it.min(MOST), 1.0))
+            }),
         ];
         let labels = padded(column("", &|finding| name(finding.metric).to_owned()), Side::Left);
         let found = padded(column("B is", &|finding| found(finding).to_owned()), Side::Left);
-        let figures = figures.into_iter().map(|cells| padded(cells, Side::Right));
-        std::iter::once(labels).chain(figures).chain([found]).collect()
+        let cells = cells.into_iter().map(|cells| padded(cells, Side::Right));
+        std::iter::once(labels).chain(cells).chain([found]).collect()
     };
     fitted(columns, 0, INDENT, style)
 }
 
+/// One rule for the word: an interval that holds 0 is inconclusive, whatever else is known.
 fn found(finding: &MetricFinding) -> &'static str {
     match (finding.different, finding.decision) {
         (Some(true), _) => "better",
         (Some(false), _) => "worse",
-        (None, ComparisonDecision::Equivalent) => "equal",
-        (None, ComparisonDecision::NoWorse) => "no worse",
-        (None, _) => "undecided",
+        (None, ComparisonDecision::Equivalent) => "inconclusive (within tolerance)",
+        (None, ComparisonDecision::NoWorse) => "inconclusive (no worse)",
+        (None, _) => "inconclusive",
     }
 }
 
-/// Noise floor, method, and what else a reader should know.
+/// Noise floor, order, method, and what else a reader should know.
 fn beneath(record: &ComparisonRecord) -> Vec<String> {
     let mut lines = Vec::new();
     let method = &record.method;
-    if let Some(noise) = record.noise_floor.iter().find(|noise| noise.metric == method.decisive) {
-        let error = (noise.high - noise.low) * 50.0;
-        let [low, high] = [noise.low, noise.high].map(|end| figure((end - 1.0) * 100.0, error));
+    let noise = record.noise_floor.iter().find(|noise| noise.metric == method.decisive);
+    lines.extend(noise.map(|noise| noise_floor(record, noise)));
+    lines.extend(record.finding(method.decisive).and_then(order));
+    lines.push(method_line(record));
+    let out = record.finding(method.decisive).map_or((0, 0), |finding| finding.outlying);
+    if out.0 + out.1 > 0 {
+        let what = match method.draws {
+            DrawnAnew::Connections => "Sequences of two pairs",
+            DrawnAnew::Servers => "Pairs",
+        };
         lines.push(format!(
-            "Noise floor: {} of A beside A differs by {} % (95 %: {low} … {high}, {} pairs); a pair of these \
-             scatters by {}, one of A and B by {}.",
-            name(noise.metric),
-            figure((noise.ratio - 1.0) * 100.0, error),
-            noise.pairs,
-            percent(noise.pair_deviation, 1.0),
-            record
-                .finding(noise.metric)
-                .map_or("?".to_owned(), |finding| percent(finding.pair_deviation, 1.0)),
+            "{what} far from the others: {} where B is much higher, {} where it is much lower; they hardly count.",
+            out.0, out.1
         ));
     }
+    lines.extend(record.findings.iter().flat_map(not_negligible));
+    lines.extend(record.findings.iter().filter_map(|finding| lacking(record, finding)));
+    lines.extend(record.notes.iter().map(|note| format!("Note: {}.", harmless(note))));
+    lines
+}
+
+fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
+    let error = (noise.high - noise.low) / 2.0;
+    let [ratio, low, high] = [noise.ratio, noise.low, noise.high].map(|end| signed(end - 1.0, error));
+    let finding = record.finding(noise.metric);
+    format!(
+        "Noise floor: {} of A beside A differs by {ratio} % (95 %: {low} … {high}, {} pairs); a pair of these scatters \
+         by {}, one of A and B by {}.",
+        name(noise.metric),
+        noise.pairs,
+        percent(noise.pair_deviation, 1.0),
+        finding.map_or("?".to_owned(), |finding| percent(finding.pair_deviation, 1.0)),
+    )
+}
+
+/// `+0.3 % (95 %: −0.9 … +1.6)`
+fn effect(effect: &CrossoverEffect) -> String {
+    let error = (effect.high - effect.low) / 2.0;
+    let [ratio, low, high] = [effect.ratio, effect.low, effect.high].map(|end| signed(end - 1.0, error));
+    format!("{ratio} % (95 %: {low} … {high})")
+}
+
+/// Of the metric that decides, whatever it is.
+fn order(finding: &MetricFinding) -> Option<String> {
+    let order = finding.order_effect.as_ref()?;
+    let carried = finding.carry_over.as_ref();
+    let carried = carried.map_or(String::new(), |it| {
+        format!("; a block that follows B differs by {} from one that follows A", effect(it))
+    });
+    Some(format!(
+        "Order: {} of the second block of a pair differs by {} from the first{carried}.",
+        name(finding.metric),
+        effect(order)
+    ))
+}
+
+fn not_negligible(finding: &MetricFinding) -> Vec<String> {
+    let name = name(finding.metric);
+    let order = finding.order_effect.filter(|it| !it.is_negligible).map(|it| {
+        format!(
+            "Note: the order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
+             side goes first equally often, so that it cancels from the change.",
+            effect(&it)
+        )
+    });
+    let carried = finding.carry_over.filter(|it| !it.is_negligible).map(|it| {
+        // In A B B A and B A A B, B follows A three times for each time that it follows itself, and A likewise.
+        let off = (it.ratio.ln().abs() / 4.0).exp_m1();
+        format!(
+            "Note: carry-over is not negligible: {name} of a block that follows B differs by {} from one that follows A. \
+             The change may be off by {}; longer blocks (--block) make that less.",
+            effect(&it),
+            percent(off, 1.0)
+        )
+    });
+    order.into_iter().chain(carried).collect()
+}
+
+fn method_line(record: &ComparisonRecord) -> String {
+    let method = &record.method;
     let made = record.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
     let drawn = match method.draws {
         DrawnAnew::Connections => "each block on connections of its own",
@@ -200,21 +311,12 @@ fn beneath(record: &ComparisonRecord) -> Vec<String> {
         (DrawnAnew::Servers, _) | (_, 0 | 1) => format!("blocks of {block_s} s"),
         (DrawnAnew::Connections, several) => format!("each of {several} blocks of {block_s} s a side"),
     };
-    lines.push(format!(
-        "Made of {made} pairs (at most {} planned), {blocks}, {drawn}, in {} s{interrupted}.",
+    format!(
+        "Made of {made} pairs (at most {} planned), {blocks}, {drawn}, in {} s{interrupted}; seed {}.",
         method.pairs_planned,
         fixed(record.elapsed_s, 0),
-    ));
-    let out = record.finding(method.decisive).map_or((0, 0), |finding| finding.outlying);
-    if out.0 + out.1 > 0 {
-        lines.push(format!(
-            "Pairs far from the others: {} where B is much higher, {} where it is much lower; they hardly count.",
-            out.0, out.1
-        ));
-    }
-    lines.extend(record.findings.iter().filter_map(|finding| lacking(record, finding)));
-    lines.extend(record.notes.iter().map(|note| format!("Note: {}.", harmless(note))));
-    lines
+        method.seed,
+    )
 }
 
 /// A metric that some pairs have no figure for: those that have one may not be like the others. Of what all metrics lack
@@ -244,7 +346,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
             format!("with fewer than {least} transactions; give --block more seconds")
         }
         ComparedMetric::ServerCpu => "in which not all backends' time could be read".to_owned(),
-        ComparedMetric::Wal => "in which none was written".to_owned(),
+        ComparedMetric::Wal | ComparedMetric::FullPageImages => "in which none was written".to_owned(),
         ComparedMetric::Tps | ComparedMetric::P50 | ComparedMetric::ClientCpu => {
             "without a transaction".to_owned()
         }
@@ -285,9 +387,11 @@ mod tests {
             low: Some(1.029),
             high: Some(1.056),
             no_difference_above: Some(0.06),
-            smallest_difference: 0.011,
+            smallest_difference: Some(0.011),
             pair_deviation: 0.03,
             outlying: (0, 0),
+            order_effect: None,
+            carry_over: None,
         };
         let with = |has: fn(&(Option<f64>, Option<f64>)) -> bool| blocks.iter().filter(|it| has(it)).count();
         ComparisonRecord {
@@ -309,6 +413,8 @@ mod tests {
                 error_rate: 0.05,
                 decisive: ComparedMetric::Tps,
                 seed: 1,
+                checkpoints: results::Checkpoints::NotNeeded,
+                setup_s: Some(0.05),
             },
             status: ComparisonStatus::Complete,
             elapsed_s: 31.5,
@@ -356,11 +462,92 @@ mod tests {
         assert!(text.contains("planned), each of 2 blocks of 0.25 s a side, each block on"), "{text}");
     }
 
+    /// A comparison with this change and interval, in per cent.
+    fn changed(change: f64, low: f64, high: f64, different: Option<bool>) -> ComparisonRecord {
+        let mut record = record(&[(Some(900.0), Some(2e6)); 3]);
+        let share = |percent: f64| 1.0 + percent / 100.0;
+        record.decision = match different {
+            Some(true) => ComparisonDecision::Better,
+            Some(false) => ComparisonDecision::WorseThanTolerance,
+            None => ComparisonDecision::Undecided,
+        };
+        for finding in &mut record.findings {
+            finding.ratio = share(change);
+            (finding.low, finding.high) = (Some(share(low)), Some(share(high)));
+            finding.different = different;
+            finding.decision = record.decision;
+        }
+        record
+    }
+
+    #[test]
+    fn an_interval_that_holds_no_change_is_inconclusive_and_has_one_sign_in_sentence_and_table() {
+        let text = told(&changed(-0.4, -2.1, 1.3, None));
+        assert!(text.contains("  Inconclusive: tps of B −0.4 % (95 %: −2.1 … +1.3), smallest"), "{text}");
+        assert!(text.contains("−0.4 %   −2.1 … +1.3       1.1 %   inconclusive\n"), "{text}");
+        for word in ["better", "worse", "faster", "slower"] {
+            assert!(!text.contains(word), "{text}");
+        }
+        let text = told(&changed(-4.2, -5.6, -2.9, Some(false)));
+        let sentence =
+            "  B is 4.2 % slower (95 %: −5.6 … −2.9), smallest difference this could have seen 1.1 %: worse";
+        assert!(
+            text.contains(sentence) && text.contains("−4.2 %   −5.6 … −2.9       1.1 %   worse\n"),
+            "{text}"
+        );
+        let text = told(&changed(1.0, 0.004, 2.0, Some(true)));
+        assert!(text.contains("(95 %: +0.004 … +2.0)") && text.contains("+0.004 … +2.0"), "{text}");
+    }
+
+    #[test]
+    fn what_is_within_the_tolerance_is_inconclusive_too() {
+        let mut record = changed(0.1, -0.4, 0.6, None);
+        record.decision = ComparisonDecision::Equivalent;
+        record.findings.iter_mut().for_each(|finding| finding.decision = ComparisonDecision::Equivalent);
+        let text = told(&record);
+        assert!(
+            text.contains("Inconclusive: tps of B +0.10 %") && text.contains(": no difference above"),
+            "{text}"
+        );
+        assert!(text.contains("inconclusive (within tolerance)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_comparison_that_claims_no_difference_it_could_have_seen_says_none() {
+        let mut record = changed(-0.4, -2.1, 1.3, None);
+        record.findings.iter_mut().for_each(|finding| finding.smallest_difference = None);
+        let text = told(&record);
+        assert!(!text.contains("could have seen") && text.contains("…"), "{text}");
+        assert!(text.contains("   —   inconclusive\n"), "{text}");
+    }
+
+    #[test]
+    fn order_and_carry_over_that_are_not_negligible_are_told() {
+        let mut record = changed(-0.4, -2.1, 1.3, None);
+        let effect = |ratio: f64, is_negligible| {
+            Some(CrossoverEffect { ratio, low: ratio - 0.01, high: ratio + 0.01, is_negligible })
+        };
+        record.findings[0].order_effect = effect(1.002, true);
+        record.findings[0].carry_over = effect(0.999, true);
+        let text = told(&record);
+        assert!(
+            text.contains("Order: tps of the second block of a pair differs by +0.2 % (95 %: −0.8 … +1.2)"),
+            "{text}"
+        );
+        assert!(!text.contains("not negligible"), "{text}");
+        record.findings[0].order_effect = effect(1.04, false);
+        record.findings[1].carry_over = effect(0.9, false);
+        let text = told(&record);
+        assert!(text.contains("Note: the order is not negligible: tps of the second block"), "{text}");
+        assert!(text.contains("Note: carry-over is not negligible: p99 of a block that follows B"), "{text}");
+        assert!(text.contains("The change may be off by 2.7 %"), "{text}");
+    }
+
     #[test]
     fn an_answer_that_a_stalling_side_has_left_undecided_says_that() {
         let mut record = record(&[(Some(900.0), None); 3]);
         assert!(told(&record).contains("could have seen 1.1 %.\n"), "{}", told(&record));
         record.decision = ComparisonDecision::Undecided;
-        assert!(told(&record).contains("could have seen 1.1 %: undecided, since B stalled, and blocks"));
+        assert!(told(&record).contains("could have seen 1.1 %: inconclusive, since B stalled, and blocks"));
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::UtcTime;
 
 /// The form that this version writes.
-pub const COMPARISON_SCHEMA: u32 = 1;
+pub const COMPARISON_SCHEMA: u32 = 2;
 
 /// A whole comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,6 +80,27 @@ pub struct ComparisonMethod {
     pub decisive: ComparedMetric,
     /// Where the order of the blocks and the draws of the scripts come from.
     pub seed: u64,
+    /// Whether the server made a checkpoint before each block.
+    #[serde(default)]
+    pub checkpoints: Checkpoints,
+    /// What it took to set up a block (connections and a checkpoint) or, where servers are made anew, both of them.
+    #[serde(default)]
+    pub setup_s: Option<f64>,
+}
+
+/// How far from the last checkpoint a block begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checkpoints {
+    /// Each block begins right after one.
+    EachBlock,
+    /// It makes no difference: the blocks of both sides write next to nothing.
+    #[default]
+    NotNeeded,
+    /// Blocks write, and the role may not ask for one.
+    NotAllowed,
+    /// Blocks write, and the user wants none.
+    NotWanted,
 }
 
 /// What is drawn anew for each pair.
@@ -88,7 +109,7 @@ pub struct ComparisonMethod {
 pub enum DrawnAnew {
     /// The connections; both sides are on one server.
     Connections,
-    /// Two servers, started and loaded anew for each pair.
+    /// Two servers, started and loaded anew for each pair of many blocks.
     Servers,
 }
 
@@ -161,6 +182,7 @@ pub enum ComparedMetric {
     ServerCpu,
     ClientCpu,
     Wal,
+    FullPageImages,
 }
 
 impl ComparedMetric {
@@ -174,17 +196,19 @@ impl ComparedMetric {
             ComparedMetric::ServerCpu => Metric::CpuPerTransaction,
             ComparedMetric::ClientCpu => Metric::ClientCpuPerTransaction,
             ComparedMetric::Wal => Metric::WalPerTransaction,
+            ComparedMetric::FullPageImages => Metric::FullPageImagesPerTransaction,
         }
     }
 
     /// All of them, in the order in which they are shown.
-    pub const ALL: [ComparedMetric; 6] = [
+    pub const ALL: [ComparedMetric; 7] = [
         ComparedMetric::Tps,
         ComparedMetric::P50,
         ComparedMetric::P99,
         ComparedMetric::ServerCpu,
         ComparedMetric::ClientCpu,
         ComparedMetric::Wal,
+        ComparedMetric::FullPageImages,
     ];
 }
 
@@ -193,15 +217,16 @@ impl ComparedMetric {
 pub struct MetricFinding {
     /// Which one.
     pub metric: ComparedMetric,
-    /// Geometric mean over the blocks of A: transactions per second, nanoseconds, or bytes.
+    /// A: transactions per second, nanoseconds, bytes, or a number. The geometric mean of all blocks of both sides,
+    /// divided such that B ÷ A is `ratio`.
     pub a: f64,
     /// The same of B.
     pub b: f64,
-    /// Pairs that had the figure.
+    /// Pairs that had the figure and whose sequence is whole.
     pub pairs: usize,
     /// What can be said.
     pub decision: ComparisonDecision,
-    /// Whether any difference was found: true if B is better.
+    /// Whether the interval excludes 1: true if B is better.
     pub different: Option<bool>,
     /// The best single guess.
     pub ratio: f64,
@@ -211,12 +236,39 @@ pub struct MetricFinding {
     pub high: Option<f64>,
     /// No difference above this share, where none was found.
     pub no_difference_above: Option<f64>,
-    /// The smallest difference that the pairs planned find in nine comparisons of ten, as a share.
-    pub smallest_difference: f64,
-    /// Standard deviation of ln(B ÷ A) from pair to pair.
+    /// The smallest difference that the pairs planned find in nine comparisons of ten, as a share; `None` if the
+    /// comparison was interrupted or had too few pairs to know how they scatter.
+    pub smallest_difference: Option<f64>,
+    /// Standard deviation of ln(B ÷ A) from pair to pair, without what the order adds to it.
     pub pair_deviation: f64,
-    /// Pairs in which B ÷ A is far above the others, and far below.
+    /// Sequences of pairs in which B ÷ A is far above the others, and far below.
     pub outlying: (usize, usize),
+    /// The second block of a pair ÷ the first.
+    #[serde(default)]
+    pub order_effect: Option<CrossoverEffect>,
+    /// A block that follows B ÷ a block that follows A.
+    #[serde(default)]
+    pub carry_over: Option<CrossoverEffect>,
+}
+
+/// What the order of the blocks does to a metric, whichever side they are of.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CrossoverEffect {
+    /// The best single guess.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// 1 is inside the 99 % interval of the metric that decides, or the 99.9 % interval of another one.
+    pub is_negligible: bool,
+}
+
+impl From<stats::comparison::Effect> for CrossoverEffect {
+    fn from(effect: stats::comparison::Effect) -> Self {
+        let stats::comparison::Effect { ratio, is_negligible } = effect;
+        Self { ratio: ratio.estimate, low: ratio.low, high: ratio.high, is_negligible }
+    }
 }
 
 /// What pairs of A with itself scatter by.
@@ -266,6 +318,9 @@ pub struct ComparedBlock {
     pub client_cpu_ns_per_transaction: Option<f64>,
     /// Write-ahead log.
     pub wal_bytes_per_transaction: Option<f64>,
+    /// Full-page images in it.
+    #[serde(default)]
+    pub full_page_images_per_transaction: Option<f64>,
 }
 
 impl ComparedBlock {
@@ -281,6 +336,7 @@ impl ComparedBlock {
             cpu_ns_per_transaction,
             client_cpu_ns_per_transaction,
             wal_bytes_per_transaction,
+            full_page_images_per_transaction,
         } = *block;
         Self {
             is_candidate,
@@ -290,6 +346,7 @@ impl ComparedBlock {
             cpu_ns_per_transaction,
             client_cpu_ns_per_transaction,
             wal_bytes_per_transaction,
+            full_page_images_per_transaction,
         }
     }
 
@@ -302,6 +359,7 @@ impl ComparedBlock {
             ComparedMetric::ServerCpu => self.cpu_ns_per_transaction,
             ComparedMetric::ClientCpu => self.client_cpu_ns_per_transaction,
             ComparedMetric::Wal => self.wal_bytes_per_transaction,
+            ComparedMetric::FullPageImages => self.full_page_images_per_transaction,
         }
     }
 }
@@ -349,6 +407,8 @@ pub(crate) fn example() -> ComparisonRecord {
             error_rate: 0.05,
             decisive: ComparedMetric::Tps,
             seed: 1,
+            checkpoints: Checkpoints::NotNeeded,
+            setup_s: Some(0.05),
         },
         status: ComparisonStatus::Complete,
         elapsed_s: 31.5,
@@ -365,9 +425,11 @@ pub(crate) fn example() -> ComparisonRecord {
             low: Some(1.029),
             high: Some(1.056),
             no_difference_above: Some(0.06),
-            smallest_difference: 0.011,
+            smallest_difference: Some(0.011),
             pair_deviation: 0.03,
             outlying: (0, 1),
+            order_effect: None,
+            carry_over: None,
         }],
         noise_floor: Vec::new(),
         notes: Vec::new(),

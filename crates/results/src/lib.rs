@@ -68,8 +68,9 @@ mod error;
 pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
 pub use comparison::{
-    COMPARISON_SCHEMA, ComparedBlock, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
-    ComparisonMethod, ComparisonRecord, ComparisonStatus, DrawnAnew, MetricFinding, MetricNoise,
+    COMPARISON_SCHEMA, Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparedSide,
+    ComparisonDecision, ComparisonMethod, ComparisonRecord, ComparisonStatus, CrossoverEffect, DrawnAnew,
+    MetricFinding, MetricNoise,
 };
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Estimate, SteadyState};

@@ -27,19 +27,23 @@ fn machines() -> [(&'static str, Machine); 6] {
     ]
 }
 
-/// One comparison: its end, and at which pair it came.
+/// One comparison: its end, and at which sequence it came.
 struct Ending {
     decision: Decision,
     different: Option<bool>,
-    pairs: usize,
+    sequences: usize,
     test: SequentialTest,
 }
 
+/// One number for each sequence of two pairs, A B B A or B A A B.
 fn ln_ratios(machine: Machine, effect: f64, seed: u64) -> impl Iterator<Item = f64> {
     let mut run = ImaginedRun::new(machine, seed);
-    (0..).map(move |at| {
-        let pair = run.pair(Purpose::Comparison, effect.ln_1p(), &order(seed, at, 1));
-        pair.ln_ratio(Metric::Tps).expect("imagined blocks have figures")
+    (0..).map(move |sequence| {
+        let mut ln_ratio = |pair| {
+            let pair = run.pair(Purpose::Comparison, effect.ln_1p(), &order(seed, pair, 1));
+            pair.ln_ratio(Metric::Tps).expect("imagined blocks have figures")
+        };
+        f64::midpoint(ln_ratio(2 * sequence), ln_ratio(2 * sequence + 1))
     })
 }
 
@@ -51,13 +55,14 @@ fn compare(unused: &SequentialTest, machine: Machine, effect: f64, seed: u64) ->
             break;
         }
     }
-    Ending { decision: test.decision(), different: test.different(), pairs: test.pairs(), test }
+    Ending { decision: test.decision(), different: test.different(), sequences: test.pairs(), test }
 }
 
-fn pairs_in(minutes: f64, block_s: f64) -> usize {
+fn sequences_in(minutes: f64, block_s: f64) -> usize {
     let pairs = minutes * 60.0 * (1.0 - NOISE_FLOOR_SHARE) / (PAIR_S + 2.0 * block_s);
+    let sequences = pairs / 2.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few thousand")]
-    (pairs as usize)
+    (sequences as usize)
 }
 
 fn percent(count: usize, all: u64) -> f64 {
@@ -71,17 +76,18 @@ fn median(mut numbers: Vec<usize>) -> usize {
 
 /// B is A: how often a difference is claimed, at any of the looks.
 fn false_alarms(experiments: u64) {
-    println!("## False alarms: B is A, a look after every pair, tolerance 2 %");
+    println!("## False alarms: B is A, a look after every sequence, tolerance 2 %");
     println!("| machine | pairs planned | some difference | worse than tolerance | looking at t each time |");
     println!("|---|---|---|---|---|");
     for (name, machine) in machines() {
         for pairs in [60, 150, 600] {
-            let unused = SequentialTest::new(ERROR_RATE, 0.02, pairs);
+            let sequences = pairs / 2;
+            let unused = SequentialTest::new(ERROR_RATE, 0.02, sequences);
             let (mut different, mut worse, mut naive) = (0, 0, 0);
             for seed in 0..experiments {
                 let mut test = unused.clone();
                 let mut student = Student::default();
-                for ln_ratio in ln_ratios(machine, 0.0, seed).take(pairs) {
+                for ln_ratio in ln_ratios(machine, 0.0, seed).take(sequences) {
                     test.add(ln_ratio);
                     student.add(ln_ratio);
                 }
@@ -96,7 +102,7 @@ fn false_alarms(experiments: u64) {
     }
 }
 
-/// What must not be done: a look at |t| > 2 after each pair, from the tenth on.
+/// What must not be done: a look at |t| > 2 after each sequence, from the tenth on.
 #[derive(Default)]
 struct Student {
     count: f64,
@@ -125,17 +131,17 @@ fn power(experiments: u64) {
         for block_s in [1.0, 0.5, 0.25] {
             for difference in [0.01, 0.02, 0.05] {
                 let cells = [2.0, 5.0, 20.0].map(|minutes| {
-                    let pairs = pairs_in(minutes, block_s);
-                    let experiments = (experiments * 150 / pairs as u64).clamp(200, experiments);
-                    let unused = SequentialTest::new(ERROR_RATE, 0.0, pairs);
+                    let sequences = sequences_in(minutes, block_s);
+                    let experiments = (experiments * 75 / sequences as u64).clamp(200, experiments);
+                    let unused = SequentialTest::new(ERROR_RATE, 0.0, sequences);
                     let endings =
                         (0..experiments).map(|seed| compare(&unused, machine, difference, seed + 1_000_000));
                     let found: Vec<usize> = endings
                         .filter(|ending| ending.different == Some(true))
-                        .map(|ending| ending.pairs)
+                        .map(|ending| ending.sequences)
                         .collect();
                     let share = percent(found.len(), experiments);
-                    let until = minutes * median(found) as f64 / pairs as f64;
+                    let until = minutes * median(found) as f64 / sequences as f64;
                     format!("{share:.0} % ({until:.1})")
                 });
                 println!("| {name} | {block_s} s | {:.0} % | {} |", difference * 100.0, cells.join(" | "));
@@ -151,8 +157,8 @@ fn equivalence(experiments: u64) {
     println!("|---|---|---|---|---|");
     for (name, machine) in machines() {
         for tolerance in [0.02, 0.03, 0.05] {
-            let pairs = pairs_in(5.0, 1.0);
-            let unused = SequentialTest::new(ERROR_RATE, tolerance, pairs);
+            let sequences = sequences_in(5.0, 1.0);
+            let unused = SequentialTest::new(ERROR_RATE, tolerance, sequences);
             let endings: Vec<Ending> =
                 (0..experiments).map(|seed| compare(&unused, machine, 0.0, seed)).collect();
             let no_worse = endings.iter().filter(|ending| {
@@ -162,10 +168,10 @@ fn equivalence(experiments: u64) {
             let equivalent: Vec<usize> = endings
                 .iter()
                 .filter(|ending| ending.decision == Decision::Equivalent)
-                .map(|ending| ending.pairs)
+                .map(|ending| ending.sequences)
                 .collect();
             let share = percent(equivalent.len(), experiments);
-            let until = 5.0 * median(equivalent) as f64 / pairs as f64;
+            let until = 5.0 * median(equivalent) as f64 / sequences as f64;
             let tolerance = tolerance * 100.0;
             println!("| {name} | {tolerance:.0} % | {no_worse:.0} % | {share:.0} % | {until:.1} |");
         }
@@ -179,7 +185,7 @@ fn coverage(experiments: u64) {
         "| machine | difference | interval told | width | at all looks | width | plain, ignoring the stop | bias |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    let unused = SequentialTest::new(ERROR_RATE, 0.02, 150);
+    let unused = SequentialTest::new(ERROR_RATE, 0.02, 75);
     for (name, machine) in machines() {
         for difference in [-0.1, -0.03, 0.0, 0.01, 0.02, 0.05, 0.1, 0.4] {
             let truth = f64::ln_1p(difference);
@@ -196,7 +202,7 @@ fn coverage(experiments: u64) {
                 }
                 let error = known.centre - truth;
                 bias += error / experiments as f64 * 100.0;
-                plain += usize::from(error.abs() <= 1.96 * known.deviation / (known.pairs as f64).sqrt());
+                plain += usize::from(error.abs() <= 1.96 * known.deviation / (known.numbers as f64).sqrt());
             }
             let [inside, at_all, plain] = [told.0, wide.0, plain].map(|count| percent(count, experiments));
             println!(
@@ -217,18 +223,18 @@ fn estimates(experiments: u64) {
     for (name, machine) in machines() {
         let mut squares = [0.0; 5];
         for seed in 0..experiments {
-            let mut numbers: Vec<f64> = ln_ratios(machine, 0.0, seed + 3_000_000).take(60).collect();
+            let mut numbers: Vec<f64> = ln_ratios(machine, 0.0, seed + 3_000_000).take(30).collect();
             numbers.sort_unstable_by(f64::total_cmp);
-            let mut averages: Vec<f64> = (0..60)
+            let mut averages: Vec<f64> = (0..30)
                 .flat_map(|at| (0..=at).map(move |other| (at, other)))
                 .map(|(at, other)| f64::midpoint(numbers[at], numbers[other]))
                 .collect();
             averages.sort_unstable_by(f64::total_cmp);
             let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
-            let median = f64::midpoint(numbers[29], numbers[30]);
+            let median = f64::midpoint(numbers[14], numbers[15]);
             let all = [
                 mean(&numbers),
-                mean(&numbers[12..48]),
+                mean(&numbers[6..24]),
                 huber(&numbers, median),
                 median,
                 averages[averages.len() / 2],

@@ -3,11 +3,14 @@
 
 use ::lab::{Cell, ProtocolChoice, ScriptName};
 use results::{
-    COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision, ComparisonMethod,
-    ComparisonRecord, Conditions, DrawnAnew, MetricFinding, MetricNoise, UtcTime,
+    COMPARISON_SCHEMA, Checkpoints, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
+    ComparisonMethod, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, MetricFinding, MetricNoise,
+    UtcTime,
 };
 
 use super::course::{Course, ERROR_RATE};
+use super::relevance::{self, Measured};
+use super::spending::{MAKINGS_MIN, Servers};
 use super::stand::Ground;
 
 /// The fewest draws of servers that may pass without a word.
@@ -32,10 +35,14 @@ pub(super) struct Before<'a> {
 
 /// Puts all of it together.
 pub(super) fn record(before: Before<'_>, course: Course) -> ComparisonRecord {
-    let findings = ComparedMetric::ALL.iter().filter_map(|metric| finding(*metric, &course)).collect();
+    let findings: Vec<_> =
+        ComparedMetric::ALL.iter().filter_map(|metric| finding(*metric, &course)).collect();
     let noise_floor: Vec<_> =
         ComparedMetric::ALL.iter().filter_map(|metric| noise(*metric, &course)).collect();
-    let notes = notes(&before, &course, &noise_floor);
+    let notes = notes(&before, &course, &findings, &noise_floor);
+    let deciding = findings.iter().find(|finding| finding.metric == course.wish.decisive);
+    let decided = deciding.map_or(ComparisonDecision::Undecided, |finding| finding.decision);
+    let tps_low = deciding.filter(|it| it.metric == ComparedMetric::Tps).and_then(|finding| finding.low);
     let Before { started_at, name, cells, ground, draws, versions, conditions: _ } = before;
     let [version_a, version_b] = versions;
     let side = |cell: &Cell, server_version| ComparedSide {
@@ -63,11 +70,13 @@ pub(super) fn record(before: Before<'_>, course: Course) -> ComparisonRecord {
             error_rate: ERROR_RATE,
             decisive: course.wish.decisive,
             seed: course.wish.seed,
+            checkpoints: course.checkpoints,
+            setup_s: Some(course.setup_s),
         },
         status: course.status,
         elapsed_s: course.elapsed_s,
         difference_found_after_s: course.found_after_s,
-        decision: Idle::of(&course.pairs).leaves(course.comparison.decision().into(), course.wish.tolerance),
+        decision: Idle::of(&course.pairs).leaves(decided, course.wish.tolerance, tps_low),
         findings,
         noise_floor,
         notes,
@@ -104,19 +113,14 @@ fn load(cell: &Cell) -> String {
 
 fn finding(metric: ComparedMetric, course: &Course) -> Option<MetricFinding> {
     let found = course.comparison.finding(metric.metric())?;
-    let mean = |is_candidate: bool| {
-        let blocks = course.pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
-        let figures = blocks.filter(|block| block.is_candidate == is_candidate);
-        let lns: Vec<f64> = figures
-            .filter_map(|block| block.figure(metric).map(f64::ln))
-            .filter(|ln| ln.is_finite())
-            .collect();
-        (lns.iter().sum::<f64>() / lns.len() as f64).exp()
-    };
+    let [a, b] = mean_lns(metric, &course.pairs);
+    // The change is read from the pairs, by ranks. So that B ÷ A is the change, both share the mean of all blocks.
+    let (middle, half) = (f64::midpoint(a, b), found.estimate.ln() / 2.0);
+    let is_whole = course.status == ComparisonStatus::Complete;
     Some(MetricFinding {
         metric,
-        a: mean(false),
-        b: mean(true),
+        a: (middle - half).exp(),
+        b: (middle + half).exp(),
         pairs: found.pairs,
         decision: found.decision.into(),
         different: found.different,
@@ -124,9 +128,40 @@ fn finding(metric: ComparedMetric, course: &Course) -> Option<MetricFinding> {
         low: found.ratio.map(|ratio| ratio.low),
         high: found.ratio.map(|ratio| ratio.high),
         no_difference_above: found.no_difference_above(),
-        smallest_difference: found.smallest_difference,
+        smallest_difference: found.smallest_difference.filter(|_| is_whole),
         pair_deviation: found.pair_deviation,
         outlying: found.outlying,
+        order_effect: found.order_effect.map(Into::into),
+        carry_over: found.carry_over.map(Into::into),
+    })
+}
+
+/// The means of the logarithms of a figure: over the blocks of A, and of B.
+fn mean_lns(metric: ComparedMetric, pairs: &[ComparedPair]) -> [f64; 2] {
+    [false, true].map(|is_candidate| {
+        let blocks = pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
+        let figures = blocks.filter(|block| block.is_candidate == is_candidate);
+        let lns: Vec<f64> = figures
+            .filter_map(|block| block.figure(metric).map(f64::ln))
+            .filter(|ln| ln.is_finite())
+            .collect();
+        lns.iter().sum::<f64>() / lns.len() as f64
+    })
+}
+
+/// Where blocks that are far from the others make the plain means say something else than the change.
+fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<String> {
+    let [a, b] = mean_lns(finding.metric, pairs);
+    let plain = (b - a).exp();
+    let is_inside = finding.low.zip(finding.high).is_none_or(|(low, high)| (low..=high).contains(&plain));
+    (!is_inside).then(|| {
+        format!(
+            "the geometric means of all blocks differ by {:+.1} % in {}, and the change shown by {:+.1} %: it is read \
+             from the pairs, by ranks, and blocks far from the others hardly count",
+            (plain - 1.0) * 100.0,
+            report::compared_metric(finding.metric),
+            (finding.ratio - 1.0) * 100.0
+        )
     })
 }
 
@@ -144,7 +179,12 @@ fn noise(metric: ComparedMetric, course: &Course) -> Option<MetricNoise> {
 }
 
 /// What a reader should know before believing the answer.
-fn notes(before: &Before<'_>, course: &Course, noise_floor: &[MetricNoise]) -> Vec<String> {
+fn notes(
+    before: &Before<'_>,
+    course: &Course,
+    findings: &[MetricFinding],
+    noise_floor: &[MetricNoise],
+) -> Vec<String> {
     let mut notes = Vec::new();
     let decisive = course.wish.decisive;
     if noise_floor.iter().any(|noise| noise.metric == decisive && noise.is_biased) {
@@ -154,33 +194,66 @@ fn notes(before: &Before<'_>, course: &Course, noise_floor: &[MetricNoise]) -> V
                 .to_owned(),
         );
     }
+    let Course { pairs, checkpoints, .. } = course;
+    notes.extend(relevance::notes(&Measured { cells: before.cells, pairs, checkpoints: *checkpoints }));
     notes.extend(Idle::of(&course.pairs).note(course.wish.tolerance));
+    notes.extend(findings.iter().filter_map(|finding| means_differ(finding, &course.pairs)));
+    notes.extend(of_checkpoints(course.checkpoints).map(str::to_owned));
     notes.extend(of_the_host(&before.conditions));
+    notes.extend(of_the_ground(before, course));
+    notes
+}
+
+fn of_checkpoints(checkpoints: Checkpoints) -> Option<&'static str> {
+    match checkpoints {
+        Checkpoints::EachBlock => Some(
+            "each block begins right after a checkpoint, when full-page images are most frequent: both sides are as far \
+             from it, and WAL for each transaction is above that of a long run",
+        ),
+        Checkpoints::NotAllowed => Some(
+            "blocks write, and the role may not make checkpoints: the further the last one is, the fewer full-page \
+             images there are. Both sides go first equally often; GRANT pg_checkpoint (PostgreSQL 15 and newer) makes \
+             blocks alike",
+        ),
+        Checkpoints::NotWanted => Some(
+            "blocks write, and none begins with a checkpoint: the further the last one is, the fewer full-page images \
+             there are. Both sides go first equally often",
+        ),
+        Checkpoints::NotNeeded => None,
+    }
+}
+
+fn of_the_ground(before: &Before<'_>, course: &Course) -> Option<String> {
     let made = course.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
     match (before.draws, &before.ground) {
+        (DrawnAnew::Servers, _) if (made as f64) < MAKINGS_MIN => Some(format!(
+            "two servers side by side, started and loaded {made} times, which takes {:.0} s each time; an answer needs \
+             {MAKINGS_MIN} times, each under load for as long: give --budget {:.0}s or more",
+            course.setup_s,
+            Servers::budget_for_an_answer_s(course.setup_s).ceil()
+        )),
         (DrawnAnew::Servers, _) => {
             let few = if made <= DRAWS_FEW { "only " } else { "" };
-            notes.push(format!(
+            Some(format!(
                 "two servers side by side, started and loaded anew {few}{made} times; the interval comes from the \
                  variation between these, and the noise floor is that of one server"
-            ));
+            ))
         }
-        (DrawnAnew::Connections, Ground::Apart) => notes.push(
-            "two servers that run already, and were not started anew: what luck they have is part of the difference"
+        (DrawnAnew::Connections, Ground::Apart) => Some(
+            "two servers that run already, and were not started anew: their luck is part of the difference"
                 .to_owned(),
         ),
         (DrawnAnew::Connections, Ground::Shared(_)) => {
             let settings = session_settings(&before.ground);
-            if !settings.is_empty() {
-                notes.push(format!(
+            (!settings.is_empty()).then(|| {
+                format!(
                     "one server: {} set by each connection for itself; processes of the server that serve no client \
                      do not have it",
                     settings.join(", ")
-                ));
-            }
+                )
+            })
         }
     }
-    notes
 }
 
 /// What makes every pair scatter more, or the generator count for more than it should.
@@ -238,9 +311,18 @@ impl Idle {
         self.b > self.a && (self.b - self.a) as f64 > tolerance * self.of_each as f64
     }
 
-    /// What remains of a decision: nothing good is said of a B that they flatter.
-    fn leaves(self, decision: ComparisonDecision, tolerance: f64) -> ComparisonDecision {
+    /// What remains of a decision: nothing good is said of a B that they flatter. `tps_low` is the lower end of B ÷ A if
+    /// throughput decides: B stays better if it is still above 1 with those blocks counted as nothing.
+    fn leaves(
+        self,
+        decision: ComparisonDecision,
+        tolerance: f64,
+        tps_low: Option<f64>,
+    ) -> ComparisonDecision {
+        let lost = self.b.saturating_sub(self.a) as f64 / self.of_each.max(1) as f64;
+        let is_far_better = tps_low.is_some_and(|low| low * (1.0 - lost) > 1.0);
         match decision {
+            ComparisonDecision::Better if is_far_better => decision,
             ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse
                 if self.flatter_b(tolerance) =>
             {
@@ -252,7 +334,7 @@ impl Idle {
 
     fn note(self, tolerance: f64) -> Option<String> {
         let Self { a, b, of_each: _ } = self;
-        let ending = if self.flatter_b(tolerance) { ", and nothing good is said of B" } else { "" };
+        let ending = if self.flatter_b(tolerance) { ", B by more than the tolerance" } else { "" };
         (a + b > 0).then(|| {
             format!(
                 "blocks without a transaction, {a} of A and {b} of B, are in no figure: the side that stalled is worse \
@@ -287,11 +369,14 @@ mod tests {
             // Of 100 blocks each, at a tolerance of 2 %.
             for (a, b, left) in [(0, 0, good), (0, 2, good), (0, 3, Undecided), (2, 4, good), (9, 0, good)] {
                 let idle = Idle { a, b, of_each: 100 };
-                assert_eq!(idle.leaves(good, 0.02), left, "{a} blocks of A, {b} of B");
+                assert_eq!(idle.leaves(good, 0.02, None), left, "{a} blocks of A, {b} of B");
             }
         }
         let idle = Idle { a: 0, b: 9, of_each: 9 };
-        assert_eq!(idle.leaves(WorseThanTolerance, 0.02), WorseThanTolerance);
+        assert_eq!(idle.leaves(WorseThanTolerance, 0.02, None), WorseThanTolerance);
+        let idle = Idle { a: 0, b: 1, of_each: 13 };
+        assert_eq!(idle.leaves(Better, 0.02, Some(8.5)), Better, "far better, whatever that block had");
+        assert_eq!(idle.leaves(Better, 0.02, Some(1.05)), Undecided);
     }
 
     #[test]

@@ -4,13 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::lab::{Cell, Experiment, Profile, Typed};
+use ::lab::{Cell, Design, Experiment, Profile, Typed};
 use clap::{Args, ValueEnum};
 use results::ComparedMetric;
 
 use super::course::Wish;
 use crate::arguments::{ProtocolName, percent, positive_number, positive_seconds};
 use crate::bench::weighted;
+use crate::describing;
 use crate::failure::Failure;
 use crate::lab::Comparable;
 use crate::storing::StoreArguments;
@@ -124,7 +125,10 @@ pub(crate) struct CompareArguments {
     /// Blocks of each side in a pair, each on connections of its own
     #[arg(long, value_name = "N", default_value_t = 1, hide = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     blocks: u32,
-    /// Number from which the order and all random draws come [default: the experiment's]
+    /// Whether the server makes a checkpoint before each block of a load that writes
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "How to judge")]
+    checkpoint: CheckpointName,
+    /// Number from which the order and all random draws come [default: the experiment's, else from the system]
     #[arg(long, value_name = "SEED", help_heading = "How to judge")]
     random_seed: Option<u64>,
     /// What to print
@@ -156,6 +160,16 @@ enum MetricName {
     ClientCpu,
     /// Write-ahead log for each transaction
     Wal,
+    /// Full-page images in the write-ahead log for each transaction
+    FullPageImages,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CheckpointName {
+    /// If blocks write and the role may ask for one
+    Auto,
+    /// Not at all
+    Never,
 }
 
 impl MetricName {
@@ -167,6 +181,7 @@ impl MetricName {
             MetricName::ServerCpu => ComparedMetric::ServerCpu,
             MetricName::ClientCpu => ComparedMetric::ClientCpu,
             MetricName::Wal => ComparedMetric::Wal,
+            MetricName::FullPageImages => ComparedMetric::FullPageImages,
         }
     }
 }
@@ -246,7 +261,7 @@ impl CompareArguments {
     }
 
     /// What is asked of the comparison.
-    pub(super) fn wish(&self, cells: &[Cell; 2], seed: u64) -> Result<Wish, Failure> {
+    pub(super) fn wish(&self, cells: &[Cell; 2], design: &Design) -> Result<Wish, Failure> {
         let has_rate = cells.iter().any(|cell| cell.configuration.load.rate_tps.is_some());
         let usual = if has_rate { ComparedMetric::P50 } else { ComparedMetric::Tps };
         let budget_s = self.budget.as_secs_f64();
@@ -260,11 +275,20 @@ impl CompareArguments {
             budget_s,
             tolerance: self.tolerance,
             decisive: self.metric.map_or(usual, MetricName::meaning),
-            seed: self.random_seed.unwrap_or(seed),
+            seed: self.random_seed.or(design.seed_given).unwrap_or_else(seed_of_the_system),
+            checkpoints: match self.checkpoint {
+                CheckpointName::Auto => true,
+                CheckpointName::Never => false,
+            },
             block_s: self.block,
             blocks: self.blocks as usize,
         })
     }
+}
+
+/// A number that `--random-seed` takes and JSON keeps.
+fn seed_of_the_system() -> u64 {
+    describing::fresh_seed() >> 11
 }
 
 /// Keys of which each says which server it is.

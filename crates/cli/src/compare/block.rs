@@ -1,14 +1,14 @@
 //! A block: one side under load for a short while, on connections of its own, and what it cost. Blocks know nothing of
 //! each other; `course` runs them in turns.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use connect::quote::literal;
-use connect::{ConnectError, Session, Target};
+use connect::{ConnectError, Session, SqlState, Target};
 use engine::{Limit, Outcome, Plan, Progress, Witness, WorkerIntro};
 use results::{ComparedBlock, Environment, Record, WaitMean};
 use stats::Timestamp;
@@ -16,6 +16,7 @@ use stats::comparison::Block;
 
 use crate::failure::Failure;
 use crate::job::{Job, Showing, Vacuuming, Witnesses};
+use crate::lab::Passed;
 use crate::password::connect_asking;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -31,9 +32,32 @@ pub(super) struct Side {
     blocks: u64,
     /// Whether its backends' processor time can be read here.
     is_here: bool,
-    /// How its position in the log is asked for; `None` once it would not say.
-    log_position: RefCell<Option<&'static str>>,
+    /// How its position in the WAL is asked for.
+    wal_position: Counter,
+    /// How its full-page images are asked for, since PostgreSQL 14.
+    full_page_images: Counter,
+    /// Whether backends of a block are seen to be gone after it; not so behind a pooler, which keeps them.
+    backends_leave: Cell<bool>,
 }
+
+/// A query for a number that the server counts; `None` once it would not say: a standby writes no WAL, and others may not
+/// be asked. Not this time, not later.
+struct Counter(Cell<Option<&'static str>>);
+
+impl Counter {
+    fn read(&self, control: &RefCell<Session>) -> Option<f64> {
+        let sql = self.0.get()?;
+        let rows = control.borrow_mut().query(sql);
+        let number = rows.ok().and_then(|rows| first(rows.first()?)?.parse().ok());
+        if number.is_none() {
+            self.0.set(None);
+        }
+        number
+    }
+}
+
+/// How often backends are looked for that are about to leave, with a pause of 2 ms each time.
+const LEAVING_LOOKS: usize = 200;
 
 /// How long a block takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +73,15 @@ pub(super) struct Ran {
     pub(super) transactions: u64,
     /// Mean response time.
     pub(super) mean_s: f64,
+    /// How long it took beside the load: a checkpoint, connections, and waiting for the backends to leave.
+    pub(super) setup_s: f64,
+}
+
+/// Whether a block begins with a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    AfterCheckpoint,
+    AtOnce,
 }
 
 impl Side {
@@ -64,17 +97,21 @@ impl Side {
         let mut quiet = Quiet { terminal };
         let plan = job.prepared(&mut quiet, signals)?;
         let is_here = is_here(&mut control);
-        let log_position = Some(match control.server_version_num() {
+        let version = control.server_version_num();
+        let wal_position = match version {
             ..100_000 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
             _ => "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
-        });
+        };
+        let full_page_images = (version >= 140_000).then_some("SELECT wal_fpi FROM pg_stat_wal");
         Ok(Self {
             plan,
             control: RefCell::new(control),
             mark: mark.to_owned(),
             blocks: 0,
             is_here,
-            log_position: RefCell::new(log_position),
+            wal_position: Counter(Cell::new(Some(wal_position))),
+            full_page_images: Counter(Cell::new(full_page_images)),
+            backends_leave: Cell::new(true),
         })
     }
 
@@ -83,8 +120,30 @@ impl Side {
         self.control.borrow().parameter("server_version").unwrap_or("unknown").to_owned()
     }
 
+    /// Whether its role may have the server make a checkpoint (superusers and, since PostgreSQL 15, members of
+    /// pg_checkpoint); makes one if so.
+    pub(super) fn may_checkpoint(&self, signals: &Signals) -> Result<bool, Failure> {
+        match self.checkpoint(signals) {
+            Ok(()) => Ok(true),
+            Err(error) if error.sqlstate() == Some(SqlState::INSUFFICIENT_PRIVILEGE) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn checkpoint(&self, signals: &Signals) -> Result<(), ConnectError> {
+        let mut control = self.control.borrow_mut();
+        signals.guard(&mut control, |session| session.execute("CHECKPOINT")).map(|_| ())
+    }
+
     /// Runs one block.
-    pub(super) fn run(&mut self, lengths: Lengths, seed: u64, signals: &Signals) -> Result<Ran, Failure> {
+    pub(super) fn run(
+        &mut self,
+        lengths: Lengths,
+        seed: u64,
+        start: Start,
+        signals: &Signals,
+    ) -> Result<Ran, Failure> {
+        let passed = Passed::since_now();
         self.plan.limit = Limit::Duration(Duration::from_secs_f64(lengths.block_s));
         self.plan.warmup = Duration::from_secs_f64(lengths.warmup_s);
         self.plan.seed = seed;
@@ -93,7 +152,15 @@ impl Side {
         for host in self.plan.targets.iter_mut().flat_map(|target| &mut target.hosts) {
             host.startup.application_name = Some(name.clone());
         }
-        let log_before = self.log_position();
+        let made = match start {
+            Start::AfterCheckpoint => self.checkpoint(signals),
+            Start::AtOnce => Ok(()),
+        };
+        if signals.stop().load(Ordering::Relaxed) {
+            return Err(INTERRUPTED);
+        }
+        made?;
+        let before = [&self.wal_position, &self.full_page_images].map(|counter| counter.read(&self.control));
         let meter = Meter::default();
         let mut interval = |progress: &Progress<'_>| {
             if progress.warmup {
@@ -115,8 +182,31 @@ impl Side {
         if let Some(first) = outcome.aborted.first() {
             return Err(Failure::Aborted(format!("a client could not go on: {first}")));
         }
-        let log_bytes = log_before.and_then(|before| Some(self.log_position()? - before));
-        Ok(figures(&outcome, meter.cpu_s(), log_bytes))
+        // Backends add what they have counted when they end (manual, The Cumulative Statistics System).
+        self.wait_until_backends_left();
+        let counter = |counter: &Counter, before: Option<f64>| Some(counter.read(&self.control)? - before?);
+        let wal_bytes = counter(&self.wal_position, before[0]);
+        let full_page_images = counter(&self.full_page_images, before[1]);
+        let setup_s = passed.seconds() - lengths.block_s - lengths.warmup_s;
+        Ok(figures(&outcome, &Server { cpu_s: meter.cpu_s(), wal_bytes, full_page_images }, setup_s))
+    }
+
+    /// The next block is not to share the server with what is left of this one.
+    fn wait_until_backends_left(&self) {
+        if !self.backends_leave.get() {
+            return;
+        }
+        let sql = format!(
+            "SELECT count(*), pg_sleep(0.002) FROM pg_stat_activity WHERE application_name = {}",
+            literal(&self.name())
+        );
+        for _ in 0..LEAVING_LOOKS {
+            let rows = self.control.borrow_mut().query(&sql).unwrap_or_default();
+            if rows.first().and_then(first).is_none_or(|count| count == "0") {
+                return;
+            }
+        }
+        self.backends_leave.set(false);
     }
 
     /// What the sessions of this block call themselves: those of the one before may still be going.
@@ -130,18 +220,6 @@ impl Side {
             format!("SELECT pid FROM pg_stat_activity WHERE application_name = {}", literal(&self.name()));
         let rows = self.control.borrow_mut().query(&sql).unwrap_or_default();
         rows.iter().filter_map(|row| first(row)?.parse().ok()).collect()
-    }
-
-    /// Bytes of write-ahead log since there was any; `None` if the server will not say.
-    fn log_position(&self) -> Option<f64> {
-        let sql = (*self.log_position.borrow())?;
-        let rows = self.control.borrow_mut().query(sql);
-        let position = rows.ok().and_then(|rows| first(rows.first()?)?.parse().ok());
-        if position.is_none() {
-            // A standby writes none, and others may not be asked: not this time, not later.
-            *self.log_position.borrow_mut() = None;
-        }
-        position
     }
 }
 
@@ -161,22 +239,31 @@ fn is_here(control: &mut Session) -> bool {
     called.starts_with("postgres: ") && observe::cpu_s(pid).is_some()
 }
 
-fn figures(outcome: &Outcome, cpu_s: Option<f64>, log_bytes: Option<f64>) -> Ran {
+/// What the server used in a block: processor time of the backends while it was measured, the rest with the warm-up.
+struct Server {
+    cpu_s: Option<f64>,
+    wal_bytes: Option<f64>,
+    full_page_images: Option<f64>,
+}
+
+fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> Ran {
     let total = &outcome.summary.total;
     let transactions = total.counts.succeeded;
     let each = |sum: f64| (transactions > 0).then(|| sum / transactions as f64);
     let quantile = |share| total.response.quantile_ns(share).map(|ns| ns as f64);
     let all = transactions + total.counts.failed.total() + outcome.warmup_transactions;
+    let of_all = |count: Option<f64>| count.filter(|_| all > 0).map(|count| count / all as f64);
     let block = Block {
         tps: Some(outcome.summary.tps()).filter(|tps| *tps > 0.0),
         p50_ns: quantile(0.5),
         p99_ns: quantile(0.99).filter(|_| transactions >= ComparedBlock::TRANSACTIONS_FOR_P99),
-        cpu_ns_per_transaction: cpu_s.and_then(|cpu| each(cpu * NANOS_PER_SECOND)),
+        cpu_ns_per_transaction: server.cpu_s.and_then(|cpu| each(cpu * NANOS_PER_SECOND)),
         client_cpu_ns_per_transaction: each(outcome.client_cpu.as_secs_f64() * NANOS_PER_SECOND),
-        wal_bytes_per_transaction: log_bytes.filter(|_| all > 0).map(|bytes| bytes / all as f64),
+        wal_bytes_per_transaction: of_all(server.wal_bytes),
+        full_page_images_per_transaction: of_all(server.full_page_images),
     };
     let mean_s = total.response.mean_ns().unwrap_or_default() / NANOS_PER_SECOND;
-    Ran { block, transactions, mean_s }
+    Ran { block, transactions, mean_s, setup_s }
 }
 
 /// Processor time of some processes, from the end of the warm-up to the end of the load, before they hang up.

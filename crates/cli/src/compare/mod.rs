@@ -5,11 +5,15 @@ mod account;
 mod arguments;
 mod block;
 mod course;
+mod probe;
+mod relevance;
+mod spending;
 mod stand;
 mod watching;
 
 use std::process::ExitCode;
 
+use ::lab::{Configuration, Origin};
 use results::{
     ComparisonDecision, ComparisonRecord, ComparisonStatus, Conditions, ProcessorTimes, Store, UtcTime,
 };
@@ -46,8 +50,13 @@ fn compare(
     signals: &Signals,
 ) -> Result<ExitCode, Failure> {
     let what = arguments.comparable()?;
-    let cells = arguments::sides(&what)?;
-    let wish = arguments.wish(&cells, what.experiment.design.seed)?;
+    let mut cells = arguments::sides(&what)?;
+    let wish = arguments.wish(&cells, &what.experiment.design)?;
+    // On a server of somebody else the role may not be allowed to: the comparison asks, and goes on without.
+    for cell in cells.iter_mut().filter(|_| wish.checkpoints) {
+        let Configuration { server, data, .. } = &mut cell.configuration;
+        data.checkpoint &= !matches!(server.origin, Origin::Running(_));
+    }
     let files = what.files(&cells)?;
     // That nothing can be kept is found out before anybody waits.
     drop(Store::create(&arguments.places.store())?);

@@ -42,9 +42,10 @@ impl<'a> Watching<'a> {
         if pairs >= self.known.1 * GROWTH {
             let finding = course.comparison.finding(course.wish.decisive.metric());
             let figure = finding.map(|finding| {
-                let (change, smallest) =
-                    ((finding.estimate - 1.0) * 100.0, finding.smallest_difference_so_far * 100.0);
-                format!("B − A {change:+.1} %, would have seen {smallest:.1} %")
+                let change = (finding.estimate - 1.0) * 100.0;
+                let smallest = finding.smallest_difference_so_far.map(|it| it * 100.0);
+                let seen = smallest.map_or(String::new(), |it| format!(", would have seen {it:.1} %"));
+                format!("B − A {change:+.1} %{seen}")
             });
             if let Some(figure) = figure {
                 self.known = (figure, pairs);

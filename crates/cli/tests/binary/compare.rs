@@ -1,7 +1,7 @@
 //! `pgmeter compare` as whoever runs it meets it: its sentences, its exit status, and what it leaves behind. How often
 //! it is right is measured by `examples/comparisons.rs` of `stats` and by `cargo xtask compare-proof`.
 
-use results::{ComparisonDecision, ComparisonStatus, DrawnAnew, Store};
+use results::{Checkpoints, ComparisonDecision, ComparisonRecord, ComparisonStatus, DrawnAnew, Store};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
@@ -21,26 +21,30 @@ fn on(dsn: &str, factor: &str, budget: &str) -> Vec<String> {
     words.iter().chain(rows).chain(&more).map(|word| (*word).to_owned()).collect()
 }
 
+/// Lines are broken where the terminal ends.
+fn told(stdout: &str) -> String {
+    stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn who_does_twenty_times_the_work_is_worse_and_the_other_is_better() {
     let bench = Bench::new();
     bench.file("rows.sql", ROWS);
     // Lines are broken where the terminal ends.
-    let told = |stdout: &str| stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let out = bench.run(on_shared("variables.rows=1000,20000", "5min")).exits(1);
     assert!(out.stdout.starts_with("variables.rows: A is 1000, B is 20000\n\n  B is "), "{}", out.stdout);
     for words in
-        ["% slower (95 %: ", "smallest difference this could have seen", "worse than the tolerance of 2"]
+        ["% slower (95 %: −", "smallest difference this could have seen", "worse than the tolerance of 2"]
     {
         assert!(told(&out.stdout).contains(words), "{}", out.stdout);
     }
     let out = bench.run(on_shared("variables.rows=20000,1000", "5min")).exits(0);
-    assert!(told(&out.stdout).contains("% faster (95 %: "), "{}", out.stdout);
+    assert!(told(&out.stdout).contains("% faster (95 %: +"), "{}", out.stdout);
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let [worse, better] = [1, 2].map(|number| store.comparison(number).expect("it is kept"));
     assert_eq!(worse.decision, ComparisonDecision::WorseThanTolerance);
     assert_eq!((better.decision, better.status), (ComparisonDecision::Better, ComparisonStatus::Complete));
-    assert!(better.pairs.iter().filter(|pair| !pair.is_noise_floor).count() >= 13);
+    assert!(better.pairs.iter().filter(|pair| !pair.is_noise_floor).count() >= 26);
     assert!(better.pairs.iter().all(|pair| pair.blocks.len() == 2));
     assert!(better.findings.iter().any(|finding| finding.different == Some(true)));
 }
@@ -53,11 +57,96 @@ fn too_little_time_leaves_it_undecided_and_the_answer_says_how_it_was_made() {
     words.extend(["--format", "json"].map(str::to_owned));
     let out = bench.run(words).exits(3);
     assert!(out.stdout.contains("\"decision\": \"undecided\""), "{}", out.stdout);
+    assert!(!out.stdout.contains("\"smallest_difference\": 0"), "{}", out.stdout);
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let record = store.comparison(1).expect("it is kept");
     assert_eq!(record.method.session_settings, ["work_mem"]);
     assert_eq!(record.method.draws, DrawnAnew::Connections);
     assert_eq!(record.to_json(), out.stdout);
+}
+
+const COUNTERS: &str = "CREATE TABLE IF NOT EXISTS counters AS SELECT i AS id, 0 AS n FROM generate_series(1, 20000) i;\n\
+    CREATE UNIQUE INDEX IF NOT EXISTS counters_id ON counters (id);\n";
+const COUNT: &str = "\\set id random(1, 20000)\nUPDATE counters SET n = n + 1 WHERE id = :id;\n";
+
+/// Compares a setting that does nothing here on a load that writes, and says what was kept.
+fn writing(bench: &Bench, dsn: &str, more: &[&str]) -> (String, ComparisonRecord) {
+    bench.file("counters.sql", COUNTERS);
+    bench.file("count.sql", COUNT);
+    let words = ["compare", "--factor", "settings.geqo=on,off", "--key", "workload=none", "-f", "count.sql"];
+    let keys = ["--key", "setup=counters.sql", "--dsn", dsn, "--budget", "8s", "--store", "out/"];
+    let out = bench.run(words.iter().chain(&keys).chain(more));
+    assert!(out.stderr.contains("kept as comparison "), "{}", out.stderr);
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let newest = store.newest_comparison().expect("it can be read").expect("one is kept");
+    (out.stdout, store.comparison(newest).expect("it is kept"))
+}
+
+#[test]
+fn blocks_that_write_begin_after_a_checkpoint_and_both_sides_go_first_equally_often() {
+    let bench = Bench::new();
+    let cluster = Cluster::start_with("18", &[("full_page_writes", "on")]);
+    let dsn = cluster.conninfo();
+    let b_first = |record: &ComparisonRecord| -> Vec<bool> {
+        let pairs = record.pairs.iter().filter(|pair| !pair.is_noise_floor);
+        pairs.map(|pair| pair.blocks[0].is_candidate).collect()
+    };
+    let (stdout, one) = writing(&bench, &dsn, &[]);
+    let (unlike, other) = writing(&bench, &dsn, &["--checkpoint", "never"]);
+    assert_ne!(one.method.seed, other.method.seed, "nobody gave one");
+    assert_eq!(one.method.checkpoints, Checkpoints::EachBlock);
+    assert_eq!(other.method.checkpoints, Checkpoints::NotWanted);
+    for record in [&one, &other] {
+        let order = b_first(record);
+        assert!(
+            !order.is_empty() && order.chunks(2).all(|pairs| pairs.len() == 2 && pairs[0] != pairs[1]),
+            "{order:?}"
+        );
+        // Of so few pairs nothing is claimed.
+        assert!(
+            record
+                .findings
+                .iter()
+                .all(|finding| finding.pairs >= 20 || finding.smallest_difference.is_none())
+        );
+        for finding in &record.findings {
+            let holds = finding.low.zip(finding.high).is_none_or(|(low, high)| low <= 1.0 && 1.0 <= high);
+            assert_eq!(holds, finding.different.is_none(), "{finding:?}");
+            assert!((finding.b / finding.a / finding.ratio - 1.0).abs() < 1e-9, "{finding:?}");
+        }
+        assert!(record.noise_floor.iter().all(|floor| floor.pairs >= 12), "{:?}", record.noise_floor);
+    }
+    assert!(told(&stdout).contains(&format!("; seed {}.", one.method.seed)), "{stdout}");
+    assert!(told(&stdout).contains("each block begins right after a checkpoint"), "{stdout}");
+    assert!(told(&unlike).contains("none begins with a checkpoint"), "{unlike}");
+    let blocks = one.pairs.iter().flat_map(|pair| &pair.blocks);
+    let images: Vec<f64> = blocks.filter_map(|block| block.full_page_images_per_transaction).collect();
+    // The first change of a page after a checkpoint takes its image.
+    assert!(!images.is_empty() && images.iter().all(|images| *images > 0.0), "{images:?}");
+}
+
+#[test]
+fn a_role_that_may_not_make_checkpoints_compares_without_them_and_is_told_so() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let mut session = Cluster::session(&cluster.conninfo());
+    session.execute("CREATE ROLE modest LOGIN CREATEDB").expect("it is made");
+    let dsn = format!("{} user=modest", cluster.conninfo());
+    let (stdout, record) = writing(&bench, &dsn, &["--random-seed", "7"]);
+    assert_eq!((record.method.checkpoints, record.method.seed), (Checkpoints::NotAllowed, 7));
+    assert!(told(&stdout).contains("the role may not make checkpoints"), "{stdout}");
+}
+
+#[test]
+fn a_setting_that_cannot_matter_in_what_was_measured_is_named() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    // Nobody else writes there.
+    let cluster = Cluster::start("18");
+    let out = bench.run(on(&cluster.conninfo(), "settings.wal_compression=off,pglz", "5s"));
+    let sentence =
+        "the transactions wrote next to no WAL, so wal_compression cannot matter in what was measured";
+    assert!(told(&out.stdout).contains(sentence), "{}", out.stdout);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::comparison::boundary::Boundary;
 use crate::comparison::normal::{upper_quantile, upper_tail};
-use crate::comparison::sequential::{Decision, Estimate, POWER, Rejected};
+use crate::comparison::sequential::{Decision, Estimate, POWER, Rejected, different};
 use crate::quantiles::two_sided_t;
 
 /// With fewer numbers than this nothing is known of how they scatter.
@@ -123,12 +123,13 @@ impl DrawTest {
             t.map_or(f64::INFINITY, |t| (t + upper_quantile(1.0 - POWER)) * deviation / (count as f64).sqrt())
         };
         Some(Estimate {
-            pairs: self.ln_ratios.len(),
+            numbers: self.ln_ratios.len(),
             centre,
             at_all_looks: interval,
             interval,
             deviation,
-            different: self.different(),
+            different: different(interval),
+            decision: self.decision().as_far_as(interval, self.tolerance),
             smallest_of_all_planned: smallest(planned.max(self.ln_ratios.len())),
             smallest_so_far: smallest(self.ln_ratios.len()),
         })

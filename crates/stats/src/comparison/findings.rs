@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use crate::comparison::boundary::Boundary;
+use crate::comparison::crossover::{Crossover, Effect};
 use crate::comparison::draws::DrawTest;
 use crate::comparison::normal::upper_quantile;
 use crate::comparison::pair::{Metric, Pair, Purpose};
-use crate::comparison::schedule::PAIRS_MIN;
+use crate::comparison::schedule::{PAIRS_MIN, PAIRS_OF_SEQUENCE};
 use crate::comparison::sequential::{Decision, Estimate, SequentialTest, deviation};
-use crate::comparison::signed_rank::{WalshAverages, critical_by_approximation};
+use crate::comparison::signed_rank::{WalshAverages, averages, critical_by_approximation};
 
 /// What a comparison is asked.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -18,19 +19,35 @@ pub struct Question {
     pub error_rate: f64,
     /// A worsening by less than this share does not matter: 0.02 is a factor of 1.02, either way.
     pub tolerance: f64,
-    /// Pairs planned, those for the noise floor not counted. Fixed before the first: the error rate is spread over
-    /// them.
-    pub pairs: usize,
+    /// Numbers planned, those for the noise floor not counted: sequences of two pairs each, or draws where these are
+    /// few. Fixed before the first look: the error rate is spread over them.
+    pub numbers: usize,
     /// The metric by which it is decided when to stop.
     pub decisive: Metric,
 }
+
+/// Sequences, or draws of servers, from which it is known well enough how they scatter to say what could be found.
+const SEQUENCES_FOR_DETECTABLE: usize = 10;
+const DRAWS_FOR_DETECTABLE: usize = 5;
 
 /// A comparison while it goes on.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     decisive: Metric,
-    tests: Vec<(Metric, Test)>,
-    floors: Vec<(Metric, Vec<f64>)>,
+    /// Pairs that make one number: those of a sequence, or one draw of servers.
+    pairs_of_number: usize,
+    metrics: Vec<MetricState>,
+    /// Pairs of a sequence that is not whole yet: of the comparison, and of the noise floor.
+    begun: [Option<Pair>; 2],
+}
+
+/// What is known of a metric.
+#[derive(Clone, Debug)]
+struct MetricState {
+    metric: Metric,
+    test: Test,
+    crossover: Crossover,
+    floor: Vec<f64>,
 }
 
 impl Comparison {
@@ -40,47 +57,57 @@ impl Comparison {
     /// If the error rate or the tolerance is not one.
     pub fn new(question: &Question) -> Comparison {
         let Question { error_rate, tolerance, .. } = *question;
-        Comparison::with(question, |boundary| {
+        Comparison::with(question, PAIRS_OF_SEQUENCE, |boundary| {
             Test::OfMany(SequentialTest::with_boundary(boundary, error_rate, tolerance))
         })
     }
 
-    /// The same where draws are so expensive that there will be few: their logarithms are taken for normal.
+    /// The same where draws are so expensive that there will be few: each is a number by itself, and their logarithms
+    /// are taken for normal.
     ///
     /// # Panics
     /// If the error rate or the tolerance is not one.
     pub fn of_few_draws(question: &Question) -> Comparison {
         assert!((0.0..1.0).contains(&question.tolerance), "a tolerance is a share below 1");
-        Comparison::with(question, |boundary| Test::OfFew(DrawTest::new(boundary, question.tolerance)))
+        Comparison::with(question, 1, |boundary| Test::OfFew(DrawTest::new(boundary, question.tolerance)))
     }
 
-    fn with(question: &Question, test: impl Fn(Arc<Boundary>) -> Test) -> Comparison {
-        let Question { error_rate, pairs, decisive, .. } = *question;
+    fn with(question: &Question, pairs_of_number: usize, test: impl Fn(Arc<Boundary>) -> Test) -> Comparison {
+        let Question { error_rate, numbers, decisive, .. } = *question;
         assert!(error_rate > 0.0 && error_rate < 1.0, "an error rate is between 0 and 1");
-        let boundary = Arc::new(Boundary::new(error_rate, pairs));
-        let test = || test(Arc::clone(&boundary));
-        Comparison {
-            decisive,
-            tests: Metric::ALL.map(|metric| (metric, test())).into(),
-            floors: Metric::ALL.map(|metric| (metric, Vec::new())).into(),
-        }
+        let boundary = Arc::new(Boundary::new(error_rate, numbers));
+        let state = |metric| MetricState {
+            metric,
+            test: test(Arc::clone(&boundary)),
+            crossover: Crossover::default(),
+            floor: Vec::new(),
+        };
+        let metrics = Metric::ALL.map(state).into();
+        Comparison { decisive, pairs_of_number, metrics, begun: [None, None] }
     }
 
-    /// One pair more, of either purpose. A metric that the pair has no figure for does without it.
-    pub fn add(&mut self, pair: &Pair) {
-        match pair.purpose {
-            Purpose::Comparison => {
-                for (metric, test) in &mut self.tests {
-                    if let Some(ln_ratio) = pair.ln_ratio(*metric) {
-                        test.add(metric.sign() * ln_ratio);
-                    }
+    /// One pair more, of either purpose; two in a row of the same purpose are a sequence, and count when it is whole. A
+    /// metric that a pair has no figure for does without the sequence.
+    pub fn add(&mut self, pair: Pair) {
+        let purpose = pair.purpose;
+        if purpose == Purpose::Comparison && self.pairs_of_number == 1 {
+            for state in &mut self.metrics {
+                if let Some(ln_ratio) = pair.ln_ratio(state.metric) {
+                    state.test.add(state.metric.sign() * ln_ratio);
                 }
             }
-            Purpose::NoiseFloor => {
-                for (metric, ln_ratios) in &mut self.floors {
-                    ln_ratios.extend(pair.ln_ratio(*metric));
-                }
-            }
+            return;
+        }
+        let begun = match purpose {
+            Purpose::Comparison => &mut self.begun[0],
+            Purpose::NoiseFloor => &mut self.begun[1],
+        };
+        let Some(one) = begun.take() else {
+            *begun = Some(pair);
+            return;
+        };
+        for state in &mut self.metrics {
+            state.add(purpose, &one, &pair);
         }
     }
 
@@ -90,38 +117,84 @@ impl Comparison {
         if self.is_settled() {
             return;
         }
-        self.tests.iter_mut().for_each(|(_, test)| test.close());
+        self.metrics.iter_mut().for_each(|state| state.test.close());
     }
 
     /// What can be said by now of the decisive metric. Cheap: to be asked after each pair.
     pub fn decision(&self) -> Decision {
-        self.test(self.decisive).decision()
+        self.state(self.decisive).test.decision()
     }
 
     /// Whether a difference was found in the decisive metric, however small: true if B is better. As cheap.
     pub fn different(&self) -> Option<bool> {
-        self.test(self.decisive).different()
+        self.state(self.decisive).test.different()
     }
 
     /// Whether more pairs could not change that.
     pub fn is_settled(&self) -> bool {
-        self.test(self.decisive).is_settled()
+        self.state(self.decisive).test.is_settled()
     }
 
-    /// What is known of a metric; `None` before two pairs had a figure for it.
+    /// What is known of a metric; `None` before two numbers had a figure for it.
     pub fn finding(&self, metric: Metric) -> Option<Finding> {
-        Finding::of(metric, self.test(metric))
+        let state = self.state(metric);
+        state.finding(self.pairs_of_number, metric == self.decisive)
     }
 
-    /// What the pairs for the noise floor say of a metric; `None` of too few.
+    /// What the pairs for the noise floor say of a metric; `None` of fewer than twelve.
     pub fn noise_floor(&self, metric: Metric) -> Option<NoiseFloor> {
-        let (_, ln_ratios) = self.floors.iter().find(|(of, _)| *of == metric)?;
-        NoiseFloor::of(ln_ratios)
+        NoiseFloor::of_sequences(&self.state(metric).floor)
     }
 
-    fn test(&self, metric: Metric) -> &Test {
-        let found = self.tests.iter().find(|(of, _)| *of == metric);
-        &found.expect("every metric has its test").1
+    fn state(&self, metric: Metric) -> &MetricState {
+        let found = self.metrics.iter().find(|state| state.metric == metric);
+        found.expect("every metric has its state")
+    }
+}
+
+impl MetricState {
+    /// A whole sequence.
+    fn add(&mut self, purpose: Purpose, one: &Pair, other: &Pair) {
+        let ln_ratios = one.ln_ratio(self.metric).zip(other.ln_ratio(self.metric));
+        let Some((one_ratio, other_ratio)) = ln_ratios else { return };
+        let ln_ratio = f64::midpoint(one_ratio, other_ratio);
+        match purpose {
+            Purpose::Comparison => {
+                self.test.add(self.metric.sign() * ln_ratio);
+                self.crossover.add(self.metric, one, other);
+            }
+            Purpose::NoiseFloor => self.floor.push(ln_ratio),
+        }
+    }
+
+    fn finding(&self, pairs_of_number: usize, is_decisive: bool) -> Option<Finding> {
+        let known = self.test.estimate()?;
+        let sign = self.metric.sign();
+        let ratio = |(low, high): (f64, f64)| {
+            let (one, other) = ((sign * low).exp(), (sign * high).exp());
+            Ratio { estimate: (sign * known.centre).exp(), low: one.min(other), high: one.max(other) }
+        };
+        let (better, worse) = outlying(self.test.ln_ratios(), known.centre);
+        let enough = match self.test {
+            Test::OfMany(_) => SEQUENCES_FOR_DETECTABLE,
+            Test::OfFew(_) => DRAWS_FOR_DETECTABLE,
+        };
+        let detectable = |ln: f64| (known.numbers >= enough && ln.is_finite()).then(|| ln.exp_m1());
+        Some(Finding {
+            metric: self.metric,
+            pairs: known.numbers * pairs_of_number,
+            decision: known.decision,
+            different: known.different,
+            estimate: (sign * known.centre).exp(),
+            ratio: known.interval.map(ratio),
+            ratio_at_all_looks: known.at_all_looks.map(ratio),
+            smallest_difference: detectable(known.smallest_of_all_planned),
+            smallest_difference_so_far: detectable(known.smallest_so_far),
+            pair_deviation: known.deviation * (pairs_of_number as f64).sqrt(),
+            outlying: if sign > 0.0 { (better, worse) } else { (worse, better) },
+            order_effect: self.crossover.order_effect(is_decisive),
+            carry_over: self.crossover.carry_over(is_decisive),
+        })
     }
 }
 
@@ -200,11 +273,11 @@ pub struct Ratio {
 pub struct Finding {
     /// Of which metric.
     pub metric: Metric,
-    /// Pairs that had a figure for it.
+    /// Pairs that had a figure for it and whose sequence is whole.
     pub pairs: usize,
-    /// What can be said.
+    /// What can be said. It agrees with `ratio`: an interval that holds 1 is never *better* or *worse*.
     pub decision: Decision,
-    /// Whether any difference was found, however small: true if B is better.
+    /// Whether `ratio` excludes 1: true if B is better.
     pub different: Option<bool>,
     /// The best single guess of B ÷ A.
     pub estimate: f64,
@@ -213,41 +286,24 @@ pub struct Finding {
     /// The same with the wider interval that held at all looks together: when nothing was found, no difference is
     /// above its ends.
     pub ratio_at_all_looks: Option<Ratio>,
-    /// The smallest difference that all the pairs planned find in 90 % of cases with this noise, as a share.
-    pub smallest_difference: f64,
+    /// The smallest difference that all the pairs planned find in 90 % of cases with this noise, as a share; `None` of
+    /// so few pairs that their noise is not known well.
+    pub smallest_difference: Option<f64>,
     /// The same for the pairs there are.
-    pub smallest_difference_so_far: f64,
-    /// Standard deviation of ln(B ÷ A) from pair to pair.
+    pub smallest_difference_so_far: Option<f64>,
+    /// Standard deviation of ln(B ÷ A) from pair to pair, without what the order adds to it.
     pub pair_deviation: f64,
-    /// Pairs so far above and below the others (by more than three of their standard deviations) that they hardly
-    /// count. Many on one side only: B has good or bad luck more often than A, and that is part of what it is.
+    /// Sequences (or draws of servers) so far above and below the others, by more than three of their standard
+    /// deviations, that they hardly count. Many on one side only: B has good or bad luck more often than A, and that is
+    /// part of what it is.
     pub outlying: (usize, usize),
+    /// The second block of a pair ÷ the first; `None` of fewer than three sequences.
+    pub order_effect: Option<Effect>,
+    /// A block that follows B ÷ a block that follows A; `None` of fewer than three sequences of each kind.
+    pub carry_over: Option<Effect>,
 }
 
 impl Finding {
-    fn of(metric: Metric, test: &Test) -> Option<Finding> {
-        let known = test.estimate()?;
-        let sign = metric.sign();
-        let ratio = |(low, high): (f64, f64)| {
-            let (one, other) = ((sign * low).exp(), (sign * high).exp());
-            Ratio { estimate: (sign * known.centre).exp(), low: one.min(other), high: one.max(other) }
-        };
-        let (better, worse) = outlying(test.ln_ratios(), known.centre);
-        Some(Finding {
-            metric,
-            pairs: known.pairs,
-            decision: test.decision(),
-            different: known.different,
-            estimate: (sign * known.centre).exp(),
-            ratio: known.interval.map(ratio),
-            ratio_at_all_looks: known.at_all_looks.map(ratio),
-            smallest_difference: known.smallest_of_all_planned.exp_m1(),
-            smallest_difference_so_far: known.smallest_so_far.exp_m1(),
-            pair_deviation: known.deviation,
-            outlying: if sign > 0.0 { (better, worse) } else { (worse, better) },
-        })
-    }
-
     /// The change from A to B in per cent, with the ends of its 95 % interval: −4.2 is “4.2 % less”.
     pub fn change_percent(&self) -> Option<Ratio> {
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
@@ -293,19 +349,25 @@ const ORDINARY: f64 = 0.025;
 const EXTRAORDINARY: f64 = 0.000_5;
 
 impl NoiseFloor {
-    fn of(ln_ratios: &[f64]) -> Option<NoiseFloor> {
-        let pairs = ln_ratios.len();
-        if pairs < PAIRS_MIN {
+    fn of_sequences(ln_ratios: &[f64]) -> Option<NoiseFloor> {
+        let sequences = ln_ratios.len();
+        if sequences < PAIRS_MIN {
             return None;
         }
         let walsh = WalshAverages::of(ln_ratios);
-        let interval =
-            |share: f64| walsh.not_rejected(critical_by_approximation(pairs, upper_quantile(share)));
+        let interval = |share: f64| {
+            let approximate = critical_by_approximation(sequences, upper_quantile(share));
+            // Of six numbers the approximation asks for one average more than there are; exactly, all of them on one
+            // side are as improbable as 1 in 64.
+            let most = averages(sequences) as f64;
+            let all_on_one_side = 0.5f64.powi(i32::try_from(sequences).unwrap_or(i32::MAX));
+            walsh.not_rejected(if all_on_one_side <= share { approximate.min(most) } else { approximate })
+        };
         let (low, high) = interval(ORDINARY)?;
         Some(NoiseFloor {
-            pairs,
+            pairs: PAIRS_OF_SEQUENCE * sequences,
             ratio: Ratio { estimate: walsh.median()?.exp(), low: low.exp(), high: high.exp() },
-            pair_deviation: deviation(&walsh, pairs)?,
+            pair_deviation: deviation(&walsh, sequences)? * (PAIRS_OF_SEQUENCE as f64).sqrt(),
             is_biased: interval(EXTRAORDINARY).is_some_and(|(low, high)| low > 0.0 || high < 0.0),
         })
     }

@@ -84,7 +84,7 @@ impl ImaginedRun {
             };
             draw.blocks.push(self.block(luck));
         }
-        Pair { purpose, base, candidate }
+        Pair { purpose, first: order.first().copied().unwrap_or(Side::A), base, candidate }
     }
 
     fn luck(&mut self) -> f64 {
@@ -110,6 +110,7 @@ impl ImaginedRun {
             cpu_ns_per_transaction: Some(1e9 / tps),
             client_cpu_ns_per_transaction: Some(1e8 / tps),
             wal_bytes_per_transaction: Some(512.0),
+            full_page_images_per_transaction: Some(0.0),
         }
     }
 }

@@ -35,17 +35,20 @@ pub enum Metric {
     ClientCpuPerTransaction,
     /// Bytes of write-ahead log for each transaction.
     WalPerTransaction,
+    /// Full-page images in it, for each transaction.
+    FullPageImagesPerTransaction,
 }
 
 impl Metric {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Metric; 6] = [
+    pub const ALL: [Metric; 7] = [
         Metric::Tps,
         Metric::P50,
         Metric::P99,
         Metric::CpuPerTransaction,
         Metric::ClientCpuPerTransaction,
         Metric::WalPerTransaction,
+        Metric::FullPageImagesPerTransaction,
     ];
 
     /// Whether more of it is better.
@@ -61,7 +64,8 @@ impl Metric {
             | Metric::P99
             | Metric::CpuPerTransaction
             | Metric::ClientCpuPerTransaction
-            | Metric::WalPerTransaction => -1.0,
+            | Metric::WalPerTransaction
+            | Metric::FullPageImagesPerTransaction => -1.0,
         }
     }
 }
@@ -81,6 +85,8 @@ pub struct Block {
     pub client_cpu_ns_per_transaction: Option<f64>,
     /// Write-ahead log, in bytes for each transaction.
     pub wal_bytes_per_transaction: Option<f64>,
+    /// Full-page images in the write-ahead log, for each transaction.
+    pub full_page_images_per_transaction: Option<f64>,
 }
 
 impl Block {
@@ -93,6 +99,7 @@ impl Block {
             Metric::CpuPerTransaction => self.cpu_ns_per_transaction,
             Metric::ClientCpuPerTransaction => self.client_cpu_ns_per_transaction,
             Metric::WalPerTransaction => self.wal_bytes_per_transaction,
+            Metric::FullPageImagesPerTransaction => self.full_page_images_per_transaction,
         };
         figure.map(f64::ln).filter(|ln| ln.is_finite())
     }
@@ -113,7 +120,7 @@ impl Draw {
     }
 
     /// The mean of the logarithms of a figure: the logarithm of its geometric mean.
-    fn mean_ln(&self, metric: Metric) -> Option<f64> {
+    pub(crate) fn mean_ln(&self, metric: Metric) -> Option<f64> {
         let lns = self.lns(metric);
         (!lns.is_empty()).then(|| lns.iter().sum::<f64>() / lns.len() as f64)
     }
@@ -133,6 +140,8 @@ pub enum Purpose {
 pub struct Pair {
     /// Whether `candidate` is B, or A once more.
     pub purpose: Purpose,
+    /// The side of the block that ran first; B stands for the candidate.
+    pub first: Side,
     /// A draw of A.
     pub base: Draw,
     /// A draw of B, or in a pair for the noise floor another draw of A.
@@ -156,7 +165,7 @@ pub(crate) mod tests {
     }
 
     fn pair(base: &[f64], candidate: &[f64]) -> Pair {
-        Pair { purpose: Purpose::Comparison, base: draw(base), candidate: draw(candidate) }
+        Pair { purpose: Purpose::Comparison, first: Side::A, base: draw(base), candidate: draw(candidate) }
     }
 
     #[test]

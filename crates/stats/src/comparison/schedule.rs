@@ -129,15 +129,22 @@ fn count(number: f64) -> usize {
     (number.max(0.0) as usize)
 }
 
-/// The order in which the blocks of a pair run: A B B A A B B A …, or the same with the sides exchanged, by a coin that
-/// is tossed from the seed for every pair.
+/// Pairs in a sequence: A B, then B A, or the other way round.
+pub const PAIRS_OF_SEQUENCE: usize = 2;
+
+/// The order in which the blocks of a pair run. Pairs 2n and 2n + 1 are one sequence, and their orders mirror each
+/// other: A B B A or B A A B, by a coin that is tossed from the seed for every sequence (randomised permuted blocks of
+/// four). Pairs of several blocks take turns: A B B A A B B A …
 ///
-/// The turns make a steady drift hit both sides alike. The coin is what the error rate stands on: whatever the machine
-/// does, and however long it remembers it, a side that is no different is as likely to be hit as the other (Fisher,
-/// The design of experiments, 1935), which is all that signed ranks ask for.
+/// Each side goes first equally often, so that an effect of the order and a steady drift hit both sides alike, within
+/// each sequence. The coin is what the error rate stands on: whatever the machine does, and however long it remembers
+/// it, a side that is no different is as likely to be hit as the other (Fisher, The design of experiments, 1935), which
+/// is all that signed ranks ask for.
 pub fn order(seed: u64, pair: usize, blocks: usize) -> Vec<Side> {
-    let coin = Random::new(seed ^ (pair as u64).wrapping_mul(0xd134_2543_de82_ef95)).bits() >> 63;
-    let first = if coin == 0 { Side::A } else { Side::B };
+    let sequence = (pair / PAIRS_OF_SEQUENCE) as u64;
+    let coin = Random::new(seed ^ sequence.wrapping_mul(0xd134_2543_de82_ef95)).bits() >> 63;
+    let opens = if coin == 0 { Side::A } else { Side::B };
+    let first = if pair.is_multiple_of(PAIRS_OF_SEQUENCE) { opens } else { opens.other() };
     // Places 0, 3, 4, 7, 8 … are the first side's.
     let side = |place: usize| if matches!(place % 4, 0 | 3) { first } else { first.other() };
     (0..2 * blocks).map(side).collect()
@@ -240,8 +247,25 @@ mod tests {
         let orders: Vec<Vec<Side>> = (0..200).map(|pair| order(1, pair, 2)).collect();
         let heads = orders.iter().filter(|order| **order == [A, B, B, A]).count();
         let tails = orders.iter().filter(|order| **order == [B, A, A, B]).count();
-        assert!(heads + tails == 200 && heads.abs_diff(tails) < 40, "{heads} {tails}");
+        assert_eq!((heads, tails), (100, 100));
         assert_eq!(order(1, 5, 3).iter().filter(|side| **side == A).count(), 3);
         assert_eq!(order(9, 3, 1), order(9, 3, 1), "one seed, one order");
+    }
+
+    #[test]
+    fn each_side_goes_first_in_one_pair_of_every_sequence_and_either_may_open_it() {
+        use Side::{A, B};
+        for seed in 0..50 {
+            let sequences: Vec<[Side; 4]> = (0..100)
+                .map(|sequence| {
+                    let [one, other] = [2 * sequence, 2 * sequence + 1].map(|pair| order(seed, pair, 1));
+                    [one[0], one[1], other[0], other[1]]
+                })
+                .collect();
+            let opened_by_a = sequences.iter().filter(|sequence| **sequence == [A, B, B, A]).count();
+            let opened_by_b = sequences.iter().filter(|sequence| **sequence == [B, A, A, B]).count();
+            assert_eq!(opened_by_a + opened_by_b, 100, "{seed}");
+            assert!((25..=75).contains(&opened_by_a), "{seed}: {opened_by_a}");
+        }
     }
 }

@@ -30,8 +30,8 @@ pub enum Decision {
 /// What is known after some pairs.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// Pairs that had the figure.
-    pub pairs: usize,
+    /// Numbers seen: pairs, or sequences of pairs.
+    pub numbers: usize,
     /// ln(B ÷ A), positive where B is better: the Hodges–Lehmann estimate.
     pub centre: f64,
     /// The interval that holds the truth at all looks of 95 % of comparisons: what decisions are read from. `None`
@@ -42,8 +42,10 @@ pub struct Estimate {
     pub interval: Option<(f64, f64)>,
     /// Standard deviation of a single pair, as far as the estimate is touched by it.
     pub deviation: f64,
-    /// Whether a difference was found, however small: true if B is better.
+    /// Whether the interval excludes 0: true if B is better.
     pub different: Option<bool>,
+    /// What was said of it, as far as the interval agrees.
+    pub decision: Decision,
     /// The difference that would be found with 90 % probability in all pairs planned, or all there were at the
     /// close.
     pub smallest_of_all_planned: f64,
@@ -178,19 +180,24 @@ impl SequentialTest {
         let at_all_looks = walsh.not_rejected(self.critical()?);
         let deviation = deviation(&walsh, pairs)?;
         let standard_error = deviation / (pairs as f64).sqrt();
-        let interval = match self.rejected() {
-            Some(origin) => Some(self.after_crossing(centre, standard_error, origin)),
-            None => at_all_looks,
-        };
+        // Early and by a hair, the interval that allows for the stop may hold what the test has rejected: it is not
+        // shown then.
+        let decision = self.decision();
+        let interval = self
+            .rejected()
+            .map(|origin| Some(self.after_crossing(centre, standard_error, origin)))
+            .filter(|interval| decision.as_far_as(*interval, self.tolerance) == decision)
+            .unwrap_or(at_all_looks);
         let detectable = self.boundary.detectable(POWER);
         let all_pairs = if self.is_closed { pairs } else { self.boundary.pairs() };
         Some(Estimate {
-            pairs,
+            numbers: pairs,
             centre,
             at_all_looks,
             interval,
             deviation,
-            different: self.different(),
+            different: different(interval),
+            decision: decision.as_far_as(interval, self.tolerance),
             smallest_of_all_planned: detectable * deviation / (all_pairs as f64).sqrt(),
             smallest_so_far: detectable * standard_error,
         })
@@ -231,6 +238,15 @@ pub(crate) fn deviation(walsh: &WalshAverages, count: usize) -> Option<f64> {
     Some((high - low) * (count as f64).sqrt() / (2.0 * SPREAD_Z))
 }
 
+/// Whether an interval excludes 0: true if all of it is above.
+pub(crate) fn different(interval: Option<(f64, f64)>) -> Option<bool> {
+    match interval? {
+        (low, _) if low > 0.0 => Some(true),
+        (_, high) if high < 0.0 => Some(false),
+        _ => None,
+    }
+}
+
 /// On which side of a value the truth was seen to be.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Rejected {
@@ -262,6 +278,28 @@ impl Decision {
             if plus_tolerance.seen_below { Decision::Equivalent } else { Decision::NoWorse }
         } else {
             Decision::Undecided
+        }
+    }
+
+    /// What remains of it beside the interval that is shown. Whatever ends a comparison agrees with its interval, since
+    /// both are of the same look; another metric may have crossed its boundary earlier, and come back.
+    pub(crate) fn as_far_as(self, interval: Option<(f64, f64)>, tolerance: f64) -> Decision {
+        let Some((low, high)) = interval else { return Decision::Undecided };
+        let no_better = match (low > -tolerance, high < tolerance) {
+            (true, true) => Decision::Equivalent,
+            (true, false) => Decision::NoWorse,
+            (false, _) => Decision::Undecided,
+        };
+        match self {
+            Decision::Better if low <= 0.0 => no_better,
+            Decision::WorseThanTolerance if high >= -tolerance => Decision::Undecided,
+            Decision::Equivalent | Decision::NoWorse if low <= -tolerance => Decision::Undecided,
+            Decision::Equivalent if high >= tolerance => Decision::NoWorse,
+            Decision::Better
+            | Decision::Equivalent
+            | Decision::NoWorse
+            | Decision::WorseThanTolerance
+            | Decision::Undecided => self,
         }
     }
 
