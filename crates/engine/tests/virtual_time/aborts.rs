@@ -168,7 +168,7 @@ fn a_statement_that_is_too_long_for_a_message_ends_its_client_and_not_the_run() 
         let plan = Plan { message_length_max: length - 1, ..fitting };
         let aborted = aborted(&plan, FakeServer::default());
         assert!(matches!(aborted.cause, AbortCause::StatementTooLong(_)), "{protocol:?}: {aborted}");
-        assert_eq!(aborted.place.as_ref().map(|place| (place.command, place.name)), Some((0, "SQL")));
+        assert_eq!(aborted.place.as_ref().map(|place| (place.command, &*place.name)), Some((0, "SQL")));
         assert!(aborted.to_string().contains("longer than the 2 GiB"), "{aborted}");
     }
     // A value that only one client has: the others go on.
