@@ -31,10 +31,10 @@ pub fn fuzz(plan: &Plan) -> Result<(), String> {
         command.current_dir(directory.path());
         match watch(&mut command, &notebook, PATIENCE) {
             Ok(said) => {
-                println!("{:<12}ok {:>7.1} s  {}", target.name, start.elapsed().as_secs_f64(), said.trim());
+                println!("{:<13}ok {:>7.1} s  {}", target.name, start.elapsed().as_secs_f64(), said.trim());
             }
             Err(what) => {
-                println!("{:<12}FAILED", target.name);
+                println!("{:<13}FAILED", target.name);
                 failures.push(round.describe(&what));
             }
         }
