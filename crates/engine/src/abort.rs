@@ -40,6 +40,8 @@ pub struct Place {
     /// Which statement of the command, from 0; several travel in one where `\;` joins them. Within a pipeline
     /// always 0.
     pub query: u32,
+    /// The transaction was being rolled back after an error.
+    pub rolling_back: bool,
 }
 
 /// What ended a client.
@@ -141,6 +143,11 @@ pub enum AbortCause {
 }
 
 impl AbortCause {
+    /// Whether the server named a status of the transaction that there is none of.
+    pub fn is_unknown_status(&self) -> bool {
+        matches!(self, Self::Protocol(ProtocolError::Malformed { message: "ReadyForQuery" }))
+    }
+
     /// Whether it is a command that is to blame, whatever the client was doing.
     pub(crate) fn is_of_a_command(&self) -> bool {
         match self {

@@ -388,7 +388,8 @@ impl Client {
         };
         let query = if &*name == "SQL" { self.links[self.link].query_index(cause) } else { 0 };
         let script_name = program.name().into();
-        Some(Place { script: self.script, script_name, command: self.command, name, query })
+        let rolling_back = matches!(self.phase, Phase::RollingBack(_));
+        Some(Place { script: self.script, script_name, command: self.command, name, query, rolling_back })
     }
 }
 

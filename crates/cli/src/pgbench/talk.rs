@@ -174,7 +174,20 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
             format!("client {client} aborted while establishing connection"),
         ];
     }
-    let Some(place) = place else { return vec![without_place(*client, cause)] };
+    if cause.is_unknown_status() {
+        let what = format!("client {client} aborted while receiving the transaction status");
+        // libpq's number of a status that it does not know, PQTRANS_UNKNOWN.
+        return vec!["unexpected transaction status 4".to_owned(), what];
+    }
+    match place {
+        None => vec![without_place(*client, cause)],
+        Some(Place { rolling_back: true, .. }) => vec![rollback_failed(*client, cause)],
+        Some(place) => at_a_command(*client, place, cause),
+    }
+}
+
+/// The same where a command is to blame.
+fn at_a_command(client: usize, place: &Place, cause: &AbortCause) -> Vec<String> {
     let Place { script, command, name: typed, query, .. } = place;
     // pgbench has the names of meta commands from itself, except where it repeats what it evaluates.
     let name = if &**typed == "SQL" { "SQL".to_owned() } else { typed.to_ascii_lowercase() };
@@ -190,10 +203,13 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
         |what: &str| format!("client {client} script {script} command {command} query {query}: {what}");
     match cause {
         AbortCause::Sql { error, statement } => of_sql(error, statement.as_deref()),
-        AbortCause::Rollback(error) => of_sql(error, Some(b"ROLLBACK")),
+        AbortCause::Rollback(_) => vec![rollback_failed(client, cause)],
         AbortCause::ConnectionLost { last_word: Some(error), .. } => of_sql(error, None),
         AbortCause::ConnectionLost { .. } | AbortCause::Protocol(_) | AbortCause::Unasked => {
-            vec![of_meta("perhaps the backend died while processing")]
+            // Whatever was waited for: the answers to a pipeline are no exception.
+            vec![format!(
+                "client {client} aborted in command {command} (SQL) of script {script}; {BACKEND_DIED}"
+            )]
         }
         AbortCause::StatementTooLong(_) => vec![of_meta("SQL command send failed")],
         AbortCause::Copy => vec!["COPY is not supported in pgbench, aborting".to_owned()],
@@ -230,9 +246,21 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
             vec![of_meta(&cause.to_string())]
         }
         AbortCause::UnfinishedPipeline | AbortCause::UnfinishedTransaction => {
-            vec![without_place(*client, cause)]
+            vec![without_place(client, cause)]
         }
     }
+}
+
+const BACKEND_DIED: &str = "perhaps the backend died while processing";
+
+/// The transaction of a failed command could not be rolled back: what the server said of that, if it did.
+fn rollback_failed(client: usize, cause: &AbortCause) -> String {
+    let reason = match cause {
+        AbortCause::Rollback(error) => error.report(Some(b"ROLLBACK")),
+        AbortCause::ConnectionLost { last_word: Some(error), .. } => error.report(None),
+        _ => BACKEND_DIED.to_owned(),
+    };
+    format!("client {client} aborted while rolling back the transaction after an error; {reason}")
 }
 
 fn without_place(client: usize, cause: &AbortCause) -> String {
@@ -259,9 +287,29 @@ mod tests {
     use super::*;
 
     fn check(name: &str, cause: AbortCause, expected: &[&str]) {
-        let place =
-            Some(Place { script: 1, script_name: "a.sql".into(), command: 2, name: name.into(), query: 0 });
+        let (script_name, name) = ("a.sql".into(), name.into());
+        let place = Some(Place { script: 1, script_name, command: 2, name, query: 0, rolling_back: false });
         assert_eq!(sentences(&AbortedClient { client: 3, place, cause }), expected);
+    }
+
+    #[test]
+    fn a_connection_that_is_lost_at_a_rollback_is_told_as_that() {
+        let script_name = "a.sql".into();
+        let place = Some(Place {
+            script: 1,
+            script_name,
+            command: 2,
+            name: "SQL".into(),
+            query: 0,
+            rolling_back: true,
+        });
+        let cause = AbortCause::ConnectionLost { last_word: None, error: None };
+        let said = sentences(&AbortedClient { client: 3, place, cause });
+        assert_eq!(
+            said,
+            ["client 3 aborted while rolling back the transaction after an error; \
+              perhaps the backend died while processing"]
+        );
     }
 
     #[test]
@@ -281,6 +329,11 @@ mod tests {
         );
         check(
             "SQL",
+            AbortCause::ConnectionLost { last_word: None, error: None },
+            &["client 3 aborted in command 2 (SQL) of script 1; perhaps the backend died while processing"],
+        );
+        check(
+            "endpipeline",
             AbortCause::ConnectionLost { last_word: None, error: None },
             &["client 3 aborted in command 2 (SQL) of script 1; perhaps the backend died while processing"],
         );

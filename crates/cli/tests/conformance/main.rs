@@ -9,6 +9,7 @@ mod bad_scripts;
 mod cases;
 mod draws;
 mod expressions;
+mod failing_servers;
 mod initialization;
 mod messages;
 mod options;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::Mutex;
 
 /// How many areas there are; the sum is printed behind the last.
-const AREAS: usize = 8;
+const AREAS: usize = 9;
 /// How many differences are shown in full.
 const SHOWN: usize = 12;
 

@@ -17,8 +17,14 @@ fn aborted(plan: &Plan, server: FakeServer) -> AbortedClient {
 #[test]
 fn an_error_tells_script_command_statement_and_the_text_that_was_sent() {
     let script = "\\set a 5\nSELECT 1\\; SELECT :a\\; SELECT 3;\n";
-    let place =
-        Place { script: 0, script_name: "script-0.sql".into(), command: 1, name: "SQL".into(), query: 0 };
+    let place = Place {
+        script: 0,
+        script_name: "script-0.sql".into(),
+        command: 1,
+        name: "SQL".into(),
+        query: 0,
+        rolling_back: false,
+    };
     for (protocol, text) in [
         (Protocol::Simple, Some(&b"SELECT 1; SELECT 5; SELECT 3;"[..])),
         (Protocol::Extended, Some(b"SELECT 1; SELECT $1; SELECT 3;")),

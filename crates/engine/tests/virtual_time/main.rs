@@ -20,7 +20,6 @@ mod retries;
 mod rubbish;
 mod scripts;
 mod shell;
-mod short_sends;
 mod skipping;
 mod stalls;
 mod start_up;

@@ -24,6 +24,7 @@ const CHANGES: &[Change] = &[
     Change { until: 18, reason: "18 counts all transactions of a script", change: reports::per_script },
     Change { until: 18, reason: "18 goes on when none succeeded", change: reports::none_succeeded },
     Change { until: 19, reason: "19 tells other failures apart", change: reports::other_failures },
+    Change { until: 19, reason: "19 tells the error that ended a connection", change: error_of_the_end },
     Change { until: 19, reason: "19 has a 16th field in aggregated logs", change: sixteenth_field },
 ];
 
@@ -65,6 +66,28 @@ fn sixteenth_field(older: &mut Ended, _: &mut Ended) -> bool {
     let changed =
         logs.map(|(_, contents)| *contents = contents.lines().map(|line| format!("{line} 0\n")).collect());
     changed.count() > 0
+}
+
+/// Where an error that could be retried ended the connection too, older versions tell of the rollback or of the status.
+fn error_of_the_end(older: &mut Ended, newer: &mut Ended) -> bool {
+    const DIED: &str = "perhaps the backend died while processing\n";
+    const WORDS: [&str; 3] = [
+        "aborted while rolling back the transaction after an error; ",
+        "aborted while receiving the transaction status",
+        "pgbench: error: perhaps",
+    ];
+    let is_old = |line: &str| WORDS.iter().any(|words| line.contains(words));
+    let is_new = |line: &str| line.contains(" aborted in command ") && !line.contains(DIED.trim_end());
+    let applies =
+        older.stderr.contains(DIED) && !older.stderr.lines().any(is_new) && newer.stderr.lines().any(is_new);
+    let kept = |text: &str, is_it: &dyn Fn(&str) -> bool| -> String {
+        text.split_inclusive('\n').filter(|line| !is_it(line)).collect()
+    };
+    if applies {
+        older.stderr = kept(&older.stderr, &is_old);
+        newer.stderr = kept(&newer.stderr, &is_new);
+    }
+    applies
 }
 
 fn of_which_table(older: &mut Ended, _: &mut Ended) -> bool {
