@@ -163,12 +163,12 @@ fn missing(what: &str, why: impl Into<String>) -> Missing {
 /// The mark of the run's sessions; a name of the user's own stays.
 fn whose(target: &mut Target) -> Whose {
     match &target.application_name {
-        Some(name) => Whose::Named {
+        Some(name) if name != connect::DEFAULT_APPLICATION_NAME => Whose::Named {
             application_name: name.clone(),
             user: target.user.clone(),
             database: target.database.clone(),
         },
-        None => {
+        _ => {
             let mark = format!("pgmeter {:016x}", describing::fresh_seed());
             target.application_name = Some(mark.clone());
             Whose::Marked(mark)

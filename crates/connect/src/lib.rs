@@ -27,7 +27,7 @@ mod uri;
 pub use address::Address;
 pub use environment::Environment;
 pub use error::{Cause, ConnectError};
-pub use resolve::{Overrides, resolve};
+pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
     CANCELS_AT_ONCE, CancelKey, CancelRequest, CopyIn, ResultSet, Row, Session, cancel, cancel_all,
 };

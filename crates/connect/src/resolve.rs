@@ -25,7 +25,8 @@ use crate::uri;
 mod tls;
 
 const DEFAULT_PORT: u16 = 5432;
-const DEFAULT_APPLICATION_NAME: &str = "pgmeter";
+/// What sessions call themselves unless somebody names them.
+pub const DEFAULT_APPLICATION_NAME: &str = "pgmeter";
 
 /// What flags say. As in libpq, a connection string's own words win over these.
 #[derive(Clone, Default, PartialEq, Eq)]
