@@ -10,6 +10,7 @@ use results::{
     StatementCounters,
 };
 
+use crate::backends::{Stretch, Used};
 use crate::catalogue::{self, Question};
 use crate::difference::{Reading, growths};
 use crate::observer::Ran;
@@ -19,6 +20,7 @@ use crate::statements;
 use crate::watch::Watch;
 
 const MICROS_PER_SECOND: f64 = 1e6;
+const MICROS_PER_MILLI: f64 = 1e3;
 /// Why there is less.
 const WAS_RESET: &str = "its statistics were reset during the run: what was counted before that is lost, and what a \
                          transaction cost is not computed from the rest";
@@ -56,11 +58,12 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
         watch.server.missing.push(missing("blocks_dirtied", why));
     }
     let has_cpu = per_transaction.backend_user_cpu_us.is_some();
-    if !has_cpu && watch.used_at_origin.is_some() && !watch.server.asking.is_lost() && ran.transactions > 0 {
+    if !has_cpu && watch.backends.is_measured() && !watch.server.asking.is_lost() && ran.transactions > 0 {
         let why = "the backends were not looked at over more than half of the measured time: let the run last 2 s or more";
         watch.server.missing.push(missing("backend_user_cpu_us, backend_system_cpu_us", why));
     }
-    let waits = watch.server.waits.is_some().then(|| watch.to_waits(ran));
+    let has_waits = watch.server.waits.is_some();
+    let waits = has_waits.then(|| watch.waits(ran));
     let cost = ObserverCost {
         statements: watch.server.asking.statements,
         busy_share: share(watch.server.asking.busy.as_secs_f64(), ran.measured_s),
@@ -144,13 +147,17 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
     let exact = as_f64(ran.transactions);
     let counted = counted_transactions(watch, origin, ran).unwrap_or(exact);
     let per = |name: &str, transactions: f64| Some(figures.get(name)? / transactions);
+    let waited_us = |name: &str| per(name, counted).map(|ms| ms * MICROS_PER_MILLI);
     let cpu = backend_usage(watch, ran);
     PerTransaction {
         wal_bytes: per("wal_bytes", exact),
         wal_records: per("wal_records", counted),
         wal_full_page_images: per("wal_full_page_images", counted),
+        wal_full_page_image_bytes: per("wal_full_page_image_bytes", counted),
         blocks_hit: per("blocks_hit", counted),
         blocks_read: per("blocks_read", counted),
+        block_read_us: waited_us("block_read_time_ms"),
+        block_write_us: waited_us("block_write_time_ms"),
         blocks_dirtied: None,
         blocks_written: per("blocks_written", counted),
         temp_bytes: per("temp_bytes", counted),
@@ -175,13 +182,12 @@ fn counted_transactions(watch: &Watch, origin: &Snapshot, ran: Ran) -> Option<f6
 
 /// CPU time and I/O of the benchmark's backends in the measured time. The stretch after the last look, in which they
 /// ended, is taken to have been like the rest.
-fn backend_usage(watch: &Watch, ran: Ran) -> Option<crate::backends::Used> {
+fn backend_usage(watch: &Watch, ran: Ran) -> Option<Used> {
     if watch.reconnects {
         return Some(watch.ended_at_end?.since(&watch.ended_at_origin?));
     }
-    let ((from_s, before), (to_s, after)) = watch.used_at_origin.zip(watch.used_at_last)?;
-    let seen_s = to_s - from_s.max(0.0);
-    (seen_s > 0.5 * ran.measured_s).then(|| after.since(&before).scaled(ran.measured_s / seen_s))
+    let Stretch { seconds, used } = watch.backends.measured()?;
+    (seconds > 0.5 * ran.measured_s).then(|| used.scaled(ran.measured_s / seconds))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "transactions of one run are far below 2⁵³")]

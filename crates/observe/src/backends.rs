@@ -4,12 +4,17 @@
 use std::collections::BTreeMap;
 
 use crate::processes::{Process, Usage};
+use crate::strata::Strata;
 
 /// What backends used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Used {
     pub(crate) user_s: f64,
     pub(crate) system_s: f64,
+    /// Both, as exactly as they are known.
+    pub(crate) cpu_s: f64,
+    /// Ready to run, without a processor.
+    pub(crate) run_delay_s: Option<f64>,
     pub(crate) read_bytes: Option<f64>,
     pub(crate) written_bytes: Option<f64>,
 }
@@ -22,6 +27,9 @@ impl Used {
         };
         self.user_s += (later.user_s - earlier.user_s).max(0.0);
         self.system_s += (later.system_s - earlier.system_s).max(0.0);
+        self.cpu_s += (later.cpu_s() - earlier.cpu_s()).max(0.0);
+        let delay = |usage: &Usage| usage.scheduled.map(|scheduled| scheduled.run_delay_s);
+        self.run_delay_s = more(self.run_delay_s, delay(later), delay(earlier));
         self.read_bytes = more(self.read_bytes, later.read_bytes, earlier.read_bytes);
         self.written_bytes = more(self.written_bytes, later.written_bytes, earlier.written_bytes);
     }
@@ -31,6 +39,8 @@ impl Used {
         Used {
             user_s: self.user_s * factor,
             system_s: self.system_s * factor,
+            cpu_s: self.cpu_s * factor,
+            run_delay_s: self.run_delay_s.map(|seconds| seconds * factor),
             read_bytes: self.read_bytes.map(|bytes| bytes * factor),
             written_bytes: self.written_bytes.map(|bytes| bytes * factor),
         }
@@ -42,9 +52,35 @@ impl Used {
         Used {
             user_s: self.user_s - earlier.user_s,
             system_s: self.system_s - earlier.system_s,
+            cpu_s: self.cpu_s - earlier.cpu_s,
+            run_delay_s: since(self.run_delay_s, earlier.run_delay_s),
             read_bytes: since(self.read_bytes, earlier.read_bytes),
             written_bytes: since(self.written_bytes, earlier.written_bytes),
         }
+    }
+}
+
+/// What was used up to a look.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Mark {
+    at_s: f64,
+    used: Used,
+}
+
+/// What was used in some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stretch {
+    /// How long it was.
+    pub(crate) seconds: f64,
+    pub(crate) used: Used,
+}
+
+impl Stretch {
+    /// Backends that ran and that wanted to, on average.
+    pub(crate) fn strata(&self) -> Option<Strata> {
+        let mean = |seconds: f64| seconds / self.seconds;
+        (self.seconds > 0.0)
+            .then(|| Strata { running: mean(self.used.cpu_s), runnable: self.used.run_delay_s.map(mean) })
     }
 }
 
@@ -53,15 +89,18 @@ impl Used {
 pub(crate) struct Backends {
     known: BTreeMap<u32, Process>,
     used: Used,
+    /// Where measuring began, and when they were looked at last.
+    origin: Option<Mark>,
+    last: Option<Mark>,
     /// What of that was told already.
-    told: Used,
+    told: Option<Mark>,
     /// What the server's ended children have used.
     ended: Option<Used>,
 }
 
 impl Backends {
     /// Takes in a look at all backends that are there. One that is new began since the last look, except at the first.
-    pub(crate) fn look(&mut self, processes: Vec<(u32, Process)>) {
+    pub(crate) fn look(&mut self, processes: impl IntoIterator<Item = (u32, Process)>, at_s: f64) {
         let is_first = self.known.is_empty();
         let mut known = BTreeMap::new();
         for (pid, process) in processes {
@@ -73,7 +112,27 @@ impl Backends {
             }
             known.insert(pid, process);
         }
-        self.known = known;
+        if !known.is_empty() {
+            self.known = known;
+            self.last = Some(Mark { at_s, used: self.used });
+            self.told = self.told.or(self.last);
+        }
+    }
+
+    /// From the last look on it counts.
+    pub(crate) fn begin_measuring(&mut self) {
+        self.origin = self.last;
+    }
+
+    /// Whether there was a look when measuring began.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.origin.is_some()
+    }
+
+    /// What they have used from where measuring began to the last look.
+    pub(crate) fn measured(&self) -> Option<Stretch> {
+        let (origin, last) = self.origin.zip(self.last)?;
+        Some(Stretch { seconds: last.at_s - origin.at_s.max(0.0), used: last.used.since(&origin.used) })
     }
 
     /// Who was there at the last look.
@@ -81,15 +140,16 @@ impl Backends {
         self.known.keys().copied()
     }
 
-    /// What they have used since the first look.
-    pub(crate) fn used(&self) -> Used {
-        self.used
+    /// Whether it was there at the last look.
+    pub(crate) fn knows(&self, pid: u32) -> bool {
+        self.known.contains_key(&pid)
     }
 
-    /// What they have used since this was last asked; `None` if there are none.
-    pub(crate) fn used_since_last_asked(&mut self) -> Option<Used> {
-        let told = std::mem::replace(&mut self.told, self.used);
-        (!self.known.is_empty()).then(|| self.used.since(&told))
+    /// What they have used since this was last asked, or since the first look; `None` if there are none.
+    pub(crate) fn since_last_asked(&mut self) -> Option<Stretch> {
+        let last = self.last?;
+        let told = self.told.replace(last)?;
+        Some(Stretch { seconds: last.at_s - told.at_s, used: last.used.since(&told.used) })
     }
 
     /// Takes in a look at the server's first process: what its ended children had used up to now.
@@ -107,29 +167,51 @@ impl Backends {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::Scheduled;
 
     fn process(started_ticks: u64, user_s: f64, read_bytes: Option<f64>) -> Process {
         let usage = Usage { user_s, system_s: user_s / 2.0, read_bytes, ..Usage::default() };
         Process { name: "postgres".to_owned(), parent: 1, started_ticks, usage }
     }
 
+    fn user_s(backends: &Backends) -> f64 {
+        backends.used.user_s
+    }
+
     #[test]
     fn what_was_used_before_the_first_look_does_not_count() {
         let mut backends = Backends::default();
-        backends.look(vec![(1, process(5, 10.0, Some(100.0)))]);
-        backends.look(vec![(1, process(5, 11.5, Some(150.0)))]);
-        let expected = Used { user_s: 1.5, system_s: 0.75, read_bytes: Some(50.0), written_bytes: None };
-        assert_eq!(backends.used(), expected);
+        backends.look([(1, process(5, 10.0, Some(100.0)))], 0.0);
+        backends.look([(1, process(5, 11.5, Some(150.0)))], 1.0);
+        let expected =
+            Used { user_s: 1.5, system_s: 0.75, cpu_s: 2.25, read_bytes: Some(50.0), ..Used::default() };
+        assert_eq!(backends.used, expected);
     }
 
     #[test]
     fn a_backend_that_vanished_keeps_what_it_had_used_and_its_number_may_come_again() {
         let mut backends = Backends::default();
-        backends.look(vec![(1, process(5, 10.0, None)), (2, process(5, 1.0, None))]);
-        backends.look(vec![(1, process(5, 12.0, None)), (2, process(5, 2.0, None))]);
-        backends.look(vec![(1, process(5, 13.0, None))]);
-        backends.look(vec![(1, process(5, 13.0, None)), (2, process(900, 0.5, None))]);
-        assert!((backends.used().user_s - 4.5).abs() < 1e-9);
-        assert_eq!(backends.used().read_bytes, None);
+        backends.look([(1, process(5, 10.0, None)), (2, process(5, 1.0, None))], 0.0);
+        backends.look([(1, process(5, 12.0, None)), (2, process(5, 2.0, None))], 1.0);
+        backends.look([(1, process(5, 13.0, None))], 2.0);
+        backends.look([(1, process(5, 13.0, None)), (2, process(900, 0.5, None))], 3.0);
+        assert!((user_s(&backends) - 4.5).abs() < 1e-9);
+        assert_eq!(backends.used.read_bytes, None);
+    }
+
+    #[test]
+    fn the_scheduler_counts_to_the_nanosecond_what_ran_and_what_waited_for_a_processor() {
+        let scheduled = |cpu_s, run_delay_s| {
+            let mut process = process(5, 0.0, None);
+            process.usage.scheduled = Some(Scheduled { cpu_s, run_delay_s });
+            process
+        };
+        let mut backends = Backends::default();
+        backends.look([(1, scheduled(3.0, 1.0))], -1.0);
+        backends.look([(1, scheduled(4.0, 1.5))], 0.5);
+        backends.begin_measuring();
+        backends.look([(1, scheduled(5.0, 2.0))], 2.5);
+        let strata = backends.measured().unwrap().strata();
+        assert_eq!(strata, Some(Strata { running: 0.5, runnable: Some(0.25) }));
     }
 }

@@ -13,6 +13,7 @@ pub(crate) const V15: u32 = 1500;
 pub(crate) const V16: u32 = 1600;
 pub(crate) const V17: u32 = 1700;
 pub(crate) const V18: u32 = 1800;
+pub(crate) const V19: u32 = 1900;
 const FOREVER: u32 = u32::MAX;
 
 /// When a view is read.
@@ -43,6 +44,8 @@ pub(crate) struct Column {
     since: u32,
     before: u32,
     pub(crate) kind: Kind,
+    /// Only track_io_timing fills it.
+    is_timed: bool,
 }
 
 /// A view, or something that can be read like one.
@@ -62,7 +65,7 @@ pub(crate) struct View {
 }
 
 const fn column(name: &'static str) -> Column {
-    Column { name, sql: name, since: V9_6, before: FOREVER, kind: Kind::Counter }
+    Column { name, sql: name, since: V9_6, before: FOREVER, kind: Kind::Counter, is_timed: false }
 }
 
 impl Column {
@@ -76,6 +79,10 @@ impl Column {
 
     const fn before(self, before: u32) -> Column {
         Column { before, ..self }
+    }
+
+    const fn timed(self) -> Column {
+        Column { is_timed: true, ..self }
     }
 
     const fn at_end(self) -> Column {
@@ -119,8 +126,10 @@ impl View {
     }
 
     /// Its columns in this version.
-    fn columns_of(&self, version: u32) -> Vec<Column> {
-        let exists = |column: &&Column| (column.since..column.before).contains(&version);
+    fn columns_of(&self, version: u32, io_is_timed: bool) -> Vec<Column> {
+        let exists = |column: &&Column| {
+            (column.since..column.before).contains(&version) && (io_is_timed || !column.is_timed)
+        };
         self.columns.iter().filter(exists).copied().collect()
     }
 }
@@ -150,6 +159,8 @@ pub(crate) const VIEWS: &[View] = &[
         .since(V16)
         .resets()
         .key("backend_type || '/' || object || '/' || context"),
+    view("pg_stat_lock", "pg_stat_lock", LOCK_COLUMNS).since(V19).resets().key("locktype"),
+    view("pg_stat_recovery", "pg_stat_recovery", RECOVERY_COLUMNS).since(V19),
     view(TABLES, "pg_stat_user_tables where relid in ({tables})", TABLE_COLUMNS).key(TABLE_KEY),
     view("pg_statio_user_tables", "pg_statio_user_tables where relid in ({tables})", TABLE_IO_COLUMNS)
         .key(TABLE_KEY),
@@ -176,16 +187,18 @@ const STATEMENT_COLUMNS: &[Column] = &[
     column("shared_blks_written").is("sum(shared_blks_written)"),
     column("temp_blks_read").is("sum(temp_blks_read)"),
     column("temp_blks_written").is("sum(temp_blks_written)"),
-    column("blk_read_time_ms").is("sum(blk_read_time)").before(V17),
-    column("blk_read_time_ms").is("sum(shared_blk_read_time)").since(V17),
-    column("blk_write_time_ms").is("sum(blk_write_time)").before(V17),
-    column("blk_write_time_ms").is("sum(shared_blk_write_time)").since(V17),
+    column("blk_read_time_ms").is("sum(blk_read_time)").before(V17).timed(),
+    column("blk_read_time_ms").is("sum(shared_blk_read_time)").since(V17).timed(),
+    column("blk_write_time_ms").is("sum(blk_write_time)").before(V17).timed(),
+    column("blk_write_time_ms").is("sum(shared_blk_write_time)").since(V17).timed(),
     column("wal_records").is("sum(wal_records)").since(V13),
     column("wal_fpi").is("sum(wal_fpi)").since(V13),
     column("wal_bytes").is("sum(wal_bytes)").since(V13),
     column("jit_functions").is("sum(jit_functions)").since(V15),
     column("wal_buffers_full").is("sum(wal_buffers_full)").since(V18),
     column("parallel_workers_launched").is("sum(parallel_workers_launched)").since(V18),
+    column("generic_plan_calls").is("sum(generic_plan_calls)").since(V19),
+    column("custom_plan_calls").is("sum(custom_plan_calls)").since(V19),
 ];
 
 const TABLE_KEY: &str = "relid::regclass::text";
@@ -206,8 +219,8 @@ const DATABASE_COLUMNS: &[Column] = &[
     column("temp_bytes"),
     column("deadlocks"),
     column("checksum_failures").since(V12),
-    column("blk_read_time_ms").is("blk_read_time"),
-    column("blk_write_time_ms").is("blk_write_time"),
+    column("blk_read_time_ms").is("blk_read_time").timed(),
+    column("blk_write_time_ms").is("blk_write_time").timed(),
     column("active_time_ms").is("active_time").since(V14),
     column("idle_in_transaction_time_ms").is("idle_in_transaction_time").since(V14),
     column("sessions").since(V14),
@@ -232,6 +245,7 @@ const WAL_COLUMNS: &[Column] = &[
     column("wal_records"),
     column("wal_fpi"),
     column("wal_bytes"),
+    column("wal_fpi_bytes").since(V19),
     column("wal_buffers_full"),
     column("wal_write").before(V18),
     column("wal_sync").before(V18),
@@ -294,6 +308,19 @@ const IO_COLUMNS: &[Column] = &[
     column("fsync_time_ms").is("fsync_time"),
 ];
 
+/// Waits for heavyweight locks, as far as the server counts them.
+const LOCK_COLUMNS: &[Column] =
+    &[column("waits"), column("wait_time_ms").is("wait_time"), column("fastpath_exceeded")];
+
+/// The replay of WAL on a standby; a primary has no row.
+const RECOVERY_COLUMNS: &[Column] = &[
+    column("replayed_bytes").is("pg_wal_lsn_diff(last_replayed_end_lsn, '0/0')"),
+    column("paused_at_end").is("case when pause_state = 'not paused' then 0 else 1 end").at_end(),
+    column("chunk_age_s_at_end")
+        .is("extract(epoch from clock_timestamp() - current_chunk_start_time)")
+        .at_end(),
+];
+
 const TABLE_COLUMNS: &[Column] = &[
     column("seq_scan"),
     column("seq_tup_read"),
@@ -351,16 +378,27 @@ pub(crate) struct Question {
     pub(crate) sql: String,
 }
 
-/// What a server of this version is asked; `tables` are object identifiers of the tables in use, `schema` is where
-/// pg_stat_statements is, in quotes. Views of what is not there are left out.
-pub(crate) fn questions(version: u32, tables: &[u32], schema: Option<&str>) -> Vec<Question> {
+/// What a server has that decides on the questions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    /// Object identifiers of the tables in use.
+    pub(crate) tables: &'a [u32],
+    /// Where pg_stat_statements is, in quotes.
+    pub(crate) schema: Option<&'a str>,
+    /// Whether track_io_timing is on.
+    pub(crate) io_is_timed: bool,
+}
+
+/// What a server of this version is asked. Views of what is not there are left out.
+pub(crate) fn questions(version: u32, server: &Asked<'_>) -> Vec<Question> {
+    let Asked { tables, schema, io_is_timed } = *server;
     let list = tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let asked = |view: &&View| {
         let has_tables = !view.is_of_tables() || !tables.is_empty();
         view.exists_in(version) && has_tables && (view.name != STATEMENTS || schema.is_some())
     };
     let question = |view: &View| {
-        let columns = view.columns_of(version);
+        let columns = view.columns_of(version, io_is_timed);
         let listed = columns.iter().map(|column| column.sql).collect::<Vec<_>>().join(", ");
         let (key, reset, from) = (
             view.key,
@@ -399,46 +437,4 @@ pub(crate) const QUEUES: &str = "select 'row (' || page || ',' || tuple || ') of
      current_database()) group by relation, page, tuple order by 2 desc limit 5";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const VERSIONS: [u32; 10] = [V9_6, V10, 1100, V12, V13, V14, V15, V16, V17, V18];
-
-    fn columns(version: u32, view: &str) -> Vec<&'static str> {
-        let questions = questions(version, &[1], Some("public"));
-        let question = questions.iter().find(|question| question.view == view);
-        question
-            .map(|question| question.columns.iter().map(|column| column.name).collect())
-            .unwrap_or_default()
-    }
-
-    #[test]
-    fn checkpoints_are_counted_where_each_version_counts_them() {
-        for version in VERSIONS {
-            let has = |view, column| columns(version, view).contains(&column);
-            assert_eq!(has(BGWRITER, "checkpoints_timed"), version < V17, "{version}");
-            assert_eq!(has(CHECKPOINTER, "num_timed"), version >= V17, "{version}");
-        }
-    }
-
-    #[test]
-    fn no_column_is_twice_in_any_version() {
-        for version in VERSIONS {
-            for question in questions(version, &[1], Some("public")) {
-                let mut names: Vec<_> = question.columns.iter().map(|column| column.name).collect();
-                names.sort_unstable();
-                let count = names.len();
-                names.dedup();
-                assert_eq!(names.len(), count, "{} of {version}", question.view);
-                assert!(count > 0);
-            }
-        }
-    }
-
-    #[test]
-    fn without_tables_nobody_asks_for_tables() {
-        assert!(questions(V18, &[], None).iter().all(|question| !question.view.contains("user_")));
-        let of_tables = questions(V18, &[7, 8], None);
-        assert!(of_tables.iter().any(|question| question.sql.ends_with("relid in (7, 8)")));
-    }
-}
+mod tests;

@@ -75,10 +75,13 @@ pub(crate) fn growths(before: &Reading, after: &Reading, columns: &[Column]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{TABLES, V18, questions};
+    use crate::catalogue::{Asked, TABLES, V18, questions};
 
     fn columns() -> Vec<Column> {
-        let table = questions(V18, &[1], None).into_iter().find(|question| question.view == TABLES).unwrap();
+        let table = questions(V18, &Asked { tables: &[1], ..Asked::default() })
+            .into_iter()
+            .find(|question| question.view == TABLES)
+            .unwrap();
         let named = |name| *table.columns.iter().find(|column| column.name == name).unwrap();
         vec![named("seq_scan"), named("n_tup_ins"), named("table_bytes_at_end")]
     }

@@ -311,6 +311,7 @@ mod tests {
         let seen = |kind: &str, event: &str, backends| Seen {
             doing: Some((kind.to_owned(), event.to_owned())),
             statement: None,
+            is_worker: false,
             backends,
         };
         vec![seen("Lock", "transactionid", waiting), seen("CPU", "running", running)]

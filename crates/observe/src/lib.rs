@@ -5,7 +5,7 @@
 //! loss of its connection, is named in the observation and fails nothing.
 //!
 //! In reading order: `catalogue` says what servers of each version can be asked, `probe` finds out what this one lets
-//! us see, `observer` looks, `waits`, `profile`, `difference` and `series` count, `processes` reads `/proc`, `account` puts
+//! us see, `observer` looks, `waits`, `strata`, `profile`, `difference` and `series` count, `processes` reads `/proc`, `account` puts
 //! it together. [`ceilings`] are computed afterwards, from the whole record. docs/observing.md explains the figures.
 
 mod clock;
@@ -27,6 +27,8 @@ mod observer;
 mod watch;
 
 mod waits;
+
+mod strata;
 
 mod profile;
 

@@ -6,7 +6,7 @@ use connect::{ConnectError, Row, Session, Target};
 use results::Missing;
 
 use crate::asking::Asking;
-use crate::catalogue::{self, Question, V10};
+use crate::catalogue::{self, Asked, Question, V10};
 use crate::processes;
 use crate::profile;
 use crate::scripts::Matcher;
@@ -34,8 +34,10 @@ pub(crate) struct Server {
     pub(crate) waits: Option<Look>,
     /// The schema of pg_wait_sampling, in quotes, where its counts can be used.
     pub(crate) profile: Option<String>,
-    /// Asks which they are.
+    /// Asks which they are, and whether they are parallel workers.
     pub(crate) backends: String,
+    /// Asks which they are, without parallel workers.
+    pub(crate) clients: String,
     /// Asks which autovacuum workers are at work on the tables in use.
     pub(crate) vacuums: Option<String>,
     /// The server's first process, if the server is on this host.
@@ -93,7 +95,8 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
         waits: None,
         profile: None,
         vacuums: None,
-        backends: format!("select pid from pg_stat_activity where {condition}"),
+        backends: format!("select pid, {} from pg_stat_activity where {condition}", is_worker(version)),
+        clients: format!("select pid from pg_stat_activity where {condition} and not {}", is_worker(version)),
         postmaster: None,
         missing: Vec::new(),
         asking,
@@ -147,7 +150,9 @@ impl Server {
 
     fn try_questions(&mut self, tables: &[u32]) {
         let schema = self.schema_of_statements();
-        for question in catalogue::questions(self.version, tables, schema.as_deref()) {
+        let io_is_timed = self.asking.value("show track_io_timing").as_deref() != Some("off");
+        let asked = Asked { tables, schema: schema.as_deref(), io_is_timed };
+        for question in catalogue::questions(self.version, &asked) {
             match self.asking.rows(&question.sql) {
                 Ok(_) => self.questions.push(question),
                 Err(error) => self.missing.push(missing(question.view, error.to_string())),
@@ -177,7 +182,7 @@ impl Server {
     }
 
     fn try_waits(&mut self, condition: &str, matcher: &Matcher) {
-        let waits = waits_sql(condition, matcher.needs_text());
+        let waits = waits_sql(self.version, condition, matcher.needs_text());
         match self.asking.rows(&waits) {
             Ok(_) => {
                 let is_prepared = self.asking.sets(&[&format!("prepare {PREPARED} as {waits}")]).is_ok();
@@ -252,7 +257,7 @@ impl Server {
             ("track_counts", "off on the server: there are no statistics of tables and of the database"),
             (
                 "track_io_timing",
-                "off on the server: times of reads and writes are not measured, and shown as 0",
+                "off on the server: the time that reads and writes of blocks take is not measured",
             ),
         ];
         for (setting, why) in hidden {
@@ -273,14 +278,20 @@ impl Server {
     }
 }
 
-/// Type and event of waiting, state, and how many; with the statement where it is needed.
-fn waits_sql(condition: &str, with_text: bool) -> String {
+/// Whether a row of pg_stat_activity is a parallel worker, which version 9.6 does not say.
+fn is_worker(version: u32) -> &'static str {
+    if version < V10 { "false" } else { "(backend_type = 'parallel worker')" }
+}
+
+/// Type and event of waiting, state, how many, whether they are parallel workers; with the statement where it is needed.
+pub(crate) fn waits_sql(version: u32, condition: &str, with_text: bool) -> String {
     let (text, group) = match with_text {
-        true => (format!(", left(query, {STATEMENT_LENGTH_MAX})"), ", 5"),
+        true => (format!(", left(query, {STATEMENT_LENGTH_MAX})"), ", 6"),
         false => (String::new(), ""),
     };
     format!(
-        "select coalesce(wait_event_type, ''), coalesce(wait_event, ''), coalesce(state, ''), count(*){text} \
-         from pg_stat_activity where {condition} group by 1, 2, 3{group}"
+        "select coalesce(wait_event_type, ''), coalesce(wait_event, ''), coalesce(state, ''), count(*), {}{text} \
+         from pg_stat_activity where {condition} group by 1, 2, 3, 5{group}",
+        is_worker(version)
     )
 }

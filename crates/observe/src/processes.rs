@@ -16,9 +16,27 @@ pub(crate) struct Usage {
     /// Of its children that have ended.
     pub(crate) children_user_s: f64,
     pub(crate) children_system_s: f64,
+    /// `None` where the kernel does not count it.
+    pub(crate) scheduled: Option<Scheduled>,
     /// `None` where we may not look.
     pub(crate) read_bytes: Option<f64>,
     pub(crate) written_bytes: Option<f64>,
+}
+
+/// What the scheduler counts of a process, to the nanosecond.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scheduled {
+    /// On a processor, in user space and in the kernel.
+    pub(crate) cpu_s: f64,
+    /// Ready to run, waiting for a processor.
+    pub(crate) run_delay_s: f64,
+}
+
+impl Usage {
+    /// CPU time, as exactly as it is known.
+    pub(crate) fn cpu_s(&self) -> f64 {
+        self.scheduled.map_or(self.user_s + self.system_s, |scheduled| scheduled.cpu_s)
+    }
 }
 
 /// Who a process is: a number used again has another beginning.
@@ -48,6 +66,7 @@ fn process(stat: &str) -> Option<Process> {
             system_s: seconds(15)?,
             children_user_s: seconds(16)?,
             children_system_s: seconds(17)?,
+            scheduled: None,
             read_bytes: None,
             written_bytes: None,
         },
@@ -108,6 +127,7 @@ fn whole(ticks: u64) -> f64 {
 /// Looks at a process.
 pub(crate) fn look_at(pid: u32) -> Option<Process> {
     let mut process = process(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+    process.usage.scheduled = look_at_schedule(pid);
     if let Ok(io) = fs::read_to_string(format!("/proc/{pid}/io")) {
         process.usage.read_bytes = io_number(&io, "read_bytes");
         process.usage.written_bytes = io_number(&io, "write_bytes");
@@ -138,12 +158,23 @@ pub(crate) fn age_s(process: &Process) -> Option<f64> {
     Some(uptime - whole(process.started_ticks) / TICKS_PER_SECOND)
 }
 
+/// Understands `/proc/PID/schedstat`: time on a processor, run delay, turns; all are 0 where the kernel does not count.
+/// Source: the kernel's Documentation/scheduler/sched-stats.rst.
+fn schedule(text: &str) -> Option<Scheduled> {
+    const NANOS_PER_SECOND: f64 = 1e9;
+    let mut numbers = text.split_whitespace().map(str::parse::<f64>);
+    let (cpu, delay) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let scheduled = Scheduled { cpu_s: cpu / NANOS_PER_SECOND, run_delay_s: delay / NANOS_PER_SECOND };
+    (cpu > 0.0).then_some(scheduled)
+}
+
+fn look_at_schedule(pid: u32) -> Option<Scheduled> {
+    schedule(&fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?)
+}
+
 /// CPU time of a process to the nanosecond, which does not tell user from system.
 pub fn cpu_s(pid: u32) -> Option<f64> {
-    const NANOS_PER_SECOND: f64 = 1e9;
-    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
-    let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(nanos / NANOS_PER_SECOND)
+    look_at_schedule(pid).map(|scheduled| scheduled.cpu_s)
 }
 
 #[cfg(test)]
@@ -160,6 +191,15 @@ mod tests {
         );
         let Usage { user_s, system_s, children_user_s, children_system_s, .. } = process.usage;
         assert_eq!((user_s, system_s, children_user_s, children_system_s), (1.5, 0.25, 10.0, 2.0));
+    }
+
+    #[test]
+    fn a_schedule_is_understood_where_the_kernel_counts() {
+        let expected = Scheduled { cpu_s: 1.5, run_delay_s: 0.25 };
+        assert_eq!(schedule("1500000000 250000000 77\n"), Some(expected));
+        for nothing in ["0 0 0\n", "", "1500000000", "x y z"] {
+            assert_eq!(schedule(nothing), None);
+        }
     }
 
     #[test]

@@ -7,7 +7,9 @@ use results::ServerSample;
 
 use crate::catalogue::{self, Question};
 use crate::difference::{Reading, growths};
-use crate::waits::Tally;
+use crate::scripts::Matcher;
+use crate::strata::Strata;
+use crate::waits::{Seen, Tally};
 
 /// All that was read at one moment, by view.
 pub(crate) type Snapshot = BTreeMap<&'static str, Reading>;
@@ -25,8 +27,11 @@ const SOURCES: &[Source] = &[
     Source { name: "wal_bytes", columns: &[(catalogue::LOG_POSITION, "", "bytes")] },
     Source { name: "wal_records", columns: &[(catalogue::WAL, "", "wal_records")] },
     Source { name: "wal_full_page_images", columns: &[(catalogue::WAL, "", "wal_fpi")] },
+    Source { name: "wal_full_page_image_bytes", columns: &[(catalogue::WAL, "", "wal_fpi_bytes")] },
     Source { name: "blocks_hit", columns: &[(catalogue::DATABASE, "", "blks_hit")] },
     Source { name: "blocks_read", columns: &[(catalogue::DATABASE, "", "blks_read")] },
+    Source { name: "block_read_time_ms", columns: &[(catalogue::DATABASE, "", "blk_read_time_ms")] },
+    Source { name: "block_write_time_ms", columns: &[(catalogue::DATABASE, "", "blk_write_time_ms")] },
     Source {
         name: "blocks_written",
         columns: &[
@@ -86,9 +91,16 @@ pub(crate) struct Series {
     samples: Vec<ServerSample>,
     /// What backends did in the measured time.
     pub(crate) measured: Tally,
+    /// The same in short batches, which say how sure it is.
+    batches: Vec<Tally>,
     current: Tally,
+    /// The current stretch in batches.
+    current_batches: Vec<Tally>,
     since_s: f64,
 }
+
+/// Looks of a batch: a quarter of a second, so that five seconds have enough of them for an interval.
+const BATCH_LOOKS: u64 = 5;
 
 /// Nothing is read at a more exact time.
 const MICROS_PER_SECOND: f64 = 1e6;
@@ -99,30 +111,73 @@ const SAMPLES_MAX: usize = 1800;
 
 impl Series {
     pub(crate) fn new(since_s: f64) -> Series {
-        Series { samples: Vec::new(), measured: Tally::default(), current: Tally::default(), since_s }
+        Series {
+            samples: Vec::new(),
+            measured: Tally::default(),
+            batches: Vec::new(),
+            current: Tally::default(),
+            current_batches: Vec::new(),
+            since_s,
+        }
     }
 
-    /// The stretch that is going on, to be counted in.
-    pub(crate) fn current(&mut self) -> &mut Tally {
-        &mut self.current
+    /// Counts one look into the stretch that is going on.
+    pub(crate) fn count(&mut self, look: &[Seen], matcher: &Matcher) {
+        self.current.count(look, matcher);
+        if self.current_batches.last().is_none_or(|batch| batch.looks >= BATCH_LOOKS) {
+            self.current_batches.push(Tally::default());
+        }
+        if let Some(batch) = self.current_batches.last_mut() {
+            batch.count(look, matcher);
+        }
     }
 
     /// What is known of the current stretch is known better.
     pub(crate) fn replace_current(&mut self, with: impl FnOnce(&Tally) -> Tally) {
         self.current = with(&self.current);
+        self.current_batches = vec![self.current.clone()];
     }
 
-    /// Ends the current stretch.
-    pub(crate) fn close(&mut self, at_s: f64, values: BTreeMap<String, f64>) {
+    /// The samples of the measured time in batches of about the same length, in the order of time.
+    pub(crate) fn batches(&self) -> &[Tally] {
+        &self.batches
+    }
+
+    fn keep_batches(&mut self, mut more: Vec<Tally>) {
+        more.retain(|batch| batch.looks > 0);
+        let usual = self.batches.first().or(more.first()).map_or(0, |batch| batch.looks);
+        for batch in more {
+            // The error of a series asks for equal lengths: a rest is shorter, and old batches may have been joined.
+            match self.batches.last_mut() {
+                Some(last) if last.looks + batch.looks <= usual || 2 * batch.looks < usual => {
+                    last.merge(&batch)
+                }
+                _ => self.batches.push(batch),
+            }
+        }
+        if self.batches.len() > SAMPLES_MAX {
+            let pairs = self.batches.chunks(2).map(|pair| {
+                let mut first = pair[0].clone();
+                pair[1..].iter().for_each(|second| first.merge(second));
+                first
+            });
+            self.batches = pairs.collect();
+        }
+    }
+
+    /// Ends the current stretch; `strata` is what the kernel counted of it.
+    pub(crate) fn close(&mut self, at_s: f64, values: BTreeMap<String, f64>, strata: Option<&Strata>) {
         let at_s = (at_s * MICROS_PER_SECOND).round() / MICROS_PER_SECOND;
         let tally = std::mem::take(&mut self.current);
+        let batches = std::mem::take(&mut self.current_batches);
         if self.since_s >= 0.0 {
             self.measured.merge(&tally);
+            self.keep_batches(batches);
         }
         if at_s <= self.since_s {
             return;
         }
-        let sample = sample(self.since_s, at_s, &tally, values);
+        let sample = sample(self.since_s, at_s, &tally, values, strata);
         self.samples.push(sample);
         self.since_s = at_s;
         if self.samples.len() > SAMPLES_MAX {
@@ -131,8 +186,8 @@ impl Series {
     }
 
     /// Ends the last stretch. What is left of a second is hardly looked at, so it belongs to the sample before.
-    pub(crate) fn close_last(&mut self, at_s: f64, values: BTreeMap<String, f64>) {
-        self.close(at_s, values);
+    pub(crate) fn close_last(&mut self, at_s: f64, values: BTreeMap<String, f64>, strata: Option<&Strata>) {
+        self.close(at_s, values, strata);
         let Some((last, [.., before])) = self.samples.split_last() else { return };
         if last.end_s - last.start_s < REST_MAX_S && before.start_s >= 0.0 {
             let rest = last.clone();
@@ -153,8 +208,14 @@ impl Series {
     }
 }
 
-fn sample(start_s: f64, end_s: f64, tally: &Tally, values: BTreeMap<String, f64>) -> ServerSample {
-    let (idle, waits) = tally.means();
+fn sample(
+    start_s: f64,
+    end_s: f64,
+    tally: &Tally,
+    values: BTreeMap<String, f64>,
+    strata: Option<&Strata>,
+) -> ServerSample {
+    let (idle, waits) = tally.means(strata);
     let looks = u32::try_from(tally.looks).unwrap_or(u32::MAX);
     ServerSample { start_s, end_s, looks, idle, waits, values }
 }
@@ -212,7 +273,7 @@ fn join(first: &mut ServerSample, second: &ServerSample) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{V9_6, V17, questions};
+    use crate::catalogue::{Asked, V9_6, V17, questions};
     use crate::difference::Counters;
 
     fn snapshot(questions: &[Question], value: f64) -> Snapshot {
@@ -227,7 +288,7 @@ mod tests {
     #[test]
     fn each_version_has_its_own_sources_of_the_same_figures() {
         for (version, written, has_records) in [(V9_6, 15.0, false), (V17, 5.0, true)] {
-            let questions = questions(version, &[], None);
+            let questions = questions(version, &Asked::default());
             let (before, after) = (snapshot(&questions, 5.0), snapshot(&questions, 10.0));
             let figures = figures(&before, &after, &questions);
             assert_eq!(figures["blocks_written"], written);
@@ -238,7 +299,7 @@ mod tests {
 
     #[test]
     fn what_was_reset_in_between_is_no_figure() {
-        let questions = questions(V17, &[], None);
+        let questions = questions(V17, &Asked::default());
         let (before, after) = (snapshot(&questions, 5.0), snapshot(&questions, 4.0));
         let figures = figures(&before, &after, &questions);
         assert!(!figures.contains_key("blocks_hit") && !figures.contains_key("commits"), "{figures:?}");
@@ -248,7 +309,7 @@ mod tests {
         let mut series = Series::new(-1.0);
         for second in 0..seconds {
             let values = BTreeMap::from([("commits".to_owned(), 10.0), ("host_busy_share".to_owned(), 0.5)]);
-            series.close(f64::from(second), values);
+            series.close(f64::from(second), values, None);
         }
         series.into_samples()
     }
@@ -271,9 +332,9 @@ mod tests {
         let commits = |count: f64| BTreeMap::from([("commits".to_owned(), count)]);
         let ending = |end_s: f64| {
             let mut series = Series::new(0.0);
-            series.close(1.0, commits(10.0));
-            series.close(2.005, commits(20.0));
-            series.close_last(end_s, commits(3.0));
+            series.close(1.0, commits(10.0), None);
+            series.close(2.005, commits(20.0), None);
+            series.close_last(end_s, commits(3.0), None);
             let shown = |sample: ServerSample| (sample.start_s, sample.end_s, sample.values["commits"]);
             series.into_samples().into_iter().map(shown).collect::<Vec<_>>()
         };
@@ -284,15 +345,44 @@ mod tests {
     #[test]
     fn a_rest_never_belongs_to_the_warm_up() {
         let mut series = Series::new(-1.0);
-        series.close(0.0, BTreeMap::new());
-        series.close_last(0.05, BTreeMap::new());
+        series.close(0.0, BTreeMap::new(), None);
+        series.close_last(0.05, BTreeMap::new(), None);
         assert_eq!(series.into_samples().len(), 2);
     }
 
     #[test]
     fn a_stretch_without_length_is_none() {
         let mut series = Series::new(0.0);
-        series.close(0.0, BTreeMap::new());
+        series.close(0.0, BTreeMap::new(), None);
         assert!(series.into_samples().is_empty());
+    }
+
+    #[test]
+    fn batches_are_about_equally_long_and_hold_all_looks_of_the_measured_time() {
+        let matcher = Matcher::new(&[]);
+        for (seconds, batches) in [(2, 8), (600, 1200)] {
+            let mut series = Series::new(-1.0);
+            for second in 0..=seconds {
+                (0..20).for_each(|_| series.count(&[], &matcher));
+                series.close(f64::from(second), BTreeMap::new(), None);
+            }
+            (0..2).for_each(|_| series.count(&[], &matcher));
+            series.close_last(f64::from(seconds) + 0.1, BTreeMap::new(), None);
+            let looks: Vec<u64> = series.batches().iter().map(|batch| batch.looks).collect();
+            assert_eq!(looks.len(), batches);
+            let (last, others) = looks.split_last().unwrap();
+            assert!(others.iter().all(|looks| *looks == others[0]) && *last == others[0] + 2, "{looks:?}");
+            assert_eq!(looks.iter().sum::<u64>(), series.measured.looks, "none of the warm-up");
+        }
+    }
+
+    #[test]
+    fn counts_of_somebody_else_are_one_batch() {
+        let matcher = Matcher::new(&[]);
+        let mut series = Series::new(0.0);
+        (0..20).for_each(|_| series.count(&[], &matcher));
+        series.replace_current(|own| Tally { looks: 5 * own.looks, ..Tally::default() });
+        series.close(1.0, BTreeMap::new(), None);
+        assert_eq!(series.batches().iter().map(|batch| batch.looks).collect::<Vec<_>>(), [100]);
     }
 }

@@ -46,13 +46,13 @@ pub(crate) fn statements(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{STATEMENTS, V18, questions};
+    use crate::catalogue::{Asked, STATEMENTS, V18, questions};
     use crate::difference::Counters;
     use crate::scripts::Script;
 
     #[test]
     fn statements_are_matched_to_commands_and_others_left_out() {
-        let questions = questions(V18, &[], Some("public"));
+        let questions = questions(V18, &Asked { schema: Some("public"), ..Asked::default() });
         let question = questions.iter().find(|question| question.view == STATEMENTS).unwrap();
         let script = |commands: &[&str]| Script {
             weight: 1,

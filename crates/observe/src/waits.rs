@@ -1,20 +1,23 @@
 //! What backends were found doing, counted: over the run, per script, per second. Pure; `observer` looks.
 //!
-//! One look sees each backend once, so what is counted are samples: the share of a wait event among them estimates
-//! its share of the backends' time, to about 1/√n of n samples.
+//! One look sees each backend once, so what is counted are samples; `strata` makes shares of them.
 
 use std::collections::BTreeMap;
 
 use connect::Row;
-use results::{WaitMean, WaitShare, Waits};
+use results::{WaitMean, Waits};
 
 use crate::profile::scaled;
 use crate::scripts::Matcher;
+use crate::strata::{Shares, Strata, Weighed, means, shares};
 
 /// What the record calls a backend that does not wait.
-pub(crate) const RUNNING: (&str, &str) = ("CPU", "running");
+pub(crate) const RUNNING: (&str, &str) = (CPU, "running");
+/// And one that wants to run and waits for a processor, which the kernel knows and a sample cannot.
+pub(crate) const RUNNABLE: (&str, &str) = (CPU, "runnable");
+const CPU: &str = "CPU";
 /// Nor one that has logged in and not yet waited for its first command.
-const STARTING: (&str, &str) = ("CPU", "starting");
+const STARTING: (&str, &str) = (CPU, "starting");
 /// What PostgreSQL calls waiting for the client since version 10.
 const CLIENT_READ: (&str, &str) = ("Client", "ClientRead");
 
@@ -25,6 +28,8 @@ pub(crate) struct Seen {
     pub(crate) doing: Option<Doing>,
     /// What it executes, if that was asked for.
     pub(crate) statement: Option<String>,
+    /// A parallel worker, not a client's backend.
+    pub(crate) is_worker: bool,
     pub(crate) backends: u64,
 }
 
@@ -36,7 +41,7 @@ pub(crate) fn owned((event_type, event): (&str, &str)) -> Doing {
 }
 
 impl Seen {
-    /// From the row of a look: type, event, state, number, statement.
+    /// From the row of a look: type, event, state, number, whether they are parallel workers, statement.
     pub(crate) fn of(row: &Row) -> Option<Seen> {
         let text = |column| row.get(column).unwrap_or_default();
         let (event_type, event, state) = (text(0), text(1), text(2));
@@ -50,7 +55,12 @@ impl Seen {
             (_, "") => Some(owned(RUNNING)),
             _ => Some(owned((event_type, event))),
         };
-        Some(Seen { doing, statement: row.get(4).map(str::to_owned), backends: text(3).parse().ok()? })
+        Some(Seen {
+            doing,
+            statement: row.get(5).map(str::to_owned),
+            is_worker: text(4) == "t",
+            backends: text(3).parse().ok()?,
+        })
     }
 }
 
@@ -58,10 +68,13 @@ impl Seen {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) looks: u64,
-    idle: u64,
-    doing: BTreeMap<Doing, u64>,
-    /// As far as it is known whose they were.
-    scripts: Vec<BTreeMap<Doing, f64>>,
+    pub(crate) idle: u64,
+    /// Clients' backends that were not idle.
+    pub(crate) doing: BTreeMap<Doing, u64>,
+    /// Parallel workers.
+    pub(crate) workers: BTreeMap<Doing, u64>,
+    /// As far as it is known whose they were, workers included.
+    pub(crate) scripts: Vec<BTreeMap<Doing, f64>>,
 }
 
 impl Tally {
@@ -69,12 +82,13 @@ impl Tally {
     pub(crate) fn count(&mut self, look: &[Seen], matcher: &Matcher) {
         self.looks += 1;
         self.scripts.resize_with(matcher.scripts().max(self.scripts.len()), BTreeMap::new);
-        for Seen { doing, statement, backends } in look {
+        for Seen { doing, statement, is_worker, backends } in look {
             let Some(doing) = doing else {
                 self.idle += backends;
                 continue;
             };
-            *self.doing.entry(doing.clone()).or_default() += backends;
+            let counts = if *is_worker { &mut self.workers } else { &mut self.doing };
+            *counts.entry(doing.clone()).or_default() += backends;
             for (script, share) in matcher.shares(statement.as_deref()) {
                 *self.scripts[script].entry(doing.clone()).or_default() += share * as_f64(*backends);
             }
@@ -83,11 +97,13 @@ impl Tally {
 
     /// Adds another's counts.
     pub(crate) fn merge(&mut self, other: &Tally) {
-        let Tally { looks, idle, doing, scripts } = other;
+        let Tally { looks, idle, doing, workers, scripts } = other;
         self.looks += looks;
         self.idle += idle;
-        for (doing, seen) in doing {
-            *self.doing.entry(doing.clone()).or_default() += seen;
+        for (mine, theirs) in [(&mut self.doing, doing), (&mut self.workers, workers)] {
+            for (doing, seen) in theirs {
+                *mine.entry(doing.clone()).or_default() += seen;
+            }
         }
         self.scripts.resize_with(scripts.len().max(self.scripts.len()), BTreeMap::new);
         for (mine, theirs) in self.scripts.iter_mut().zip(scripts) {
@@ -95,6 +111,32 @@ impl Tally {
                 *mine.entry(doing.clone()).or_default() += seen;
             }
         }
+    }
+
+    /// Whether it takes a processor, or would if there were one.
+    pub(crate) fn is_awake((event_type, _): &Doing) -> bool {
+        event_type == CPU
+    }
+
+    /// Clients' backends that waited or were idle.
+    pub(crate) fn asleep(&self) -> u64 {
+        let waits = self.doing.iter().filter(|(doing, _)| !Tally::is_awake(doing));
+        self.idle + waits.map(|(_, seen)| seen).sum::<u64>()
+    }
+
+    /// Clients' backends.
+    pub(crate) fn clients(&self) -> u64 {
+        self.idle + self.doing.values().sum::<u64>()
+    }
+
+    /// All that were not idle.
+    pub(crate) fn busy(&self) -> u64 {
+        self.doing.values().chain(self.workers.values()).sum()
+    }
+
+    /// How often backends were found so.
+    pub(crate) fn seen(&self, doing: &Doing) -> u64 {
+        [&self.doing, &self.workers].iter().filter_map(|counts| counts.get(doing)).sum()
     }
 
     /// Counts of somebody who looked at the same backends more often, and cannot tell idle ones from those that wait
@@ -115,60 +157,56 @@ impl Tally {
         if waiting > idle {
             doing.insert(client_read, waiting - idle);
         }
+        // These counts are of the clients' backends: workers are only in the looks.
+        let looked = if self.looks == 0 { 0.0 } else { as_f64(looks) / as_f64(self.looks) };
+        let workers =
+            self.workers.iter().map(|(doing, &seen)| (doing.clone(), rounded(as_f64(seen) * looked)));
+        let workers: BTreeMap<Doing, u64> = workers.collect();
         let mut scripts = self.scripts.clone();
         if !matcher.needs_text() {
             scripts.resize_with(matcher.scripts().max(scripts.len()), BTreeMap::new);
             for (script, _) in matcher.shares(None) {
-                scripts[script] = doing.iter().map(|(doing, &seen)| (doing.clone(), as_f64(seen))).collect();
+                scripts[script].clear();
+                for (doing, &seen) in doing.iter().chain(&workers) {
+                    *scripts[script].entry(doing.clone()).or_default() += as_f64(seen);
+                }
             }
         }
-        Tally { looks, idle, doing, scripts }
+        Tally { looks, idle, doing, workers, scripts }
     }
 
-    fn busy(&self) -> u64 {
-        self.doing.values().sum()
-    }
-
-    /// As it is stored.
-    pub(crate) fn to_waits(&self, source: &str, rate_hz: f64) -> Waits {
-        let backends_seen = self.busy() + self.idle;
+    /// As it is stored. The batches are the same samples, in the order of time.
+    pub(crate) fn to_waits(
+        &self,
+        batches: &[Tally],
+        strata: Option<&Strata>,
+        source: &str,
+        rate_hz: f64,
+    ) -> Waits {
+        let Shares { method, idle, idle_interval, top, scripts } = shares(self, batches, strata);
         Waits {
             source: source.to_owned(),
             rate_hz,
             looks: self.looks,
-            backends_seen,
-            idle_share: if backends_seen == 0 { 0.0 } else { as_f64(self.idle) / as_f64(backends_seen) },
-            top: shares(self.doing.iter().map(|(doing, seen)| (doing, as_f64(*seen)))),
-            scripts: self.scripts.iter().map(|script| shares(script.iter().map(|(d, s)| (d, *s)))).collect(),
+            backends_seen: self.busy() + self.idle,
+            method,
+            running_backends: strata.map(|strata| strata.running),
+            runnable_backends: strata.and_then(|strata| strata.runnable),
+            idle_share: idle,
+            idle_interval,
+            top,
+            scripts,
         }
     }
 
     /// Idle backends, and the others by what they did, on average over the looks.
-    pub(crate) fn means(&self) -> (f64, Vec<WaitMean>) {
-        let mean = |seen: u64| if self.looks == 0 { 0.0 } else { as_f64(seen) / as_f64(self.looks) };
-        let wait = |((event_type, event), seen): (&Doing, &u64)| WaitMean {
-            event_type: event_type.clone(),
-            event: event.clone(),
-            backends: mean(*seen),
-        };
-        let mut waits: Vec<_> = self.doing.iter().map(wait).collect();
+    pub(crate) fn means(&self, strata: Option<&Strata>) -> (f64, Vec<WaitMean>) {
+        let Weighed { idle, doing } = means(self, strata);
+        let wait = |((event_type, event), backends): (Doing, f64)| WaitMean { event_type, event, backends };
+        let mut waits: Vec<_> = doing.into_iter().map(wait).collect();
         waits.sort_by(|a, b| b.backends.total_cmp(&a.backends));
-        (mean(self.idle), waits)
+        (idle, waits)
     }
-}
-
-/// The most frequent first; the shares add up to 1 unless nothing was seen.
-fn shares<'a>(seen: impl Iterator<Item = (&'a Doing, f64)>) -> Vec<WaitShare> {
-    let mut seen: Vec<_> = seen.collect();
-    seen.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let sum: f64 = seen.iter().map(|(_, seen)| seen).sum();
-    let share = |((event_type, event), seen): (&Doing, f64)| WaitShare {
-        event_type: event_type.clone(),
-        event: event.clone(),
-        seen: whole(seen),
-        share: if sum > 0.0 { seen / sum } else { 0.0 },
-    };
-    seen.into_iter().map(share).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
@@ -179,9 +217,9 @@ fn as_f64(count: u64) -> f64 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a sum of counts, never negative"
+    reason = "a part of a count, never negative"
 )]
-fn whole(count: f64) -> u64 {
+fn rounded(count: f64) -> u64 {
     count.round() as u64
 }
 
@@ -194,11 +232,11 @@ mod tests {
 
     fn seen(event_type: &str, event: &str, statement: &str, backends: u64) -> Seen {
         let doing = Some(owned((event_type, event)));
-        Seen { doing, statement: Some(statement.to_owned()), backends }
+        Seen { doing, statement: Some(statement.to_owned()), is_worker: false, backends }
     }
 
     fn idle(backends: u64) -> Seen {
-        Seen { doing: None, statement: None, backends }
+        Seen { doing: None, statement: None, is_worker: false, backends }
     }
 
     fn matcher() -> Matcher {
@@ -211,7 +249,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.count(&[idle(2), seen("IO", "WALSync", "select 1 from a", 3)], &matcher());
         tally.count(&[seen("Lock", "tuple", "select 2 from b", 1), idle(2)], &matcher());
-        let waits = tally.to_waits("x", 5.0);
+        let waits = tally.to_waits(&[], None, "x", 5.0);
         assert_eq!((waits.looks, waits.backends_seen, waits.idle_share), (2, 8, 0.5));
         assert_eq!((waits.top[0].event.as_str(), waits.top[0].seen), ("WALSync", 3));
         for list in waits.scripts.iter().chain([&waits.top]) {
@@ -230,7 +268,7 @@ mod tests {
             own.count(&look, &matcher);
             let counts = [(owned(CLIENT_READ), 80), (owned(SYNC), 40), (owned(RUNNING), 20)];
             let tally = own.with_counts(100, BTreeMap::from(counts), &matcher);
-            let waits = tally.to_waits("x", 100.0);
+            let waits = tally.to_waits(&[], None, "x", 100.0);
             let top: Vec<_> = waits.top.iter().map(|wait| (wait.event.as_str(), wait.seen)).collect();
             assert_eq!(top, [("WALSync", 40), ("running", 20), ("ClientRead", 20)]);
             assert_eq!((waits.looks, waits.backends_seen), (100, 140));
@@ -242,7 +280,7 @@ mod tests {
 
     #[test]
     fn nothing_seen_is_no_share() {
-        let waits = Tally::default().to_waits("x", 5.0);
+        let waits = Tally::default().to_waits(&[], None, "x", 5.0);
         assert_eq!((waits.idle_share, waits.top.len()), (0.0, 0));
     }
 
@@ -257,7 +295,7 @@ mod tests {
         first.count(&looks[0], &matcher());
         second.count(&looks[1], &matcher());
         first.merge(&second);
-        assert_eq!(all.to_waits("x", 1.0), first.to_waits("x", 1.0));
-        assert_eq!(all.means(), first.means());
+        assert_eq!(all.to_waits(&[], None, "x", 1.0), first.to_waits(&[], None, "x", 1.0));
+        assert_eq!(all.means(None), first.means(None));
     }
 }

@@ -9,8 +9,8 @@ use connect::ResultSet;
 use results::{Observation, ObserveLevel, Waits};
 
 use crate::account;
-use crate::backends::{Backends, Used};
-use crate::catalogue::{Pace, QUEUES, V15};
+use crate::backends::{Backends, Stretch, Used};
+use crate::catalogue::{Pace, QUEUES, V10, V15};
 use crate::clock;
 use crate::difference;
 use crate::events::{Events, Vacuuming};
@@ -20,6 +20,7 @@ use crate::processes::{self, HostTimes, Process};
 use crate::profile::{self, Reading};
 use crate::scripts::Matcher;
 use crate::series::{Series, Snapshot, figures};
+use crate::strata::Strata;
 use crate::waits::{Seen, Tally};
 
 /// Looks per second.
@@ -33,6 +34,9 @@ const END_WAIT_MAX: Duration = Duration::from_secs(2);
 const END_WAIT_STEP: Duration = Duration::from_millis(20);
 /// Up to version 14 a process collected the statistics, and wrote them down twice a second at most.
 const COLLECTOR_DELAY: Duration = Duration::from_millis(600);
+
+/// What is missing where samples alone make the shares of waits.
+const STRATA: &str = "running share by CPU time";
 
 /// See the module.
 #[derive(Debug)]
@@ -57,11 +61,10 @@ pub(crate) struct Watch {
     pub(crate) at_end: Snapshot,
     last: Snapshot,
     host: Option<HostTimes>,
-    backends: Backends,
-    /// What backends had used when measuring began and when they were last looked at, with the times.
-    pub(crate) used_at_origin: Option<(f64, Used)>,
-    pub(crate) used_at_last: Option<(f64, Used)>,
-    /// The same of the server's ended children.
+    pub(crate) backends: Backends,
+    /// Those of the backends that are no parallel workers.
+    clients: Backends,
+    /// What the server's ended children had used when measuring began and ended.
     pub(crate) ended_at_origin: Option<Used>,
     pub(crate) ended_at_end: Option<Used>,
     /// CPU time of our own backend.
@@ -102,8 +105,7 @@ impl Watch {
             last: Snapshot::new(),
             host: processes::look_at_host(),
             backends: Backends::default(),
-            used_at_origin: None,
-            used_at_last: None,
+            clients: Backends::default(),
             ended_at_origin: None,
             ended_at_end: None,
             own_cpu_at_origin_s: None,
@@ -116,15 +118,52 @@ impl Watch {
     }
 
     /// What was seen of waits in the measured time, and how often it was looked.
-    pub(crate) fn to_waits(&self, ran: Ran) -> Waits {
-        let measured = &self.series.measured;
-        match &self.profile {
-            Some(_) if ran.measured_s > 0.0 => {
-                let rate_hz = measured.looks as f64 / ran.measured_s;
-                measured.to_waits(profile::NAME, (rate_hz * 10.0).round() / 10.0)
-            }
-            _ => measured.to_waits("pg_stat_activity", f64::from(RATE)),
+    pub(crate) fn waits(&mut self, ran: Ran) -> Waits {
+        let strata = self.strata(ran);
+        if let Err(Some(why)) = &strata {
+            self.server.missing.push(missing(STRATA, *why));
         }
+        let (source, rate_hz) = match &self.profile {
+            Some(_) if ran.measured_s > 0.0 => {
+                let rate_hz = self.series.measured.looks as f64 / ran.measured_s;
+                (profile::NAME, (rate_hz * 10.0).round() / 10.0)
+            }
+            _ => ("pg_stat_activity", f64::from(RATE)),
+        };
+        self.series.measured.to_waits(self.series.batches(), strata.ok().as_ref(), source, rate_hz)
+    }
+
+    /// How many backends ran and wanted to, by the kernel's accounting, or why that is unknown; nothing if another reason
+    /// says so already.
+    fn strata(&self, ran: Ran) -> Result<Strata, Option<&'static str>> {
+        if self.server.postmaster.is_none() {
+            return Err(None);
+        }
+        if self.reconnects {
+            return Err(Some(
+                "with a connection for each transaction the CPU time of backends contains their start, so shares of \
+                 waits are those of the samples; on the server's own host these see running too seldom",
+            ));
+        }
+        if self.server.version < V10 {
+            return Err(Some(
+                "before version 10 a backend that waits for a disk or a flush shows no wait event, so shares of waits are \
+                 those of the samples",
+            ));
+        }
+        let covers = |stretch: &Stretch| stretch.seconds > 0.5 * ran.measured_s;
+        let strata = self.clients.measured().filter(covers).and_then(|stretch| stretch.strata());
+        strata.ok_or(Some(
+            "the backends' CPU time was not read over more than half of the measured time, so shares of waits are those \
+             of the samples: let the run last 2 s or more",
+        ))
+    }
+
+    /// The same of the stretch that ends now.
+    fn strata_of_stretch(&mut self) -> Option<Strata> {
+        let stretch = self.clients.since_last_asked();
+        let is_known = !self.reconnects && self.server.version >= V10;
+        stretch.filter(|_| is_known)?.strata()
     }
 
     /// When the next look is due.
@@ -179,7 +218,7 @@ impl Watch {
         match waits.ask(&mut self.server.asking) {
             Ok(rows) => {
                 let look: Vec<_> = rows.iter().filter_map(Seen::of).collect();
-                self.series.current().count(&look, &self.matcher);
+                self.series.count(&look, &self.matcher);
                 let at_s = clock::seconds_between(self.origin, clock::now());
                 self.has_queue |= self.events.look(&look, at_s);
             }
@@ -199,8 +238,9 @@ impl Watch {
         let mut values = figures(&self.last, &snapshot, &self.server.questions);
         self.add_processes(&mut values);
         self.events.read(&self.last, &snapshot, &self.server.questions, at_s);
+        let strata = self.strata_of_stretch();
         // The origin itself parts warm-up from measuring, whenever it was read.
-        self.series.close(if is_origin { 0.0 } else { at_s }, values);
+        self.series.close(if is_origin { 0.0 } else { at_s }, values, strata.as_ref());
         if let Some(newest) = self.series.newest() {
             self.lately.is(&newest.waits);
         }
@@ -217,7 +257,8 @@ impl Watch {
         self.looks_missed = 0;
         self.own_cpu_at_origin_s = self.own_cpu();
         self.look_at_backends();
-        self.used_at_origin = self.used_at_last;
+        self.backends.begin_measuring();
+        self.clients.begin_measuring();
         self.ended_at_origin = self.backends.ended();
     }
 
@@ -231,24 +272,28 @@ impl Watch {
             self.backends.look_at_ended(&postmaster);
         }
         let Ok(rows) = self.server.asking.rows(&self.server.backends) else { return };
-        let pids = rows.iter().filter_map(|row| row.get(0)?.parse().ok());
-        let found: Vec<_> = pids.filter_map(|pid: u32| Some((pid, processes::look_at(pid)?))).collect();
-        self.take_usage(found);
+        let look = |row: &connect::Row| {
+            let pid = row.get(0)?.parse().ok()?;
+            Some((pid, row.get(1) == Some("t"), processes::look_at(pid)?))
+        };
+        self.take_usage(rows.iter().filter_map(look).collect());
     }
 
-    /// What was read just now; asking the server who they are took its time before.
-    fn take_usage(&mut self, found: Vec<(u32, Process)>) {
-        if !found.is_empty() {
-            self.backends.look(found);
-            self.used_at_last = Some((self.now_s(), self.backends.used()));
-        }
+    /// What was read just now of backends, and whether they are parallel workers; asking the server who they are took its
+    /// time before.
+    fn take_usage(&mut self, found: Vec<(u32, bool, Process)>) {
+        let at_s = self.now_s();
+        let clients = found.iter().filter(|(_, is_worker, _)| !is_worker);
+        self.clients.look(clients.map(|(pid, _, process)| (*pid, process.clone())), at_s);
+        self.backends.look(found.into_iter().map(|(pid, _, process)| (pid, process)), at_s);
     }
 
     /// Those that were there at the last second, without asking the server: of a run of a few seconds the last whole one
     /// may be half of it ago when it ends.
     fn look_again_at_backends(&mut self) {
         let known = self.backends.known();
-        let found: Vec<_> = known.filter_map(|pid| Some((pid, processes::look_at(pid)?))).collect();
+        let look = |pid| Some((pid, !self.clients.knows(pid), processes::look_at(pid)?));
+        let found: Vec<_> = known.filter_map(look).collect();
         self.take_usage(found);
     }
 
@@ -272,7 +317,7 @@ impl Watch {
         let schema = self.server.profile.as_deref()?;
         let known = self.profile.iter().flat_map(|(_, reading)| reading.backends());
         let known: String = known.map(|pid| format!(" union select {pid}")).collect();
-        let mine = format!("{}{known}", self.server.backends);
+        let mine = format!("{}{known}", self.server.clients);
         let rows = self.server.asking.rows(&profile::sql(schema, &mine)).ok()?;
         Some(Reading::of(&rows))
     }
@@ -327,7 +372,7 @@ impl Watch {
             values.insert("host_steal_share".to_owned(), shares.steal);
         }
         self.host = host;
-        if let Some(used) = self.backends.used_since_last_asked() {
+        if let Some(Stretch { used, .. }) = self.backends.since_last_asked() {
             values.insert("backend_user_cpu_s".to_owned(), used.user_s);
             values.insert("backend_system_cpu_s".to_owned(), used.system_s);
         }
@@ -378,7 +423,8 @@ impl Watch {
                 let read_s = self.now_s();
                 self.events.read(&self.last, &snapshot, &self.server.questions, end_s);
                 self.events.short_vacuums(&snapshot, &self.server.questions, self.since_s, read_s);
-                self.series.close_last(end_s, values);
+                let strata = self.strata_of_stretch();
+                self.series.close_last(end_s, values, strata.as_ref());
                 self.at_end = snapshot;
             }
             let postmaster = self.server.postmaster.and_then(processes::look_at);

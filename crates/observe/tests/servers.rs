@@ -1,6 +1,9 @@
 //! The observer against real servers: what each version is asked it can answer, and what happens there is seen.
 //! Sessions of the test stand for the benchmark's.
 
+mod recorded;
+
+use std::cell::Cell;
 use std::thread;
 
 use connect::{Environment, Overrides, Session, Target, resolve};
@@ -10,7 +13,8 @@ use testkit::cluster::Cluster;
 
 const VERSIONS: [&str; 3] = ["9.6", "13", "18"];
 /// What these servers cannot show: they come without the extension, and with the default settings.
-const EXPECTED_MISSING: [&str; 3] = ["pg_stat_statements", "blocks_dirtied", "track_io_timing"];
+const EXPECTED_MISSING: [&str; 4] =
+    ["pg_stat_statements", "blocks_dirtied", "track_io_timing", "running share by CPU time"];
 
 fn target(conninfo: &str) -> Target {
     resolve(Some(conninfo), &Overrides::default(), &Environment::default()).unwrap()
@@ -99,6 +103,19 @@ fn sleeping(version: &str) -> Option<&'static str> {
 }
 
 #[test]
+fn the_recorded_catalogues_are_those_of_real_servers() {
+    let files = [
+        include_str!("catalogues/9.6.txt"),
+        include_str!("catalogues/13.txt"),
+        include_str!("catalogues/18.txt"),
+    ];
+    for (version, file) in VERSIONS.into_iter().zip(files) {
+        let conninfo = Cluster::shared(version).database("catalogue");
+        assert_eq!(recorded::catalogue(&mut client(&conninfo)), file, "{version}");
+    }
+}
+
+#[test]
 fn a_queue_for_one_row_is_an_event_that_names_it() {
     for version in VERSIONS {
         let conninfo = Cluster::shared(version).database("queue");
@@ -111,10 +128,16 @@ fn a_queue_for_one_row_is_an_event_that_names_it() {
         let clients: Vec<_> = (0..5).map(|_| client(&conninfo)).collect();
         let waiting = clients.into_iter().map(|mut session| thread::spawn(move || session.execute(update)));
         let waiting: Vec<_> = waiting.collect();
-        // In such a second the observer has asked who waits for what.
+        let waiting_now = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' \
+                           and datname = current_database()";
+        while holder.query(waiting_now).unwrap()[0].get(0) != Some("5") {}
+        // In such seconds the observer has asked who waits for what. Some of the five may wait for a processor, too.
         let queueing = |wait: &&WaitMean| wait.event_type == "Lock";
+        let seconds = Cell::new(0);
         sleep_until(&observer, &mut holder, |waits| {
-            waits.iter().filter(queueing).map(|wait| wait.backends).sum::<f64>() > 4.9
+            let queued: f64 = waits.iter().filter(queueing).map(|wait| wait.backends).sum();
+            seconds.set(seconds.get() + u32::from(queued > 2.0));
+            seconds.get() > 5
         });
         holder.execute("commit").unwrap();
         for thread in waiting {

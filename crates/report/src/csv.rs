@@ -167,8 +167,11 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
         ("wal_bytes", costs.wal_bytes),
         ("wal_records", costs.wal_records),
         ("wal_full_page_images", costs.wal_full_page_images),
+        ("wal_full_page_image_bytes", costs.wal_full_page_image_bytes),
         ("blocks_hit", costs.blocks_hit),
         ("blocks_read", costs.blocks_read),
+        ("block_read_us", costs.block_read_us),
+        ("block_write_us", costs.block_write_us),
         ("blocks_dirtied", costs.blocks_dirtied),
         ("blocks_written", costs.blocks_written),
         ("temp_bytes", costs.temp_bytes),
@@ -181,7 +184,14 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
     }
     for wait in observation.waits.iter().flat_map(|waits| &waits.top) {
         let item = format!("{}:{}", wait.event_type, wait.event);
-        lines.add(Place { part: "wait", item: &item, ..Place::default() }, "share", wait.share);
+        let place = Place { part: "wait", item: &item, ..Place::default() };
+        lines.add(place, "share", wait.share);
+        lines.add_some(place, "share_low", wait.interval.map(|interval| interval.low));
+        lines.add_some(place, "share_high", wait.interval.map(|interval| interval.high));
+    }
+    for statement in &observation.statements {
+        let place = Place { part: "statement", item: statement.query.as_str(), ..Place::default() };
+        statement.values.iter().for_each(|(metric, value)| lines.add(place, metric, *value));
     }
     for table in &observation.counters {
         for row in &table.rows {

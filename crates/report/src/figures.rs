@@ -166,9 +166,35 @@ pub(crate) fn percent(part: f64, whole: f64) -> String {
     format!("{}{TIE}%", fixed(percent, decimals_for(percent, 2).min(2)))
 }
 
+/// A share and half of the width of its interval in percentage points: `45 ± 3 %`; without an interval `45 %`.
+pub(crate) fn share(share: f64, interval: Option<results::ShareInterval>) -> String {
+    const POINTS: f64 = 100.0;
+    let Some(results::ShareInterval { low, high }) = interval else { return percent(share, 1.0) };
+    let half = half_width(share, low, high) * POINTS;
+    // No more digits of the share than the interval has.
+    let decimals = decimals_for(half, 1).min(2);
+    format!("{}{TIE}±{TIE}{}{TIE}%", fixed(share * POINTS, decimals), fixed(half, decimals))
+}
+
+/// `42 % to 48 %`; empty without an interval.
+pub(crate) fn share_interval(interval: Option<results::ShareInterval>) -> String {
+    interval.map_or(String::new(), |interval| {
+        format!("{} to {}", percent(interval.low, 1.0), percent(interval.high, 1.0))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_has_no_more_digits_than_its_interval() {
+        let interval = |low, high| Some(results::ShareInterval { low, high });
+        assert_eq!(untied(&share(0.4512, None)), "45 %");
+        assert_eq!(untied(&share(0.4512, interval(0.42, 0.48))), "45 ± 3 %");
+        assert_eq!(untied(&share(0.4512, interval(0.447, 0.455))), "45.1 ± 0.4 %");
+        assert_eq!(untied(&share_interval(interval(0.42, 0.48))), "42 % to 48 %");
+    }
 
     #[test]
     fn thousands_are_set_apart() {

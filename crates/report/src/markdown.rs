@@ -33,6 +33,7 @@ fn one(run: &Run<'_>) -> String {
     out += &part("Latency", sections::latencies(record).map(|grid| table(&grid, &[])));
     out += &part("Transactions", Some(facts(&sections::transactions(record))));
     out += &part("Waits", waits(run));
+    out += &part("Statements", statements(run));
     out += &part("Cost per transaction", Some(facts(&sections::costs(record))));
     out += &part("Ceilings", ceilings(run));
     out += &part("Commands", commands(run));
@@ -110,11 +111,18 @@ pub(crate) fn part(title: &str, content: Option<String>) -> String {
 fn waits(run: &Run<'_>) -> Option<String> {
     let (rows, how) = sections::waits(run.record)?;
     let row = |wait: &sections::WaitRow| {
-        vec![wait.event_type.clone(), wait.event.clone(), percent(wait.share, 1.0)]
+        vec![wait.event_type.clone(), wait.event.clone(), percent(wait.share, 1.0), wait.interval.clone()]
     };
-    let columns = ["type", "event", "share"].map(str::to_owned).to_vec();
+    let columns = ["type", "event", "share", "95 % interval"].map(str::to_owned).to_vec();
     let grid = Grid { columns, rows: rows.iter().map(row).collect() };
     Some(format!("{}\n{}\n", table(&grid, &["event"]), escaped(&how)))
+}
+
+fn statements(run: &Run<'_>) -> Option<String> {
+    let rows: Vec<_> =
+        sections::statements(run.record).iter().map(|statement| statement.cells().to_vec()).collect();
+    let columns = sections::STATEMENT_COLUMNS.map(str::to_owned).to_vec();
+    (!rows.is_empty()).then(|| table(&Grid { columns, rows }, &[]))
 }
 
 fn ceilings(run: &Run<'_>) -> Option<String> {

@@ -88,7 +88,8 @@ pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
 pub use observation::{
     Ceiling, CeilingKind, CounterRow, CounterTable, Event, EventKind, Missing, Observation, ObserveLevel,
-    ObserverCost, PerTransaction, ServerSample, StatementCounters, WaitMean, WaitShare, Waits,
+    ObserverCost, PerTransaction, ServerSample, ShareInterval, StatementCounters, WaitMean, WaitMethod,
+    WaitShare, Waits,
 };
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};

@@ -90,8 +90,20 @@ pub struct Waits {
     pub looks: u64,
     /// Backends that were seen, over all looks; those that were idle included.
     pub backends_seen: u64,
-    /// Of those, the share that was idle: waiting for pgmeter to send something, outside of a transaction.
+    /// How the shares follow from the samples.
+    #[serde(default)]
+    pub method: WaitMethod,
+    /// Client backends that were on a processor, on average, by their CPU time; `null` where that is not known.
+    #[serde(default)]
+    pub running_backends: Option<f64>,
+    /// Client backends that wanted a processor and had none, on average, by the kernel's run delay.
+    #[serde(default)]
+    pub runnable_backends: Option<f64>,
+    /// Share of the backends' time that was idle: waiting for pgmeter to send something, outside of a transaction.
     pub idle_share: f64,
+    /// Its 95 % confidence interval; `null` if the run was too short for one.
+    #[serde(default)]
+    pub idle_interval: Option<ShareInterval>,
     /// What the others did, the most frequent first.
     pub top: Vec<WaitShare>,
     /// The same per script of the plan, in its order.
@@ -103,12 +115,36 @@ pub struct Waits {
 pub struct WaitShare {
     /// Type of wait event as PostgreSQL calls it, such as `Lock` or `IO`; `CPU` if the backend did not wait.
     pub event_type: String,
-    /// The event, such as `transactionid` or `WALSync`; `running` if it did not wait.
+    /// The event, such as `transactionid` or `WALSync`; of type `CPU`: `running`, or `runnable` if it waited for a
+    /// processor.
     pub event: String,
-    /// How often it was seen.
+    /// How often it was sampled.
     pub seen: u64,
-    /// Of all that were not idle, from 0 to 1.
+    /// Of the time that backends were not idle, from 0 to 1.
     pub share: f64,
+    /// Its 95 % confidence interval; `null` if the run was too short for one.
+    #[serde(default)]
+    pub interval: Option<ShareInterval>,
+}
+
+/// A 95 % confidence interval of a share.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShareInterval {
+    /// Its lower bound, not below 0.
+    pub low: f64,
+    /// Its upper bound, not above 1.
+    pub high: f64,
+}
+
+/// How shares of waits follow from samples.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitMethod {
+    /// Each is its share of the samples.
+    #[default]
+    Samples,
+    /// Running and runnable come from the kernel's accounting; the samples divide the rest.
+    PostStratified,
 }
 
 /// What one transaction that succeeded or failed cost the server, everything it did meanwhile shared out; each `null`
@@ -119,8 +155,17 @@ pub struct PerTransaction {
     pub wal_bytes: Option<f64>,
     pub wal_records: Option<f64>,
     pub wal_full_page_images: Option<f64>,
+    /// Of the WAL, what full-page images took; PostgreSQL 19 and newer.
+    #[serde(default)]
+    pub wal_full_page_image_bytes: Option<f64>,
     pub blocks_hit: Option<f64>,
     pub blocks_read: Option<f64>,
+    /// What backends waited for blocks to be read, with track_io_timing.
+    #[serde(default)]
+    pub block_read_us: Option<f64>,
+    /// What backends waited for blocks to be written, with track_io_timing.
+    #[serde(default)]
+    pub block_write_us: Option<f64>,
     pub blocks_dirtied: Option<f64>,
     pub blocks_written: Option<f64>,
     pub temp_bytes: Option<f64>,
@@ -203,8 +248,8 @@ pub struct ServerSample {
     pub idle: f64,
     /// Backends by what they did, on average over the looks; `event_type` and `event` as in [`WaitShare`].
     pub waits: Vec<WaitMean>,
-    /// How much counters grew, and gauges were: `wal_bytes`, `wal_full_page_images`, `blocks_hit`, `blocks_read`,
-    /// `blocks_written`, `temp_bytes`, `commits`, `rollbacks`, `backend_user_cpu_s`,
+    /// How much counters grew, and gauges were: `wal_bytes`, `wal_full_page_images`, `wal_full_page_image_bytes`,
+    /// `blocks_hit`, `blocks_read`, `block_read_time_ms`, `block_write_time_ms`, `blocks_written`, `temp_bytes`, `commits`, `rollbacks`, `backend_user_cpu_s`,
     /// `backend_system_cpu_s`, `host_busy_share`, `host_iowait_share`, `host_steal_share`; absent if not seen.
     pub values: BTreeMap<String, f64>,
 }

@@ -7,7 +7,7 @@ use crate::stalls::differ;
 use crate::wording::{number, percent, time};
 use crate::{
     ConnectionInUse, DiskHolds, Generator, LimitedBy, PgmeterBuild, ProcessorShares, Record, SafeText,
-    Script, ServerFacts, Stalls, Status,
+    Script, ServerFacts, Stalls, Status, WaitMethod,
 };
 
 /// A sentence for whoever reads the figures.
@@ -362,11 +362,13 @@ fn biased_samples(record: &Record) -> Option<String> {
     // Backends that live for a transaction take CPU time before they can be seen.
     let (cpu, seen) = (backends_running(record)?, backends_seen_running(record)?);
     let is_biased = cpu > RUNNING_RATIO_MAX * seen && cpu - seen > RUNNING_DIFFERENCE_MAX;
-    (is_biased && !record.plan.reconnect).then(|| {
+    // Where the running share is known by CPU time, the samples do not decide on it.
+    let method = record.observation.as_ref()?.waits.as_ref()?.method;
+    (is_biased && method == WaitMethod::Samples && !record.plan.reconnect).then(|| {
         format!(
-            "by their CPU time {cpu:.2} backends were running on average, and the looks at them saw {seen:.2}: the \
-             samples of what they waited for are biased, because on one host the observer got a core when the backends \
-             did not; believe the CPU time per transaction, or observe a server on another host"
+            "wait sampling saw {seen:.2} running backends, CPU accounting {cpu:.2}: the samples are biased because client \
+             and server share the host, and here they cannot be corrected; use the CPU time per transaction, or observe a \
+             server on another host"
         )
     })
 }

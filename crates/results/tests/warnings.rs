@@ -5,8 +5,8 @@ use std::path::Path;
 
 use pgmeter_results::{
     ConnectionInUse, Disk, DiskHolds, LimitedBy, Observation, OtherEndings, Percentiles, PgmeterBuild,
-    ProcessorShares, Record, Settings, Severity, Stall, Stalls, SteadyState, TransportInUse, WaitShare,
-    Waits, warnings, warnings_of_comparison,
+    ProcessorShares, Record, Settings, Severity, Stall, Stalls, SteadyState, TransportInUse, WaitMethod,
+    WaitShare, Waits, warnings, warnings_of_comparison,
 };
 
 /// A long run of the TPC-B-like script against another host, of which there is nothing to say.
@@ -82,6 +82,7 @@ fn costly(record: &mut Record, running_seen: u64, wait: (&str, &str, u64)) {
         event: event.to_owned(),
         seen,
         share: 0.5,
+        interval: None,
     };
     observation.per_transaction.backend_user_cpu_us = Some(30.0);
     observation.per_transaction.backend_system_cpu_us = Some(20.0);
@@ -90,7 +91,11 @@ fn costly(record: &mut Record, running_seen: u64, wait: (&str, &str, u64)) {
         rate_hz: 20.0,
         looks: 200,
         backends_seen: 1_600,
+        method: WaitMethod::Samples,
+        running_backends: None,
+        runnable_backends: None,
         idle_share: 0.5,
+        idle_interval: None,
         top: vec![share("CPU", "running", running_seen), share(wait.0, wait.1, wait.2)],
         scripts: Vec::new(),
     });
@@ -103,13 +108,19 @@ fn costly(record: &mut Record, running_seen: u64, wait: (&str, &str, u64)) {
 #[test]
 fn samples_that_saw_fewer_running_than_took_cpu_time_are_called_biased() {
     let flush = ("IO", "WALSync", 300);
-    insta::assert_snapshot!(caution(|record| costly(record, 20, flush)), @"by their CPU time 0.83 backends were running on average, and the looks at them saw 0.10: the samples of what they waited for are biased, because on one host the observer got a core when the backends did not; believe the CPU time per transaction, or observe a server on another host");
+    insta::assert_snapshot!(caution(|record| costly(record, 20, flush)), @"wait sampling saw 0.10 running backends, CPU accounting 0.83: the samples are biased because client and server share the host, and here they cannot be corrected; use the CPU time per transaction, or observe a server on another host");
     assert_eq!(said(|record| costly(record, 150, flush)), [], "0.75 of 0.83");
     assert_eq!(
         said(|record| costly(record, 20, ("IO", "DataFileRead", 140))),
         [],
         "reads from the page cache"
     );
+    let post_stratified = |record: &mut Record| {
+        costly(record, 20, flush);
+        let observation = record.observation.as_mut().expect("it is there");
+        observation.waits.as_mut().expect("they are there").method = WaitMethod::PostStratified;
+    };
+    assert_eq!(said(post_stratified), [], "the running share is by CPU time");
     let reconnecting = |record: &mut Record| {
         costly(record, 20, flush);
         record.plan.reconnect = true;

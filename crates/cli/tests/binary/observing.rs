@@ -1,7 +1,7 @@
 //! `--observe`: what a record says of the server, on the newest and an old major version.
 //! What single views say is tested in `observe`.
 
-use results::ObserveLevel;
+use results::{ObserveLevel, WaitMethod};
 use testkit::cluster::Cluster;
 
 use crate::harness::Bench;
@@ -18,6 +18,16 @@ fn a_record_says_what_the_server_was_doing() {
         assert_eq!(observation.level, ObserveLevel::Light);
         let waits = observation.waits.expect("the benchmark's backends can be seen");
         assert!(waits.looks > 0 && waits.backends_seen >= waits.looks, "{version}: {waits:?}");
+        let by_cpu_time = if version == "9.6" { WaitMethod::Samples } else { WaitMethod::PostStratified };
+        assert_eq!(waits.method, by_cpu_time, "{version}: {:?}", observation.missing);
+        let shares: f64 = waits.top.iter().map(|wait| wait.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{version}: {waits:?}");
+        let running = waits.top.iter().find(|wait| wait.event == "running").map_or(0.0, |wait| wait.share);
+        if let Some(backends) = waits.running_backends {
+            // Each share is of the four backends' time that was not idle.
+            let busy = 4.0 * (1.0 - waits.idle_share);
+            assert!(backends > 0.0 && (running * busy - backends).abs() < 0.01, "{version}: {waits:?}");
+        }
         let (first, last) = (&observation.samples[0], observation.samples.last().expect("there are some"));
         assert!(first.start_s < 0.0 && last.end_s > 1.0, "{version}");
         let cost = observation.per_transaction;
@@ -25,6 +35,31 @@ fn a_record_says_what_the_server_was_doing() {
         assert!(cost.blocks_hit.is_some_and(|blocks| blocks > 5.0), "{version}: {cost:?}");
         assert!(observation.ceilings.windows(2).all(|pair| pair[0].tps <= pair[1].tps));
     }
+}
+
+#[test]
+fn sessions_have_a_name_of_their_run_unless_the_user_names_them() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("names");
+    let script =
+        |pattern: &str| format!("SELECT 1 / (current_setting('application_name') ~ '{pattern}')::int;");
+    let own = bench.file("own.sql", &script("^pgmeter [0-9a-f]{16}$"));
+    bench.run(["bench", "-n", "-t", "1", "-f", own, &conninfo]).exits(0);
+    let given = bench.file("given.sql", &script("^mine$"));
+    let named = format!("{conninfo} application_name=mine");
+    bench.run(["bench", "-n", "-t", "1", "-f", given, &named]).exits(0);
+}
+
+#[test]
+fn with_a_connection_for_each_transaction_waits_are_those_of_the_samples() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("reconnecting");
+    let script = bench.file("nap.sql", "SELECT pg_sleep(0.05);");
+    bench.run(["bench", "-n", "-C", "-c", "2", "-T", "1", "-f", script, &conninfo]).exits(0);
+    let observation = bench.record().observation.expect("it is observed by default");
+    assert_eq!(observation.waits.expect("they can be seen").method, WaitMethod::Samples);
+    let why = observation.missing.iter().find(|missing| missing.what == "running share by CPU time");
+    assert!(why.is_some_and(|missing| missing.why.as_str().contains("a connection for each transaction")));
 }
 
 #[test]

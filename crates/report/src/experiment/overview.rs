@@ -497,6 +497,7 @@ fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
         event: harmless(event),
         seen,
         share: share / looked_at,
+        interval: None,
     };
     let mut waits: Vec<WaitShare> = sums.into_iter().map(mean).collect();
     waits.sort_by(|a, b| b.share.total_cmp(&a.share));

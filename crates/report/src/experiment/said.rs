@@ -78,11 +78,12 @@ pub(crate) fn top_waits(cell: &Cell) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// `Lock/transactionid`; who does not wait is on a processor.
+/// `Lock/transactionid`; a backend that does not wait is on a processor, or waits for one.
 pub(crate) fn wait_name(wait: &results::WaitShare) -> String {
-    match wait.event_type.as_str() {
-        "CPU" => "CPU".to_owned(),
-        kind => format!("{kind}/{}", wait.event),
+    match (wait.event_type.as_str(), wait.event.as_str()) {
+        ("CPU", "runnable") => "CPU/runnable".to_owned(),
+        ("CPU", _) => "CPU".to_owned(),
+        (kind, event) => format!("{kind}/{event}"),
     }
 }
 

@@ -58,10 +58,10 @@ pub(super) fn server(page: &mut Markup, record: &Record) {
     let statements = sections::statements(record);
     if !statements.is_empty() {
         page.leaf("h3", &[], "Statements, as pg_stat_statements counts them");
-        table(page, &["statement", "calls", "time each"], "figures", |page| {
+        let columns = sections::STATEMENT_COLUMNS;
+        table(page, &columns, "figures", |page| {
             for statement in &statements {
-                let cells: Vec<&str> = statement.iter().map(String::as_str).collect();
-                row(page, &["statement", "calls", "time each"], &cells);
+                row(page, &columns, &statement.cells().each_ref().map(String::as_str));
             }
         });
     }
@@ -98,6 +98,9 @@ pub(super) fn waits(page: &mut Markup, rows: &[sections::WaitRow]) {
                 page.element("span", &[("class", "name")], |page| {
                     page.text(&wait.event);
                     page.leaf("span", &[("class", "how")], &format!(" {}", wait.event_type));
+                    if !wait.interval.is_empty() {
+                        page.leaf("span", &[("class", "how")], &format!(" {}", wait.interval));
+                    }
                 });
                 page.leaf("span", &[("class", "value")], &percent(wait.share, 1.0));
                 page.share_bar(wait.share, "wait");

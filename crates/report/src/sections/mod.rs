@@ -20,8 +20,8 @@ pub(crate) use load::{
     response_with_stalls, stalls, transactions,
 };
 pub(crate) use server::{
-    CeilingRow, WaitRow, ceiling_rows, ceilings, counters, event_name, events, missing, observed, statements,
-    waits, waits_of_scripts,
+    CeilingRow, STATEMENT_COLUMNS, StatementRow, WaitRow, ceiling_rows, ceilings, counters, event_name,
+    events, missing, observed, statements, waits, waits_of_scripts,
 };
 pub(crate) use settings::{Setting, settings};
 

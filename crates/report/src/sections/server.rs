@@ -1,10 +1,13 @@
 //! What the server was doing: waits, statements, events, ceilings, and what could not be seen of it.
 //! Used by the page and by Markdown.
 
-use results::{CeilingKind, Event, EventKind, Record};
+use results::{CeilingKind, Event, EventKind, Record, StatementCounters, WaitMethod, Waits};
 
 use super::Fact;
-use crate::figures::{TIE, as_asked, count, counted, latency, measured_seconds, percent, rate};
+use super::cost::number;
+use crate::figures::{
+    TIE, as_asked, count, counted, latency, measured_seconds, percent, rate, share, share_interval,
+};
 use crate::prose::{cut, harmless};
 
 /// One kind of waiting, or of running.
@@ -15,6 +18,8 @@ pub(crate) struct WaitRow {
     pub(crate) event: String,
     /// From 0 to 1, of all that were not idle.
     pub(crate) share: f64,
+    /// Its 95 % confidence interval in words; empty if there is none.
+    pub(crate) interval: String,
 }
 
 /// Rows of the list of waits; what is rarer is in the chart's last colour.
@@ -24,13 +29,32 @@ const WAITS_MAX: usize = 12;
 pub(crate) fn waits(record: &Record) -> Option<(Vec<WaitRow>, String)> {
     let waits = record.observation.as_ref()?.waits.as_ref()?;
     let how = format!(
-        "Seen in {} at {}{TIE}Hz, {}; {} of the backends seen were idle, waiting for pgmeter, and are left out.",
+        "Sampled in {} at {}{TIE}Hz, {}. Backends were idle, waiting for pgmeter, {} of the time, which is left out. {}",
         harmless(&waits.source),
         as_asked(waits.rate_hz),
         counted(waits.looks, "look", "looks"),
-        percent(waits.idle_share, 1.0),
+        share(waits.idle_share, waits.idle_interval),
+        method(waits),
     );
     Some((waits.top.iter().take(WAITS_MAX).map(wait_row).collect(), how))
+}
+
+/// How shares follow from the samples.
+fn method(waits: &Waits) -> String {
+    let backends = |mean: f64| as_asked((mean * 100.0).round() / 100.0);
+    match (waits.method, waits.running_backends, waits.runnable_backends) {
+        (WaitMethod::PostStratified, Some(running), Some(runnable)) => format!(
+            "By the kernel's accounting {} backends were running on average and {} were waiting for a CPU (runnable); \
+             the samples divide the rest.",
+            backends(running),
+            backends(runnable)
+        ),
+        (WaitMethod::PostStratified, Some(running), None) => format!(
+            "By their CPU time {} backends were running on average; the samples divide the rest.",
+            backends(running)
+        ),
+        _ => "Shares are those of the samples.".to_owned(),
+    }
 }
 
 /// The most frequent ones of each script, if there are several.
@@ -49,7 +73,12 @@ pub(crate) fn waits_of_scripts(record: &Record) -> Vec<(String, Vec<WaitRow>)> {
 }
 
 fn wait_row(wait: &results::WaitShare) -> WaitRow {
-    WaitRow { event_type: harmless(&wait.event_type), event: harmless(&wait.event), share: wait.share }
+    WaitRow {
+        event_type: harmless(&wait.event_type),
+        event: harmless(&wait.event),
+        share: wait.share,
+        interval: share_interval(wait.interval),
+    }
 }
 
 /// Rows of one view that are shown.
@@ -138,20 +167,67 @@ pub(crate) fn ceiling_rows(ceilings: &[results::Ceiling]) -> Vec<CeilingRow> {
 /// Characters of a statement that are shown.
 const QUERY_LEN_MAX: usize = 160;
 
-/// Statements as pg_stat_statements counted them: text, calls, time per call.
-pub(crate) fn statements(record: &Record) -> Vec<[String; 3]> {
+/// A statement as pg_stat_statements counted it; figures are for each call, empty where they are not known.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StatementRow {
+    pub(crate) query: String,
+    pub(crate) calls: String,
+    /// Of the execution time of all these statements, from 0 to 1.
+    pub(crate) share: f64,
+    pub(crate) each: String,
+    pub(crate) rows: String,
+    /// Blocks of shared buffers.
+    pub(crate) hit: String,
+    pub(crate) read: String,
+    pub(crate) read_time: String,
+}
+
+/// What [`StatementRow::cells`] are called.
+pub(crate) const STATEMENT_COLUMNS: [&str; 8] = [
+    "statement",
+    "calls",
+    "share of time",
+    "time each",
+    "rows each",
+    "blocks hit each",
+    "blocks read each",
+    "read time each",
+];
+
+impl StatementRow {
+    /// In the order of [`STATEMENT_COLUMNS`].
+    pub(crate) fn cells(&self) -> [String; 8] {
+        let StatementRow { query, calls, share, each, rows, hit, read, read_time } = self.clone();
+        [query, calls, percent(share, 1.0), each, rows, hit, read, read_time]
+    }
+}
+
+/// The scripts' statements, in the scripts' order.
+pub(crate) fn statements(record: &Record) -> Vec<StatementRow> {
     const MICROSECONDS_PER_MILLISECOND: f64 = 1e3;
-    let statements = record.observation.iter().flat_map(|observation| &observation.statements);
-    let row = |statement: &results::StatementCounters| {
-        let value = |name: &str| statement.values.get(name).copied();
-        let calls = value("calls").filter(|calls| *calls > 0.0);
-        let total_ms = value("total_exec_time").or_else(|| value("total_time"));
-        let each = calls.zip(total_ms).map(|(calls, ms)| latency(ms * MICROSECONDS_PER_MILLISECOND / calls));
-        let calls = calls.map(|calls| as_asked(calls.round()));
-        let query = cut(&harmless(statement.query.as_str()), QUERY_LEN_MAX);
-        [query, calls.unwrap_or_default(), each.unwrap_or_default()]
+    let statements = || record.observation.iter().flat_map(|observation| &observation.statements);
+    let time_ms = |statement: &StatementCounters| statement.values.get("execution_time_ms").copied();
+    let all_ms: f64 = statements().filter_map(time_ms).sum();
+    let row = |statement: &StatementCounters| {
+        let calls = statement.values.get("calls").copied().filter(|calls| *calls > 0.0);
+        let each = |name: &str| Some(statement.values.get(name)? / calls?);
+        let time = |name: &str| each(name).map(|ms| latency(ms * MICROSECONDS_PER_MILLISECOND));
+        let mean = |name: &str| {
+            each(name).map(|mean| number(mean).replace(' ', &TIE.to_string())).unwrap_or_default()
+        };
+        let read_time = time("blk_read_time_ms").filter(|_| each("shared_blks_read") > Some(0.0));
+        StatementRow {
+            query: cut(&harmless(statement.query.as_str()), QUERY_LEN_MAX),
+            calls: calls.map(|calls| as_asked(calls.round())).unwrap_or_default(),
+            share: time_ms(statement).filter(|_| all_ms > 0.0).map_or(0.0, |ms| ms / all_ms),
+            each: time("execution_time_ms").unwrap_or_default(),
+            rows: mean("rows"),
+            hit: mean("shared_blks_hit"),
+            read: mean("shared_blks_read"),
+            read_time: read_time.unwrap_or_default(),
+        }
     };
-    statements.map(row).collect()
+    statements().map(row).collect()
 }
 
 /// What could not be seen, and why.

@@ -9,8 +9,8 @@ use results::{
     Estimate, Event, EventKind, EventLoop, EventLoopName, Generator, HeldBack, Host, Interval,
     IntervalScript, Latency, Lateness, Limit, LimitedBy, Missing, Observation, ObserveLevel, ObserverCost,
     PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, SCHEMA_VERSION, Script,
-    ScriptSummary, ServerFacts, ServerSample, StatementCounters, Status, SteadyState, Summary, Tables,
-    TransportInUse, UtcTime, Verdict, WaitMean, WaitShare, Waits, WorkerCondition,
+    ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters, Status, SteadyState, Summary,
+    Tables, TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare, Waits, WorkerCondition,
 };
 use stats::Distribution;
 
@@ -432,6 +432,7 @@ fn observation(example: &Example) -> Observation {
         event: (*event).to_owned(),
         seen: whole(backends * 2_400.0),
         share: backends / all,
+        interval: Some(ShareInterval { low: backends / all * 0.9, high: backends / all * 1.1 }),
     };
     let top: Vec<WaitShare> = WAITS.iter().map(share).collect();
     Observation {
@@ -446,21 +447,16 @@ fn observation(example: &Example) -> Observation {
             backend_cpu_s: Some(1.4),
             samples_missed: 2,
         },
-        waits: Some(Waits {
-            source: "pg_stat_activity".to_owned(),
-            rate_hz: 20.0,
-            looks: 2_400,
-            backends_seen: 19_200,
-            idle_share: 0.14,
-            scripts: vec![top.clone()],
-            top,
-        }),
+        waits: Some(waits(top)),
         per_transaction: PerTransaction {
             wal_bytes: Some(1_214.0),
             wal_records: Some(7.3),
             wal_full_page_images: Some(0.081),
+            wal_full_page_image_bytes: None,
             blocks_hit: Some(31.2),
             blocks_read: Some(1.42),
+            block_read_us: Some(93.0),
+            block_write_us: Some(0.0),
             blocks_dirtied: Some(2.1),
             blocks_written: Some(0.04),
             temp_bytes: Some(0.0),
@@ -470,12 +466,7 @@ fn observation(example: &Example) -> Observation {
             backend_written_bytes: None,
         },
         counters: Vec::new(),
-        statements: vec![StatementCounters {
-            query: "UPDATE pgbench_branches SET bbalance = bbalance + $1 WHERE bid = $2".into(),
-            script: Some(0),
-            command: Some(5),
-            values: [("calls".to_owned(), 288_000.0), ("total_exec_time".to_owned(), 91_000.0)].into(),
-        }],
+        statements: vec![statement()],
         events: events(),
         samples: (0..example.seconds).map(|second| sample(second, example.seed)).collect(),
         ceilings: vec![
@@ -492,6 +483,39 @@ fn observation(example: &Example) -> Observation {
                 explanation: "100 branches, each locked for 1.23 ms until its transaction's end".into(),
             },
         ],
+    }
+}
+
+fn waits(top: Vec<WaitShare>) -> Waits {
+    Waits {
+        source: "pg_stat_activity".to_owned(),
+        rate_hz: 20.0,
+        looks: 2_400,
+        backends_seen: 19_200,
+        method: WaitMethod::PostStratified,
+        running_backends: Some(1.3),
+        runnable_backends: Some(0.02),
+        idle_share: 0.14,
+        idle_interval: None,
+        scripts: vec![top.clone()],
+        top,
+    }
+}
+
+fn statement() -> StatementCounters {
+    StatementCounters {
+        query: "UPDATE pgbench_branches SET bbalance = bbalance + $1 WHERE bid = $2".into(),
+        script: Some(0),
+        command: Some(5),
+        values: [
+            ("calls".to_owned(), 288_000.0),
+            ("rows".to_owned(), 288_000.0),
+            ("execution_time_ms".to_owned(), 91_000.0),
+            ("shared_blks_hit".to_owned(), 900_000.0),
+            ("shared_blks_read".to_owned(), 40_000.0),
+            ("blk_read_time_ms".to_owned(), 2_600.0),
+        ]
+        .into(),
     }
 }
 

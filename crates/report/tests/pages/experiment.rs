@@ -67,6 +67,7 @@ fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> StoredRun {
             event: event.to_owned(),
             seen: 10,
             share,
+            interval: None,
         })
         .to_vec();
     StoredRun {

@@ -5,8 +5,25 @@ use crate::summaries::{PLAIN, tpcb_like};
 use pgmeter_report::text;
 use results::{
     Ceiling, CeilingKind, Estimate, Event, EventKind, Observation, ObserveLevel, ObserverCost,
-    PerTransaction, Record, WaitShare, Waits,
+    PerTransaction, Record, ShareInterval, StatementCounters, WaitMethod, WaitShare, Waits,
 };
+
+fn statement(query: &str, read: f64, time_ms: f64) -> StatementCounters {
+    StatementCounters {
+        query: query.into(),
+        script: Some(0),
+        command: None,
+        values: [
+            ("calls".to_owned(), 1000.0),
+            ("rows".to_owned(), 1000.0),
+            ("execution_time_ms".to_owned(), 1000.0 * time_ms),
+            ("shared_blks_hit".to_owned(), 4100.0),
+            ("shared_blks_read".to_owned(), 1000.0 * read),
+            ("blk_read_time_ms".to_owned(), 100.0 * read),
+        ]
+        .into(),
+    }
+}
 
 /// An observed run of the same script.
 fn observed() -> Record {
@@ -15,6 +32,7 @@ fn observed() -> Record {
         event: event.to_owned(),
         seen,
         share,
+        interval: (seen > 95).then_some(ShareInterval { low: share - 0.03, high: share + 0.03 }),
     };
     let event = |kind, start_s, detail: &str| Event { kind, start_s, end_s: None, detail: detail.into() };
     let mut record = tpcb_like();
@@ -29,11 +47,16 @@ fn observed() -> Record {
             rate_hz: 5.0,
             looks: 50,
             backends_seen: 400,
+            method: WaitMethod::PostStratified,
+            running_backends: Some(1.41),
+            runnable_backends: Some(0.52),
             idle_share: 0.12,
+            idle_interval: Some(ShareInterval { low: 0.112, high: 0.128 }),
             top: vec![
-                wait("LWLock", "WALWrite", 160, 0.45),
+                wait("LWLock", "WALWrite", 160, 0.41),
                 wait("IO", "WalSync", 100, 0.28),
                 wait("CPU", "running", 90, 0.2),
+                wait("CPU", "runnable", 0, 0.06),
                 wait("IPC", "Rare", 1, 0.003),
             ],
             scripts: Vec::new(),
@@ -42,14 +65,18 @@ fn observed() -> Record {
             wal_bytes: Some(1_234.4),
             wal_full_page_images: Some(0.0123),
             blocks_hit: Some(31.25),
-            blocks_read: Some(0.0),
+            blocks_read: Some(0.25),
+            block_read_us: Some(31.0),
             temp_bytes: Some(0.0),
             backend_user_cpu_us: Some(71.2),
             backend_system_cpu_us: Some(30.1),
             ..PerTransaction::default()
         },
         counters: Vec::new(),
-        statements: Vec::new(),
+        statements: vec![
+            statement("END", 0.0, 0.001),
+            statement("UPDATE t SET a = a + $1 WHERE id = $2", 0.25, 0.3),
+        ],
         events: vec![
             event(EventKind::Checkpoint, 3.0, "timed"),
             event(EventKind::Autovacuum, 4.0, "pgbench_tellers"),
@@ -75,10 +102,13 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
       throughput      1,234 tps ± 1.2 %
       transactions    12,346 succeeded, 0 failed
       client CPU      31.3 µs per transaction, 1.9 % of its workers' time
-      backends        45 % LWLock WALWrite, 28 % IO WalSync, 20 % running; idle 12 %
-                      of the time
+      backends        41 ± 3 % LWLock WALWrite, 28 ± 3 % IO WalSync, 20 % running,
+                      6.0 % waiting for a CPU; idle 12.0 ± 0.8 % of the time
       server cost     1,234 bytes of WAL (0.012 full pages), 31.3 blocks hit,
-                      0 read, 101 µs of CPU per transaction
+                      0.25 read in 31.0 µs, 101 µs of CPU per transaction
+      statements      UPDATE t SET a = a + $1 WHERE id = $2 (100 %): 300 µs,
+                      4.10 blocks hit, 0.250 read in 25.0 µs; END (0.33 %): 1.00 µs,
+                      4.10 blocks hit, 0 read
       meanwhile       1 checkpoint, autovacuum of pgbench_tellers
       ceiling         1,600 tps by flushes of the log, 77 % reached: a flush takes
                       2.5 ms, and 4.0 transactions shared one

@@ -276,6 +276,7 @@ pub(super) fn cells(page: &mut Markup, overview: &Overview) {
                     event_type: wait.event_type.clone(),
                     event: wait.event.clone(),
                     share: wait.share,
+                    interval: String::new(),
                 };
                 details::waits(page, &waits.iter().take(WAITS_SHOWN).map(row).collect::<Vec<_>>());
             }

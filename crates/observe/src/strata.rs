@@ -1,0 +1,369 @@
+//! Shares of waits by post-stratification. Sampling on the server's own host misses running backends: the observer
+//! needs a processor too, and gets one when they do not run. The kernel's accounting says exactly how long the client
+//! backends ran and how long they waited for a processor, so the samples only have to divide the time they slept.
+//!
+//! Cochran, Sampling Techniques, 3rd ed. 1977: 5A.9 (strata of known size), 6 (ratios, their errors). Pure.
+
+use std::collections::BTreeMap;
+
+use results::{ShareInterval, WaitMethod, WaitShare};
+use stats::RatioEstimate;
+
+use crate::waits::{Doing, RUNNABLE, RUNNING, Tally, owned};
+
+/// Client backends in the strata whose size the kernel counts, on average over some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Strata {
+    /// On a processor.
+    pub(crate) running: f64,
+    /// Ready to run, without a processor; `None` where the kernel does not count it.
+    pub(crate) runnable: Option<f64>,
+}
+
+/// How much a sample counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Weights {
+    /// Each sample of anything counts once.
+    Samples,
+    /// Of client backends those that slept count `asleep` times. Each of them brings its part of what ran, of which the
+    /// size is known without samples.
+    PostStratified { asleep: f64, running: f64, runnable: f64 },
+}
+
+/// So many more backends can sleep without one sample of it, before it is unknown what they did.
+const ASLEEP_UNSEEN_MAX: f64 = 0.05;
+
+impl Weights {
+    /// What makes the samples of a tally add up to the strata; `None` if no sample says what the sleeping ones did.
+    #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
+    fn new(tally: &Tally, strata: &Strata) -> Option<Weights> {
+        let looks = tally.looks as f64;
+        let (asleep_seen, backends) = (tally.asleep() as f64 / looks, tally.clients() as f64 / looks);
+        let Strata { running, runnable } = *strata;
+        let runnable = runnable.unwrap_or(0.0);
+        let asleep = (backends - running - runnable).max(0.0);
+        if tally.looks == 0 || (asleep_seen == 0.0 && asleep > ASLEEP_UNSEEN_MAX) {
+            return None;
+        }
+        // Without a sample of sleeping there is nothing to multiply: all ran, as the samples say.
+        (asleep_seen > 0.0).then(|| Weights::PostStratified {
+            asleep: asleep / asleep_seen,
+            running: running / asleep_seen,
+            runnable: runnable / asleep_seen,
+        })
+    }
+}
+
+/// Backends, idle ones and others by what they did; sums over looks, with weights.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Weighed {
+    pub(crate) idle: f64,
+    pub(crate) doing: BTreeMap<Doing, f64>,
+}
+
+impl Weighed {
+    #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
+    fn new(tally: &Tally, weights: &Weights) -> Weighed {
+        let mut weighed = Weighed::default();
+        let mut add = |doing: Doing, backends: f64| *weighed.doing.entry(doing).or_default() += backends;
+        let of_waiting = match *weights {
+            Weights::Samples => 1.0,
+            Weights::PostStratified { asleep, running, runnable } => {
+                let slept = tally.asleep() as f64;
+                add(owned(RUNNING), running * slept);
+                if runnable > 0.0 {
+                    add(owned(RUNNABLE), runnable * slept);
+                }
+                asleep
+            }
+        };
+        for (doing, seen) in &tally.doing {
+            if *weights == Weights::Samples || !Tally::is_awake(doing) {
+                add(doing.clone(), of_waiting * *seen as f64);
+            }
+        }
+        // Parallel workers end before their CPU time is read: their samples stand for themselves.
+        for (doing, seen) in &tally.workers {
+            add(doing.clone(), *seen as f64);
+        }
+        weighed.idle = of_waiting * tally.idle as f64;
+        weighed
+    }
+
+    /// Backends that were not idle.
+    fn busy(&self) -> f64 {
+        self.doing.values().sum()
+    }
+}
+
+/// Idle backends and the others on average, in one stretch of time.
+#[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
+pub(crate) fn means(tally: &Tally, strata: Option<&Strata>) -> Weighed {
+    let weights = strata.and_then(|strata| Weights::new(tally, strata)).unwrap_or(Weights::Samples);
+    let Weighed { idle, doing } = Weighed::new(tally, &weights);
+    let looks = if tally.looks == 0 { 1.0 } else { tally.looks as f64 };
+    let doing = doing.into_iter().map(|(doing, sum)| (doing, sum / looks)).collect();
+    Weighed { idle: idle / looks, doing }
+}
+
+/// Shares of the whole measured time, with intervals.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shares {
+    pub(crate) method: WaitMethod,
+    pub(crate) idle: f64,
+    pub(crate) idle_interval: Option<ShareInterval>,
+    /// The most frequent first; they add up to 1 unless nothing was seen.
+    pub(crate) top: Vec<WaitShare>,
+    pub(crate) scripts: Vec<Vec<WaitShare>>,
+}
+
+/// Estimates them from all samples and from the same in batches, which say how sure they are: neighbouring looks see
+/// the same waits, so the error is that of a series, not of single samples.
+pub(crate) fn shares(whole: &Tally, batches: &[Tally], strata: Option<&Strata>) -> Shares {
+    let weights = strata.and_then(|strata| Weights::new(whole, strata));
+    let method = if weights.is_some() { WaitMethod::PostStratified } else { WaitMethod::Samples };
+    let weights = weights.unwrap_or(Weights::Samples);
+    let sum = Weighed::new(whole, &weights);
+    let series: Vec<Weighed> = batches.iter().map(|batch| Weighed::new(batch, &weights)).collect();
+    let busy: Vec<f64> = series.iter().map(Weighed::busy).collect();
+    let interval_of = |doing: &Doing| {
+        let of: Vec<f64> =
+            series.iter().map(|batch| batch.doing.get(doing).copied().unwrap_or(0.0)).collect();
+        interval(&of, &busy)
+    };
+    let mut top = of_sums(&sum.doing, |doing| whole.seen(doing));
+    for wait in &mut top {
+        wait.interval = interval_of(&(wait.event_type.clone(), wait.event.clone()));
+    }
+    let idle: Vec<f64> = series.iter().map(|batch| batch.idle).collect();
+    let all: Vec<f64> = series.iter().map(|batch| batch.idle + batch.busy()).collect();
+    let backends = sum.idle + sum.busy();
+    Shares {
+        method,
+        idle: if backends > 0.0 { sum.idle / backends } else { 0.0 },
+        idle_interval: interval(&idle, &all),
+        scripts: scripts(whole, &weights, &top),
+        top,
+    }
+}
+
+/// Nothing of a share that was never there or always: the samples say nothing of how rarely it was otherwise.
+fn interval(numerators: &[f64], denominators: &[f64]) -> Option<ShareInterval> {
+    let RatioEstimate { ratio, half_width, .. } = RatioEstimate::of(numerators, denominators)?;
+    let bound = |value: f64| value.clamp(0.0, 1.0);
+    (half_width > 0.0)
+        .then(|| ShareInterval { low: bound(ratio - half_width), high: bound(ratio + half_width) })
+}
+
+/// The same per script. Of several scripts each has the part of the running time that it has of the running samples;
+/// of one script all is known.
+fn scripts(whole: &Tally, weights: &Weights, top: &[WaitShare]) -> Vec<Vec<WaitShare>> {
+    let awake = |script: &BTreeMap<Doing, f64>| -> f64 {
+        script.iter().filter(|(doing, _)| Tally::is_awake(doing)).map(|(_, seen)| seen).sum()
+    };
+    let all_awake: f64 = whole.scripts.iter().map(awake).sum();
+    let of_script = |script: &BTreeMap<Doing, f64>| {
+        if script.is_empty() {
+            return Vec::new();
+        }
+        let seen = |doing: &Doing| whole_number(script.get(doing).copied().unwrap_or(0.0));
+        if whole_number(script.values().sum()) == whole.busy() {
+            return top.to_vec();
+        }
+        let Weights::PostStratified { asleep, running, runnable } = *weights else {
+            return of_sums(script, seen);
+        };
+        let mut sums: BTreeMap<Doing, f64> = script.clone();
+        sums.retain(|doing, _| !Tally::is_awake(doing));
+        sums.values_mut().for_each(|seen| *seen *= asleep);
+        if all_awake > 0.0 {
+            #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
+            let part = awake(script) / all_awake * whole.asleep() as f64;
+            sums.insert(owned(RUNNING), running * part);
+            sums.insert(owned(RUNNABLE), runnable * part);
+        }
+        of_sums(&sums, seen)
+    };
+    whole.scripts.iter().map(of_script).collect()
+}
+
+fn of_sums(sums: &BTreeMap<Doing, f64>, seen: impl Fn(&Doing) -> u64) -> Vec<WaitShare> {
+    let all: f64 = sums.values().sum();
+    let mut sorted: Vec<_> = sums.iter().filter(|(_, sum)| **sum > 0.0).collect();
+    sorted.sort_by(|a, b| b.1.total_cmp(a.1));
+    let share = |(doing, sum): (&Doing, &f64)| WaitShare {
+        event_type: doing.0.clone(),
+        event: doing.1.clone(),
+        seen: seen(doing),
+        share: if all > 0.0 { sum / all } else { 0.0 },
+        interval: None,
+    };
+    sorted.into_iter().map(share).collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of counts, never negative"
+)]
+fn whole_number(count: f64) -> u64 {
+    count.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripts::{Matcher, Script};
+    use crate::waits::Seen;
+
+    const SYNC: (&str, &str) = ("IO", "WalSync");
+    const LOCK: (&str, &str) = ("Lock", "tuple");
+
+    fn seen(doing: Option<(&str, &str)>, backends: u64) -> Seen {
+        Seen { doing: doing.map(owned), statement: None, is_worker: false, backends }
+    }
+
+    fn matcher(texts: &[&str]) -> Matcher {
+        let script = |text: &&str| Script { weight: 1, commands: vec![Some((*text).to_owned())] };
+        Matcher::new(&texts.iter().map(script).collect::<Vec<_>>())
+    }
+
+    fn tally(looks: &[Vec<Seen>], matcher: &Matcher) -> Tally {
+        let mut tally = Tally::default();
+        looks.iter().for_each(|look| tally.count(look, matcher));
+        tally
+    }
+
+    fn share_of(shares: &[WaitShare], event: &str) -> f64 {
+        shares.iter().find(|wait| wait.event == event).map_or(0.0, |wait| wait.share)
+    }
+
+    /// Of 8 backends 2 wait for a flush, 1 for a lock and 5 are idle or run; `running` is how many of them were seen.
+    fn looks(running: u64) -> Vec<Vec<Seen>> {
+        let look = vec![
+            seen(None, 5 - running),
+            seen(Some(SYNC), 2),
+            seen(Some(LOCK), 1),
+            seen(Some(RUNNING), running),
+        ];
+        vec![look; 10]
+    }
+
+    #[test]
+    fn the_running_share_is_that_of_the_cpu_time_and_the_samples_divide_the_rest() {
+        let strata = Strata { running: 1.4, runnable: Some(0.6) };
+        let biased = tally(&looks(0), &matcher(&["x"]));
+        let Shares { method, idle, top, scripts, .. } = shares(&biased, &[], Some(&strata));
+        assert_eq!(method, WaitMethod::PostStratified);
+        // Six sleep: 6 · 5/8 idle, 6 · 2/8 at a flush, 6 · 1/8 at a lock; so 4.25 are not idle.
+        assert!((idle - 3.75 / 8.0).abs() < 1e-9, "{idle}");
+        for (event, backends) in [("running", 1.4), ("runnable", 0.6), ("WalSync", 1.5), ("tuple", 0.75)] {
+            assert!((share_of(&top, event) - backends / 4.25).abs() < 1e-9, "{event}: {top:?}");
+        }
+        assert_eq!(scripts, std::slice::from_ref(&top));
+        let counts: Vec<_> = top.iter().map(|wait| (wait.event.as_str(), wait.seen)).collect();
+        assert_eq!(counts, [("WalSync", 20), ("running", 0), ("tuple", 10), ("runnable", 0)]);
+        let Weighed { idle, doing } = means(&biased, Some(&strata));
+        assert!((idle + doing.values().sum::<f64>() - 8.0).abs() < 1e-9, "all backends are somewhere");
+    }
+
+    #[test]
+    fn without_the_kernels_accounting_shares_are_those_of_the_samples() {
+        let plain = tally(&looks(1), &matcher(&["x"]));
+        let Shares { method, idle, top, .. } = shares(&plain, &[], None);
+        assert_eq!((method, idle), (WaitMethod::Samples, 0.5));
+        assert!(
+            (share_of(&top, "WalSync") - 0.5).abs() < 1e-9 && (share_of(&top, "running") - 0.25).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn what_no_sample_saw_sleeping_cannot_be_divided() {
+        let always = tally(&vec![vec![seen(Some(RUNNING), 4)]; 10], &matcher(&["x"]));
+        let strata = Strata { running: 2.0, runnable: None };
+        assert_eq!(shares(&always, &[], Some(&strata)).method, WaitMethod::Samples);
+        assert_eq!(shares(&Tally::default(), &[], Some(&strata)).top, []);
+    }
+
+    #[test]
+    fn more_cpu_time_than_backends_leaves_nothing_to_sleep() {
+        let strata = Strata { running: 8.1, runnable: Some(0.2) };
+        let Shares { idle, top, .. } = shares(&tally(&looks(2), &matcher(&["x"])), &[], Some(&strata));
+        assert_eq!((idle, share_of(&top, "WalSync")), (0.0, 0.0));
+        assert!((top.iter().map(|wait| wait.share).sum::<f64>() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn samples_of_parallel_workers_stand_for_themselves() {
+        let mut looks = looks(0);
+        for look in &mut looks {
+            look.push(Seen { is_worker: true, ..seen(Some(RUNNING), 3) });
+        }
+        let strata = Strata { running: 1.4, runnable: Some(0.6) };
+        let Weighed { doing, .. } = means(&tally(&looks, &matcher(&["x"])), Some(&strata));
+        assert!((doing[&owned(RUNNING)] - 4.4).abs() < 1e-9, "{doing:?}");
+        assert!((doing[&owned(SYNC)] - 1.5).abs() < 1e-9, "{doing:?}");
+    }
+
+    #[test]
+    fn each_script_has_its_part_of_the_running_time() {
+        let of = |text: &str, doing, backends| Seen {
+            statement: Some(text.to_owned()),
+            ..seen(Some(doing), backends)
+        };
+        let look = vec![
+            of("select a", RUNNING, 3),
+            of("select b", RUNNING, 1),
+            of("select b", SYNC, 1),
+            seen(None, 1),
+        ];
+        let both = tally(&vec![look; 10], &matcher(&["select a", "select b"]));
+        let Shares { scripts, .. } = shares(&both, &[], Some(&Strata { running: 2.0, runnable: Some(2.0) }));
+        assert!((share_of(&scripts[0], "running") - 0.5).abs() < 1e-9, "{scripts:?}");
+        // Half of a backend ran for it, half of one was runnable, one waited for a flush.
+        assert!((share_of(&scripts[1], "WalSync") - 0.5).abs() < 1e-9, "{scripts:?}");
+    }
+
+    /// Numbers from 0 to 1 from a seed (Knuth's multiplier of MMIX).
+    fn uniform(state: &mut u64) -> f64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        #[expect(clippy::cast_precision_loss, reason = "it has 31 bits")]
+        let number = (*state >> 33) as f64;
+        number / f64::from(1_u32 << 31)
+    }
+
+    #[test]
+    fn intervals_hold_the_true_share_though_neighbouring_looks_see_the_same_waits() {
+        let (mut held, rounds) = (0, 200);
+        let strata = Strata { running: 1.0, runnable: Some(0.0) };
+        let matcher = matcher(&["x"]);
+        for round in 0..rounds {
+            let mut state = round;
+            // Each of 9 backends runs 1/9 of the time and is hardly ever seen so; it stays in its wait for 20 looks on average.
+            let mut in_sync: Vec<bool> = (0..9).map(|_| uniform(&mut state) < 0.25).collect();
+            let batches: Vec<Tally> = (0..80)
+                .map(|_| {
+                    let mut batch = Tally::default();
+                    for _ in 0..5 {
+                        for is_sync in &mut in_sync {
+                            if uniform(&mut state) < 0.05 {
+                                *is_sync = uniform(&mut state) < 0.25;
+                            }
+                        }
+                        let syncing = in_sync.iter().filter(|is_sync| **is_sync).count() as u64;
+                        batch.count(&[seen(Some(SYNC), syncing), seen(Some(LOCK), 9 - syncing)], &matcher);
+                    }
+                    batch
+                })
+                .collect();
+            let mut whole = Tally::default();
+            batches.iter().for_each(|batch| whole.merge(batch));
+            let Shares { top, .. } = shares(&whole, &batches, Some(&strata));
+            let sync =
+                top.iter().find(|wait| wait.event == "WalSync").and_then(|wait| wait.interval).unwrap();
+            let truth = 8.0 / 9.0 * 0.25;
+            held += u32::from(sync.low <= truth && truth <= sync.high);
+        }
+        assert!((180..=200).contains(&held), "{held} of {rounds} 95 % intervals held the true share");
+    }
+}
