@@ -115,11 +115,9 @@ mod tests {
     fn a_noise_floor_has_twelve_pairs_at_least_or_is_left_out() {
         for budget_s in 1..2_000 {
             let spending = Sequences::of(f64::from(budget_s), 1.3, 1);
-            let mut at = 1;
             let mut made = 1;
-            while f64::from(at) < spending.sequences {
-                made += usize::from(spending.purpose(at as usize) == Purpose::NoiseFloor);
-                at += 1;
+            for at in (1_u16..).take_while(|at| f64::from(*at) < spending.sequences) {
+                made += usize::from(spending.purpose(usize::from(at)) == Purpose::NoiseFloor);
             }
             assert!(made == 1 || made >= 6, "{budget_s} s: {made} of {spending:?}");
             assert!(made as f64 <= spending.noise_floor && spending.noise_floor <= spending.sequences);
