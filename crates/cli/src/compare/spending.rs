@@ -1,4 +1,5 @@
-//! How the time is spent: how many sequences of pairs, or how often servers are made anew. Reckons only; `course` asks.
+//! How the time is spent: how many sequences of pairs there are, or how often servers are made anew. Reckons only, and
+//! runs nothing; `course` asks.
 
 use stats::comparison::{PAIRS_OF_SEQUENCE, Purpose};
 
