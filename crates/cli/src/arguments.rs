@@ -84,6 +84,9 @@ pub(crate) struct QuickstartArguments {
     /// Connect over TCP (127.0.0.1, with a random password) instead of the Unix socket
     #[arg(long)]
     pub(crate) tcp: bool,
+    /// Do not load pg_stat_statements or set track_io_timing
+    #[arg(long)]
+    pub(crate) no_instrumentation: bool,
     /// Scale of the tables: 100,000 accounts each (about 15 MB)
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub(crate) scale: u32,
@@ -441,6 +444,9 @@ pub(crate) enum ServerAction {
         /// Setting of the server, as in postgresql.conf; may be repeated
         #[arg(long = "set", value_name = "NAME=VALUE")]
         settings: Vec<String>,
+        /// Do not load pg_stat_statements or set track_io_timing
+        #[arg(long)]
+        no_instrumentation: bool,
     },
     /// Start it, and say how to connect
     Start {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, Target};
 use engine::{Limit, Manner};
-use server::{FetchProgress, Installation, Locations, Origin, Server, ServerOptions, Swept};
+use server::{FetchProgress, Installation, Instrumentation, Locations, Origin, Server, ServerOptions, Swept};
 use workload::InitOptions;
 
 use crate::arguments::QuickstartArguments;
@@ -44,6 +44,7 @@ pub(crate) fn run(
     let options = options(arguments)?;
     let mut server = signals.leave_at_once(|| Server::start(&installation, &options, &locations))?;
     drop(bar);
+    warn_without_statements(&server, arguments.no_instrumentation, terminal);
     let result = measure(arguments, &server, terminal, signals);
     if arguments.keep && result.is_ok() {
         let status = server.keep()?;
@@ -133,7 +134,28 @@ fn options(arguments: &QuickstartArguments) -> Result<ServerOptions, Failure> {
     let connections = arguments.clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
     settings.insert(0, ("max_connections".to_owned(), connections.to_string()));
     let server_user = arguments.server_user.clone();
-    Ok(ServerOptions { settings, server_user, tcp: arguments.tcp, ..ServerOptions::default() })
+    let instrumentation = instrumentation(arguments.no_instrumentation);
+    Ok(ServerOptions {
+        settings,
+        server_user,
+        tcp: arguments.tcp,
+        instrumentation,
+        ..ServerOptions::default()
+    })
+}
+
+pub(crate) fn instrumentation(is_off: bool) -> Instrumentation {
+    if is_off { Instrumentation::Off } else { Instrumentation::On }
+}
+
+/// Says so where a server cannot count statements although it should.
+pub(crate) fn warn_without_statements(server: &Server, is_off: bool, terminal: &Terminal) {
+    if !is_off && !server.counts_statements() {
+        terminal.warn(format_args!(
+            "this server does not load pg_stat_statements: its programs come without it, or shared_preload_libraries is \
+             set to something else; statements are not counted"
+        ));
+    }
 }
 
 /// Splits `NAME=VALUE`.

@@ -6,7 +6,7 @@ use server::{Locations, ServerOptions};
 
 use crate::arguments::ServerAction;
 use crate::failure::Failure;
-use crate::quickstart::{obtain, settings, sweep};
+use crate::quickstart::{instrumentation, obtain, settings, sweep};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -19,12 +19,20 @@ fn act(action: &ServerAction, terminal: &Terminal) -> Result<(), Failure> {
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, terminal);
     match action {
-        ServerAction::Install { name, pg_version, bin_dir, server_user, settings: texts } => {
+        ServerAction::Install {
+            name,
+            pg_version,
+            bin_dir,
+            server_user,
+            settings: texts,
+            no_instrumentation,
+        } => {
             let options = ServerOptions {
                 name: Some(name.clone()),
                 settings: settings(texts)?,
                 server_user: server_user.clone(),
                 keep: true,
+                instrumentation: instrumentation(*no_instrumentation),
                 ..ServerOptions::default()
             };
             let installation = obtain(pg_version, bin_dir.as_deref(), &locations, terminal)?;

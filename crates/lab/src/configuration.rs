@@ -61,6 +61,8 @@ pub struct ServerSpec {
     pub settings: BTreeMap<String, String>,
     /// Tablespaces by name: the directory in which each has one of its own; `""`: beside the data.
     pub tablespaces: BTreeMap<String, String>,
+    /// Whether an embedded server loads pg_stat_statements and sets `track_io_timing`.
+    pub instrumentation: bool,
 }
 
 /// Where a server comes from.
@@ -233,7 +235,7 @@ pub enum ProtocolChoice {
 impl Default for ServerSpec {
     fn default() -> Self {
         let origin = Origin::Version("18".to_owned());
-        Self { origin, settings: BTreeMap::new(), tablespaces: BTreeMap::new() }
+        Self { origin, settings: BTreeMap::new(), tablespaces: BTreeMap::new(), instrumentation: true }
     }
 }
 

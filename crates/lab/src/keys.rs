@@ -64,6 +64,7 @@ pub(crate) const KEYS: &[Key] = &[
         it.server.tablespaces = tablespaces(node)?;
         Ok(())
     }),
+    key("instrumentation", Section::Server, |it, node, _| truth(&mut it.server.instrumentation, node)),
     key("workload", Section::Data, |it, node, _| {
         it.data.workload = node.one_of(&[("tpcb", Workload::Tpcb), ("none", Workload::Nothing)])?;
         Ok(())

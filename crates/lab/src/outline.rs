@@ -134,6 +134,9 @@ fn server_in_words(server: &ServerSpec) -> String {
         let place = if directory.is_empty() { "beside its data" } else { directory };
         let _ = write!(words, ", tablespace {name} {place}");
     }
+    if !server.instrumentation {
+        words.push_str(", without instrumentation");
+    }
     words
 }
 

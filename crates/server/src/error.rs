@@ -125,6 +125,11 @@ pub enum ServerError {
     )]
     RunsWithoutTcp { name: String },
 
+    #[error(
+        "cannot create the extension pg_stat_statements in the new server: {0}; start it without: --no-instrumentation, or instrumentation = false in an experiment"
+    )]
+    Extension(String),
+
     #[error("cannot make a certificate for the server: {0}")]
     Certificate(String),
 

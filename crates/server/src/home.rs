@@ -57,6 +57,9 @@ pub(crate) struct Description {
     /// Whether it listens on TCP beside its socket.
     #[serde(default)]
     pub(crate) tcp: bool,
+    /// Whether the extension pg_stat_statements still has to be made in its databases.
+    #[serde(default)]
+    pub(crate) needs_extension: bool,
 }
 
 impl Description {
@@ -78,6 +81,7 @@ impl Description {
             socket_directory,
             tablespaces,
             tcp: false,
+            needs_extension: false,
         }
     }
 }

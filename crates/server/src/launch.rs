@@ -25,6 +25,8 @@ pub(crate) const SUPERUSER: &str = "postgres";
 const INITDB_LIMIT: Duration = Duration::from_secs(180);
 /// How long a server may take to accept connections; recovery after a crash may need some time.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// What the log says where the programs come without the library.
+const NO_STATEMENTS: &str = "could not access file \"pg_stat_statements\"";
 const KNOCK_LIMIT: Duration = Duration::from_secs(2);
 /// How often another port is tried when somebody took the one that was free a moment ago.
 const PORT_ATTEMPTS: u32 = 10;
@@ -167,6 +169,11 @@ pub(crate) fn launch(home: &Home, about: &mut Description, account: &Account) ->
             Err(wait) => {
                 end_child(&mut child, &THROWN_AWAY);
                 let log = tail_from(&log, from);
+                if log.contains(NO_STATEMENTS) && settings::load_nothing(&mut about.settings) {
+                    // PostgreSQL's packages may leave contrib out; then statements are not counted.
+                    configure(home, about, account)?;
+                    continue;
+                }
                 if fixed.is_none() && attempt < PORT_ATTEMPTS && log.contains("Address already in use") {
                     continue;
                 }

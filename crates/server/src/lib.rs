@@ -39,6 +39,6 @@ pub use installation::{Installation, Origin, obtain, update};
 pub use locations::{Environment, Locations};
 pub use memory::available_memory;
 pub use running::{Server, ServerOptions};
-pub use settings::{Setting, default_shared_buffers};
+pub use settings::{Instrumentation, Setting, default_shared_buffers};
 pub use sweep::{Swept, sweep};
 pub use version::{Major, Version, Wanted};

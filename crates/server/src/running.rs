@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use connect::{ConnectError, Environment, Overrides, Session, resolve};
+use connect::{ConnectError, Environment, Overrides, Session, Target, resolve};
 use rustix::process::Pid;
 
 use crate::account::Account;
@@ -13,8 +13,8 @@ use crate::home::{Claim, Description, Home};
 use crate::named::Status;
 use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child};
 use crate::{
-    Installation, Locations, ServerError, Setting, copies, launch, memory, removal, settings, tablespaces,
-    tls,
+    Installation, Instrumentation, Locations, ServerError, Setting, copies, launch, memory, removal,
+    settings, tablespaces, tls,
 };
 
 /// How a server is to be started.
@@ -28,6 +28,8 @@ pub struct ServerOptions {
     pub server_user: Option<String>,
     /// Whether it goes on after this process, until somebody stops it by name.
     pub keep: bool,
+    /// What it measures of itself.
+    pub instrumentation: Instrumentation,
     /// Whether it listens on TCP, on 127.0.0.1, beside its Unix socket: see [`Server::conninfo_tcp`].
     pub tcp: bool,
     /// Whether it listens on TCP and offers TLS there, with a certificate of its own: see [`Server::conninfo_tls`].
@@ -81,7 +83,7 @@ impl Server {
         let of_tls: &[(&str, &str)] = if options.tls { &tls::SETTINGS } else { &[] };
         let of_tls = of_tls.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
         let wanted: Vec<_> = of_tls.chain(options.settings.iter().cloned()).collect();
-        let settings = settings::merged(memory::memory(), &wanted)?;
+        let settings = settings::merged(memory::memory(), options.instrumentation, &wanted)?;
         settings::fixed_port(&settings)?;
         let mut about = Description::new(
             installation.version.to_string(),
@@ -89,6 +91,7 @@ impl Server {
             account.name.clone(),
             settings,
         );
+        about.needs_extension = settings::loads_statements(&about.settings);
         about.tcp = options.tcp || options.tls || settings::wants_tcp(&about.settings);
         let claim = Claim::new(options.name.as_deref(), locations)?;
         let mut server = Server { about, claim, account, child: None, guard: None, removed: false };
@@ -123,7 +126,32 @@ impl Server {
 
     pub(crate) fn launch(&mut self) -> Result<(), ServerError> {
         self.child = Some(launch::launch(&self.claim.home, &mut self.about, &self.account)?);
+        if std::mem::take(&mut self.about.needs_extension) && self.counts_statements() {
+            self.create_extension()?;
+        }
         self.claim.write(&self.about)
+    }
+
+    /// In the databases that there are from the start on; others are copies of `template1`.
+    fn create_extension(&self) -> Result<(), ServerError> {
+        for database in ["template1", launch::SUPERUSER] {
+            let failed = |error: ConnectError| ServerError::Extension(error.to_string());
+            let mut session = self.session(database).map_err(failed)?;
+            let create = format!("CREATE EXTENSION IF NOT EXISTS {}", settings::STATEMENTS);
+            session.execute(&create).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn session(&self, database: &str) -> Result<Session, ConnectError> {
+        let target = resolve(Some(&self.conninfo()), &Overrides::default(), &Environment::default())?;
+        let target = Target { database: database.to_owned(), ..target };
+        Session::connect(&target)
+    }
+
+    /// Whether it has loaded pg_stat_statements; programs that come without it are started all the same.
+    pub fn counts_statements(&self) -> bool {
+        settings::loads_statements(&self.about.settings)
     }
 
     fn create_tablespaces(&self) -> Result<(), ServerError> {
@@ -132,8 +160,7 @@ impl Server {
             name: first.name.clone(),
             reason: error.to_string(),
         };
-        let target = resolve(Some(&self.conninfo()), &Overrides::default(), &Environment::default());
-        let mut session = target.and_then(|target| Session::connect(&target)).map_err(refused)?;
+        let mut session = self.session(launch::SUPERUSER).map_err(refused)?;
         tablespaces::create(&self.about.tablespaces, &mut session)
     }
 

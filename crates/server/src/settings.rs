@@ -28,6 +28,20 @@ const OURS_ALONE: [&str; 6] = [
     "unix_socket_directories",
 ];
 
+/// What a server of ours measures of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Instrumentation {
+    /// It loads pg_stat_statements, whose extension is in all its databases, and measures the time of reads and writes
+    /// (`track_io_timing`).
+    #[default]
+    On,
+    /// PostgreSQL's defaults.
+    Off,
+}
+
+const PRELOADED: &str = "shared_preload_libraries";
+/// The extension and its library.
+pub(crate) const STATEMENTS: &str = "pg_stat_statements";
 const LISTEN_ADDRESSES: &str = "listen_addresses";
 /// Where a server listens that has TCP.
 const LOOPBACK: &str = "127.0.0.1";
@@ -40,7 +54,11 @@ const MEGABYTE: u64 = 1024 * 1024;
 const SHARED_BUFFERS: (u64, u64, u64) = (4, 128 * MEGABYTE, 8192 * MEGABYTE);
 
 /// Our settings for a machine with this much memory, the user's over them in the order given.
-pub(crate) fn merged(memory: Option<u64>, user: &[(String, String)]) -> Result<Vec<Setting>, ServerError> {
+pub(crate) fn merged(
+    memory: Option<u64>,
+    instrumentation: Instrumentation,
+    user: &[(String, String)],
+) -> Result<Vec<Setting>, ServerError> {
     let shared_buffers = shared_buffers(memory) / MEGABYTE;
     let mut settings = vec![
         // No TCP, unless the user asks for it: the socket's directory is closed to others.
@@ -52,6 +70,10 @@ pub(crate) fn merged(memory: Option<u64>, user: &[(String, String)]) -> Result<V
         Setting::new("checkpoint_timeout", "15min"),
         Setting::new("checkpoint_completion_target", "0.9"),
     ];
+    if instrumentation == Instrumentation::On {
+        settings.push(Setting::new(PRELOADED, STATEMENTS));
+        settings.push(Setting::new("track_io_timing", "on"));
+    }
     for (name, value) in user {
         let name = checked_name(name)?;
         check_value(&name, value)?;
@@ -61,6 +83,19 @@ pub(crate) fn merged(memory: Option<u64>, user: &[(String, String)]) -> Result<V
         }
     }
     Ok(settings)
+}
+
+/// Whether it loads pg_stat_statements.
+pub(crate) fn loads_statements(settings: &[Setting]) -> bool {
+    let preloaded = settings.iter().find(|setting| setting.name == PRELOADED);
+    preloaded.is_some_and(|setting| setting.value.split(',').any(|library| library.trim() == STATEMENTS))
+}
+
+/// For programs that come without pg_stat_statements; true if ours was the wish to load it.
+pub(crate) fn load_nothing(settings: &mut Vec<Setting>) -> bool {
+    let before = settings.len();
+    settings.retain(|setting| setting.name != PRELOADED || setting.value != STATEMENTS);
+    settings.len() < before
 }
 
 /// Whether the user wants it to listen on TCP.
@@ -128,7 +163,7 @@ mod tests {
 
     fn value(memory_megabytes: u64, user: &[(&str, &str)], name: &str) -> String {
         let user: Vec<_> = user.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let settings = merged(Some(memory_megabytes * MEGABYTE), &user).unwrap();
+        let settings = merged(Some(memory_megabytes * MEGABYTE), Instrumentation::On, &user).unwrap();
         settings
             .into_iter()
             .find(|setting| setting.name == name)
@@ -140,7 +175,10 @@ mod tests {
         assert_eq!(value(16 * 1024, &[], "shared_buffers"), "4096MB");
         assert_eq!(value(256, &[], "shared_buffers"), "128MB");
         assert_eq!(value(1024 * 1024, &[], "shared_buffers"), "8192MB");
-        assert!(lines(&merged(None, &[]).unwrap(), false).contains("shared_buffers = '128MB'\n"));
+        assert!(
+            lines(&merged(None, Instrumentation::On, &[]).unwrap(), false)
+                .contains("shared_buffers = '128MB'\n")
+        );
     }
 
     #[test]
@@ -152,10 +190,32 @@ mod tests {
     }
 
     #[test]
+    fn instrumentation_is_there_unless_it_is_turned_off_or_the_user_loads_something_else() {
+        let all = |instrumentation, user: &[(&str, &str)]| {
+            let user: Vec<_> =
+                user.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+            merged(None, instrumentation, &user).unwrap()
+        };
+        let has_timing =
+            |settings: &[Setting]| settings.iter().any(|setting| setting.name == "track_io_timing");
+        let mut on = all(Instrumentation::On, &[]);
+        assert!(loads_statements(&on) && has_timing(&on));
+        assert!(load_nothing(&mut on) && !loads_statements(&on) && has_timing(&on));
+        let off = all(Instrumentation::Off, &[]);
+        assert!(!loads_statements(&off) && !has_timing(&off));
+        let mut others = all(Instrumentation::On, &[("shared_preload_libraries", "auto_explain")]);
+        assert!(!loads_statements(&others) && !load_nothing(&mut others));
+        assert!(loads_statements(&all(
+            Instrumentation::Off,
+            &[(PRELOADED, "auto_explain, pg_stat_statements")]
+        )));
+    }
+
+    #[test]
     fn a_server_listens_on_tcp_only_if_it_is_told_to() {
         let last = |addresses: Option<&str>, tcp| {
             let user = addresses.map(|value| ("listen_addresses".to_owned(), value.to_owned()));
-            let settings = merged(None, user.as_slice()).unwrap();
+            let settings = merged(None, Instrumentation::On, user.as_slice()).unwrap();
             assert_eq!(wants_tcp(&settings), addresses.is_some_and(|value| !value.is_empty()));
             let text = lines(&settings, tcp);
             text.lines().rfind(|line| line.starts_with("listen_addresses")).unwrap().to_owned()
@@ -186,7 +246,9 @@ mod tests {
             ("a b", "1"),
             ("fsync", "on\nport = 1"),
         ] {
-            let error = merged(None, &[(name.to_owned(), value.to_owned())]).unwrap_err().to_string();
+            let error = merged(None, Instrumentation::On, &[(name.to_owned(), value.to_owned())])
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(&format!("\"{name}\"")), "{error}");
         }
     }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::pgbench::DEBIAN;
 use connect::{Overrides, Session, resolve};
-use server::{Environment, Locations, Server, ServerOptions, obtain, sweep};
+use server::{Environment, Instrumentation, Locations, Server, ServerOptions, obtain, sweep};
 
 /// Small, and as fast as a server can be that need not survive anything.
 const SETTINGS: [(&str, &str); 5] = [
@@ -82,8 +82,12 @@ impl Cluster {
             let installation = obtain(major, bin_dir, &locations, &mut |_| {})?;
             let settings =
                 SETTINGS.iter().chain(settings).map(|&(name, value)| (name.to_owned(), value.to_owned()));
-            let options =
-                ServerOptions { settings: settings.collect(), tcp: true, ..ServerOptions::default() };
+            let options = ServerOptions {
+                settings: settings.collect(),
+                tcp: true,
+                instrumentation: Instrumentation::Off,
+                ..ServerOptions::default()
+            };
             Server::start(&installation, &options, &locations)
         });
         match started {

@@ -49,7 +49,9 @@ impl<'a> Builder<'a> {
     pub(super) fn first(&self) -> Result<(Ground, Stand<'a>), Failure> {
         let [a, b] = [&self.cells[0].configuration, &self.cells[1].configuration];
         let runs_already = matches!(a.server.origin, Origin::Running(_));
-        let is_one_place = a.server.origin == b.server.origin && a.server.tablespaces == b.server.tablespaces;
+        let is_one_place = a.server.origin == b.server.origin
+            && a.server.tablespaces == b.server.tablespaces
+            && a.server.instrumentation == b.server.instrumentation;
         let is_one_data_set = a.data == b.data && a.load.setup == b.load.setup;
         if !is_one_place || !is_one_data_set {
             if is_one_place && runs_already {

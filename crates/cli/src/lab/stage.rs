@@ -182,6 +182,7 @@ impl<'a> Stage<'a> {
             settings: self.settings(wanted),
             server_user: self.server_user.clone(),
             keep: false,
+            instrumentation: quickstart::instrumentation(!wanted.instrumentation),
             tablespaces: tablespaces(wanted),
             tcp: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tcp),
             tls: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tls),
@@ -190,6 +191,7 @@ impl<'a> Stage<'a> {
         bar.label(format!("starting PostgreSQL {} …", installation.version));
         let start = || Server::start(&installation, &options, &self.locations);
         let server = self.signals.leave_at_once(start)?;
+        quickstart::warn_without_statements(&server, !wanted.instrumentation, self.terminal);
         let target = resolve(&server.conninfo())?;
         Ok(Standing {
             server: Some(server),

@@ -24,6 +24,9 @@ fn one_command_measures_two_workloads_and_leaves_only_their_records() {
             assert!(record.summary.tps > 0.0);
             let server = record.environment.server.expect("the server was asked");
             assert!(server.version.starts_with(version), "{}", server.version);
+            let observed = record.observation.expect("it was observed");
+            assert!(!observed.statements.is_empty(), "statements are counted without any option");
+            assert!(observed.missing.is_empty(), "{:?}", observed.missing);
         }
         assert!(bench.servers_left().is_empty(), "{:?}", bench.servers_left());
     }

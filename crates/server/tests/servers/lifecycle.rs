@@ -3,7 +3,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use pgmeter_server::{ServerOptions, named};
+use pgmeter_server::{Instrumentation, Server, ServerOptions, named, obtain};
 
 use crate::harness::{
     Owner, Place, ask, eventually, exists, kill, listens, runs, segments, session, shared_memory, small,
@@ -94,6 +94,53 @@ fn settings_are_passed_on_and_ours_stay_where_nothing_else_is_said() {
     }
     assert_eq!(value("shared_buffers"), Some("16MB"));
     assert_eq!(value("checkpoint_timeout"), Some("15min"));
+}
+
+#[test]
+fn statements_are_counted_in_every_database_unless_instrumentation_is_off() {
+    for wanted in BOTH {
+        let place = Place::new();
+        for instrumentation in [Instrumentation::On, Instrumentation::Off] {
+            let server = place.try_start(wanted, &ServerOptions { instrumentation, ..small(&[]) }).unwrap();
+            let on = instrumentation == Instrumentation::On;
+            assert_eq!(server.counts_statements(), on);
+            let mut own = session(&server.conninfo());
+            own.execute("create database made_later").unwrap();
+            assert_eq!(ask(&mut own, "show track_io_timing"), if on { "on" } else { "off" });
+            let mut later = session(&server.conninfo().replace("dbname=postgres", "dbname=made_later"));
+            for database in [&mut own, &mut later] {
+                let there =
+                    ask(database, "select count(*) from pg_extension where extname = 'pg_stat_statements'");
+                assert_eq!(there, if on { "1" } else { "0" });
+            }
+            if on {
+                ask(&mut later, "select 4711 as seen");
+                let sql = "select calls from pg_stat_statements where query like '%as seen' and dbid = \
+                           (select oid from pg_database where datname = current_database())";
+                assert_eq!(ask(&mut later, sql), "1");
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_without_pg_stat_statements_are_started_all_the_same() {
+    let place = Place::new();
+    let whole = place.programs("18");
+    let root = whole.bin_dir.parent().unwrap();
+    let copy = place.base.path().join("programs");
+    let copied = std::process::Command::new("cp").args(["-a"]).arg(root).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    let find = std::process::Command::new("find")
+        .arg(&copy)
+        .args(["-name", "pg_stat_statements.so", "-delete"])
+        .status();
+    assert!(find.unwrap().success());
+    let bin = copy.join("bin");
+    let programs = obtain("18", Some(&bin), &place.locations, &mut |_| {}).unwrap();
+    let server = Server::start(&programs, &small(&[]), &place.locations).unwrap();
+    assert!(!server.counts_statements());
+    assert_eq!(ask(&mut session(&server.conninfo()), "show track_io_timing"), "on");
 }
 
 #[test]
