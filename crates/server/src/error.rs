@@ -40,6 +40,11 @@ pub enum ServerError {
     )]
     ArchiveDamaged { version: String, reason: String },
 
+    #[error(
+        "the archive of PostgreSQL {version} has the SHA-256 sum {found}, and this pgmeter knows it by {expected}: somebody changed it; nothing of it was kept; ask for another version, or name the programs of a local installation with --bin-dir DIRECTORY"
+    )]
+    WrongChecksum { version: String, expected: String, found: String },
+
     #[error("the cache directory {} cannot be written: {source}; set PGMETER_CACHE_DIR to a directory that can, or name the programs of a local installation with --bin-dir DIRECTORY", path.display())]
     CacheNotWritable { path: PathBuf, source: io::Error },
 

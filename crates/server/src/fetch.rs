@@ -18,7 +18,7 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::cache::{Cache, platform};
 use crate::patience::Deadline;
-use crate::{ServerError, Version, Wanted};
+use crate::{ServerError, Version, Wanted, digests};
 
 /// How long the list of versions, a few kilobytes, may take: connecting, asking, and the client's own retries.
 const LOOKUP_LIMIT: Duration = Duration::from_secs(20);
@@ -89,7 +89,8 @@ pub(crate) fn fetch(
     if let Some(bin) = cache.fitting(&exactly).into_iter().next() {
         return Ok(bin);
     }
-    let archive = download(&version, &exactly, progress).map_err(failure)?;
+    let (archive_version, archive) = download(&version, &exactly, progress).map_err(failure)?;
+    digests::check(&archive_version, &platform(), &archive)?;
     let text = version.to_string();
     progress(FetchProgress::Unpacking { version: text.clone() });
     let bin = locked.unpack(&version, &archive)?;
@@ -130,13 +131,13 @@ fn version_from_three_parts(first: u64, second: u64, third: u64) -> Option<Versi
     }
 }
 
-/// The archive's bytes, their checksum checked by the client. They stay in memory (8 to 15 MB), so that an
+/// The archive's version and bytes, their checksum checked by the client. They stay in memory (8 to 15 MB), so that an
 /// interrupted download leaves nothing behind.
 fn download(
     version: &Version,
     exactly: &Wanted,
     progress: &mut dyn FnMut(FetchProgress),
-) -> Result<Vec<u8>, Failure> {
+) -> Result<(String, Vec<u8>), Failure> {
     let requirement = requirement(exactly)?;
     let meter = Arc::new(Meter::default());
     let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO).with(silent_bars(&meter));
@@ -151,9 +152,9 @@ fn download(
         let mut seen = (0, Deadline::after(STALL_LIMIT));
         loop {
             match tokio::time::timeout(PROGRESS_PAUSE, archive.as_mut()).await {
-                Ok(Ok((_, bytes))) => {
+                Ok(Ok((found, bytes))) => {
                     report(bytes.len() as u64);
-                    return Ok(bytes);
+                    return Ok((found.to_string(), bytes));
                 }
                 Ok(Err(error)) => return Err(Failure::Archive(error)),
                 Err(_) => {

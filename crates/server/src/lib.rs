@@ -11,6 +11,7 @@ mod account;
 mod attacks;
 mod cache;
 mod copies;
+mod digests;
 mod error;
 mod facts;
 mod fetch;

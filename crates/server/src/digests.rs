@@ -1,0 +1,73 @@
+//! What an archive of programs must be: SHA-256 sums of those that were known when this pgmeter was released. The archive's own repository publishes sums too; whoever changes an archive there changes
+//! them with it.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest, Sha256};
+
+use crate::ServerError;
+
+/// SHA-256 of the archives (`.jar`) of `io.zonky.test.postgres:embedded-postgres-binaries-…`, by the
+/// archive's version and by platform.
+const PINNED: [(&str, &str, &str); 14] = [
+    ("9.6.24", "linux-x86_64", "3d4bdb64d4bb0a8757f1efacfed3994aa4a0a37002d5222d7be6c3ddea95e474"),
+    ("10.23.0", "linux-x86_64", "e55e42533e1c2f135a4ef0c9e2cde634ff891dc71160483c12951fd611d8bc7c"),
+    ("11.22.1", "linux-x86_64", "89af78cc2c4dd05f7b7a665100b12cf9ec6c8d77e00e08c186e598730a0d4adf"),
+    ("12.22.0", "linux-x86_64", "f50ddff3308a65e2423ecfd94aefc200d7fe7e2a24d45c6aadb0a6cfbe9284c4"),
+    ("13.23.0", "linux-x86_64", "0713b8a6dbe13440718ea789eefca6ae562b004bc0541d9c21d20300529c1db2"),
+    ("14.24.0", "linux-x86_64", "2722d05eb22c671104c9918d59d8ba9f5656898f5452a0207bb4cce21eef5dc4"),
+    ("15.19.0", "linux-x86_64", "95f0b66fe72d4ca66c815773c44cb1196ea38552463e89a35f18114b3ed1565f"),
+    ("16.15.0", "linux-x86_64", "653abc065c682b85d3da50168fb95dc524bd85426cdec9ce3695a550ef431df2"),
+    ("17.11.0", "linux-x86_64", "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d"),
+    ("18.6.0", "linux-x86_64", "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1"),
+    ("15.19.0", "linux-aarch64", "95baf4bd4af31b91b3050118df59388ed0064756b556b850669e0300aa7b9911"),
+    ("16.15.0", "linux-aarch64", "f846a9989d686b7977d6eca9bc9d8b2b69e3f70c7eb60e032197d9c574a6136c"),
+    ("17.11.0", "linux-aarch64", "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b"),
+    ("18.6.0", "linux-aarch64", "5f54e016723afa6213925a8acb939bac52944b1d348f65c7a20f0cd2928c31be"),
+];
+
+/// That an archive is the one that this release knows by its version, if it knows one.
+pub(crate) fn check(version: &str, platform: &str, archive: &[u8]) -> Result<(), ServerError> {
+    let found = sum_of(archive);
+    match PINNED.iter().find(|(known, place, _)| (*known, *place) == (version, platform)) {
+        Some((_, _, expected)) if *expected != found => {
+            let (version, expected) = (version.to_owned(), (*expected).to_owned());
+            Err(ServerError::WrongChecksum { version, expected, found })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn sum_of(archive: &[u8]) -> String {
+    Sha256::digest(archive).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF_ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn the_list_names_each_archive_once_by_a_whole_sum() {
+        for (at, (known, platform, sum)) in PINNED.iter().enumerate() {
+            assert!(
+                sum.len() == 64 && sum.bytes().all(|byte| b"0123456789abcdef".contains(&byte)),
+                "{known}"
+            );
+            assert_eq!(known.split('.').count(), 3);
+            assert!(!PINNED[..at].iter().any(|earlier| (earlier.0, earlier.1) == (*known, *platform)));
+        }
+    }
+
+    #[test]
+    fn an_archive_that_is_not_the_known_one_is_one_clear_error() {
+        assert_eq!(sum_of(b"abc"), OF_ABC);
+        let error = check("18.6.0", "linux-x86_64", b"abc").unwrap_err().to_string();
+        assert!(error.contains("18.6.0") && error.contains(OF_ABC) && !error.contains('\n'), "{error}");
+        assert!(check("18.99.0", "linux-x86_64", b"abc").is_ok(), "nothing is known of it");
+    }
+}
