@@ -46,6 +46,9 @@ fn paragraph(text: &str, style: &TextStyle) -> String {
     format!("{}{}\n", " ".repeat(INDENT), wrap(text, INDENT, 2 * INDENT, style.width))
 }
 
+/// A label, and the share of the transactions that ended so.
+type Ending = (&'static str, fn(&ComparedRun) -> &String);
+
 /// The first run, another one, and by how much they differ.
 fn columns(first: &ComparedRun, other: &ComparedRun) -> Vec<Cells> {
     let with_interval = |run: &ComparedRun| format!("{} {}", run.tps, run.tps_interval).trim_end().to_owned();
@@ -71,7 +74,7 @@ fn columns(first: &ComparedRun, other: &ComparedRun) -> Vec<Cells> {
         let change = (b.1.clone().unwrap_or_default(), String::new());
         rows.push(row(label, [a.0.clone(), b.0.clone()], change));
     }
-    let endings: [(&str, fn(&ComparedRun) -> &String); 3] = [
+    let endings: [Ending; 3] = [
         ("failed", |run| &run.failed),
         ("skipped", |run| &run.skipped),
         ("late or skipped", |run| &run.late_or_skipped),
