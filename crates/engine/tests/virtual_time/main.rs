@@ -20,6 +20,7 @@ mod retries;
 mod rubbish;
 mod scripts;
 mod shell;
+mod short_sends;
 mod skipping;
 mod stalls;
 mod start_up;

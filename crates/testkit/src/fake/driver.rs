@@ -2,7 +2,7 @@
 //! The clock advances in `wait`, to the next thing that is due or to the deadline, and by a tick for each
 //! look at it. As with sockets, an event means new bytes: what is left unread causes no second one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use stats::Timestamp;
 use super::line::{End, Line};
 use super::log::{Entry, Log};
 use super::timetable::Timetable;
-use super::{FakeServer, Pieces, Reach};
+use super::{FakeServer, Pieces, Reach, Sends};
 use crate::session::{Fault, Manner, Moment, Received, Session, Step, Trouble};
 
 /// See the module.
@@ -32,6 +32,10 @@ pub struct FakeDriver {
     /// Connections begun, which also number them for the faults.
     generations: u64,
     sends: u64,
+    /// Sends that were not taken whole at once.
+    held_back: u64,
+    /// Connections with bytes that their sockets have not taken.
+    holding: BTreeSet<usize>,
     /// Draws the seeds of the lines.
     seeds: Random,
 }
@@ -48,6 +52,8 @@ struct Happening {
 enum What {
     Connected,
     Refused(ErrorKind),
+    /// The client's socket takes more of what waits.
+    Takes,
     /// The client's bytes reach the server.
     Reaches(Vec<u8>),
     /// Something befalls the session.
@@ -71,6 +77,8 @@ impl FakeDriver {
             log: Log::default(),
             generations: 0,
             sends: 0,
+            held_back: 0,
+            holding: BTreeSet::new(),
             seeds: Random::from_seed(server.seed),
             server,
         }
@@ -104,6 +112,7 @@ impl FakeDriver {
                 line.ended = Some(End::Broken(kind));
                 self.signal(connection);
             }
+            What::Takes => self.take_piece(at, connection),
             What::Reaches(bytes) => self.reach(at, connection, &bytes),
             What::Befalls(trouble) if line.server_open => {
                 let mut out = Vec::new();
@@ -121,6 +130,30 @@ impl FakeDriver {
                 line.ended = Some(end);
                 self.signal(connection);
             }
+        }
+    }
+
+    /// The client's socket takes a piece of what waits before it, and later perhaps another one.
+    fn take_piece(&mut self, at: Timestamp, connection: usize) {
+        let Self { server, lines, timetable, holding, .. } = self;
+        let Some(line) = lines[connection].as_mut() else { return };
+        let generation = line.generation;
+        let (length, gap) = match server.sends {
+            Sends::Whole => (line.unsent.len(), Duration::ZERO),
+            Sends::Short { longest, gap } => {
+                let drawn = 1 + line.random.range(longest.saturating_sub(1));
+                (usize::try_from(drawn).map_or(line.unsent.len(), |drawn| drawn.min(line.unsent.len())), gap)
+            }
+        };
+        let piece = line.unsent.drain(..length).collect();
+        let reaches = at + server.network_delay;
+        timetable.enter(reaches, Happening { connection, generation, what: What::Reaches(piece) });
+        if line.unsent.is_empty() {
+            holding.remove(&connection);
+        } else {
+            holding.insert(connection);
+            let next = (at + gap).max(line.free_at);
+            timetable.enter(next, Happening { connection, generation, what: What::Takes });
         }
     }
 
@@ -202,10 +235,11 @@ impl Driver for FakeDriver {
         ThreadUsage { cpu: elapsed / 4, run_queue: Some(elapsed / 8) }
     }
 
-    /// Each send is held back, and for a sixteenth of the time there is one that is.
+    /// For a sixteenth of the time there is something held back; with whole sends it is said of each.
     fn back_pressure(&self) -> BackPressure {
         let held_back_for = self.now.since(Timestamp::ZERO) / 16;
-        BackPressure { held_back: self.sends, held_back_for }
+        let held_back = if self.server.sends == Sends::Whole { self.sends } else { self.held_back };
+        BackPressure { held_back, held_back_for }
     }
 
     fn shortest_connect(&self) -> Option<Duration> {
@@ -249,15 +283,19 @@ impl Driver for FakeDriver {
         let bytes = std::mem::take(bytes);
         self.sends += 1;
         self.catch_up();
-        let Some(line) = self.lines.get(connection).and_then(Option::as_ref) else {
+        let Some(line) = self.lines.get_mut(connection).and_then(Option::as_mut) else {
             return Err(ErrorKind::NotConnected.into());
         };
         if !line.server_open {
             self.hurry(connection);
             return Err(ErrorKind::BrokenPipe.into());
         }
-        let generation = line.generation;
-        self.enter(self.now + self.server.network_delay, connection, generation, What::Reaches(bytes));
+        let waits_already = !line.unsent.is_empty();
+        line.unsent.extend(bytes);
+        if !waits_already {
+            self.take_piece(self.now, connection);
+        }
+        self.held_back += u64::from(self.holding.contains(&connection));
         Ok(())
     }
 
@@ -284,6 +322,8 @@ impl Driver for FakeDriver {
         for (at, happening) in self.timetable.take_all(sent) {
             self.happen(at, happening);
         }
+        // What the socket has not taken is lost, as with sockets.
+        self.holding.remove(&connection);
         if let Some(line) = self.lines.get_mut(connection) {
             *line = None;
         }

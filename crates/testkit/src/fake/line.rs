@@ -23,6 +23,8 @@ pub(super) struct Line {
     pub(super) free_at: Timestamp,
     /// The last piece on its way to the client arrives then; later ones not earlier.
     pub(super) last_arrival: Timestamp,
+    /// What the client's socket has not taken yet.
+    pub(super) unsent: VecDeque<u8>,
     /// What has arrived and was not read.
     pub(super) inbox: VecDeque<Vec<u8>>,
     /// What was read last.
@@ -49,6 +51,7 @@ impl Line {
             server_open: true,
             free_at: now,
             last_arrival: now,
+            unsent: VecDeque::new(),
             inbox: VecDeque::new(),
             reading: Vec::new(),
             ended: None,

@@ -30,6 +30,8 @@ pub struct FakeServer {
     pub service: Service,
     /// How answers arrive.
     pub pieces: Pieces,
+    /// How much of what clients send their sockets take at once.
+    pub sends: Sends,
     /// What a `SELECT` returns.
     pub rows: Rows,
     /// Asked for in clear text, if there is one.
@@ -75,6 +77,21 @@ pub enum Pieces {
     },
 }
 
+/// What the clients' sockets take of a send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sends {
+    /// All of it.
+    Whole,
+    /// 1 to `longest` bytes; the rest waits in front of the socket, which takes as many again after each `gap`, but
+    /// nothing while the server is busy with a statement and does not read.
+    Short {
+        /// In bytes.
+        longest: u64,
+        /// The shortest time between two pieces.
+        gap: Duration,
+    },
+}
+
 /// A time in which the server gets nothing done: answers due in it come at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
@@ -104,6 +121,7 @@ impl Default for FakeServer {
             network_delay: Duration::from_micros(50),
             service: Service::Fixed(Duration::from_micros(400)),
             pieces: Pieces::Whole,
+            sends: Sends::Whole,
             rows: Rows::default(),
             password: None,
             stalls: Vec::new(),
