@@ -2,6 +2,7 @@
 //! What it means is decided by the module of each command; what clap checks here needs no check there.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
@@ -102,6 +103,10 @@ pub(crate) struct QuickstartArguments {
     /// Seconds run before measuring, for each workload
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub(crate) warmup: f64,
+    /// Time after the end for transactions that are still running; then they are cancelled and count as unfinished
+    /// [default: ten times the p99, at least 10s and at most 60s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) grace: Option<Duration>,
     /// How SQL commands travel
     #[arg(short = 'M', long, value_name = "PROTOCOL", default_value = "simple")]
     pub(crate) protocol: ProtocolName,
@@ -185,6 +190,10 @@ pub(crate) struct BenchArguments {
     /// Seconds run before measuring
     #[arg(long, value_name = "SECONDS", default_value = "0", help_heading = "How to run it", value_parser = seconds)]
     pub(crate) warmup: f64,
+    /// Time after the end for transactions that are still running; then they are cancelled and count as unfinished
+    /// [default: ten times the p99, at least 10s and at most 60s]
+    #[arg(long, value_name = "DURATION", help_heading = "How to run it", value_parser = duration)]
+    pub(crate) grace: Option<Duration>,
     /// End sooner, once throughput and mean latency are known to ±PERCENT (95 % intervals), such as 1%
     #[arg(long, value_name = "PERCENT", requires = "duration", help_heading = "How to run it", value_parser = percent)]
     pub(crate) until: Option<f64>,
@@ -499,6 +508,14 @@ fn seconds(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('s').parse::<f64>() {
         Ok(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(seconds),
         _ => Err(format!("expected a number of seconds from 0 to {SECONDS_MAX}, such as 10 or 0.5")),
+    }
+}
+
+/// A time with a unit (`90s`, `2min`), or in seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(_) => seconds(text).map(Duration::from_secs_f64),
+        Err(_) => ::lab::duration(text).map_err(|expected| format!("expected {expected}")),
     }
 }
 

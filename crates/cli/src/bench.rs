@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Target};
-use engine::{Limit, Manner, Protocol};
+use engine::{Grace, Limit, Manner, Protocol};
 
 use crate::arguments::{BenchArguments, ConnectionArguments, ProgressName, ProtocolName};
 use crate::descriptors::{self, TooFewDescriptors};
@@ -103,6 +103,9 @@ fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
         workers: arguments.jobs,
         protocol: arguments.protocol.meaning(),
         limit: limit(arguments),
+        grace: arguments.grace.map_or(Grace::Automatic, Grace::Fixed),
+        silence_limit: None,
+        deadline: None,
         warmup_s: arguments.warmup,
         until: arguments.until,
         rate_per_s: arguments.rate,

@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Session};
-use engine::{EventLoopChoice, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness};
+use engine::{
+    End, EventLoopChoice, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness,
+};
 use results::{Calibration, EventLoopName, Host, Level, UtcTime};
 use server::Locations;
 use stats::Distribution;
@@ -131,6 +133,9 @@ impl Bench {
             return Err(Failure::Interrupted("interrupted; the machine was not calibrated"));
         }
         let outcome = ran?;
+        if let End::CutOff(cut_off) = outcome.end {
+            return Err(Failure::Aborted(format!("the machine was not calibrated: {cut_off}")));
+        }
         match outcome.aborted.first() {
             Some(first) => Err(Failure::Aborted(format!("the machine was not calibrated: {first}"))),
             None if outcome.summary.total.counts.succeeded == 0 => Err(Failure::Usage(

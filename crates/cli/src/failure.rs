@@ -13,6 +13,9 @@ use server::ServerError;
 use thiserror::Error;
 use workload::WorkloadError;
 
+/// The status after an interruption without a signal, as after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
 /// A command that did not do all that it was asked to. The message is the sentence for the user.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
@@ -82,16 +85,25 @@ fn not_imported(refused: usize, files: usize) -> String {
 
 impl Failure {
     /// 1: nothing was measured, or it could not be kept; 2: measured, but clients were aborted, as pgbench has it, or
-    /// nothing was compared, since 1 says there that B is worse; 3: there was not time enough; 130: interrupted, as
-    /// shells have it.
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    /// nothing was compared, since 1 says there that B is worse; 3: there was not time enough; 128 and the signal's number:
+    /// interrupted, as shells have it.
+    pub(crate) fn exit_code(&self, interrupted: Option<u8>) -> ExitCode {
         ExitCode::from(match self {
             Self::Aborted(_) | Self::NotCompared(_) => 2,
             Self::Unfinished(_) => 3,
-            Self::Interrupted(_)
-            | Self::Engine(EngineError::InterruptedBeforeStart)
-            | Self::Workload(WorkloadError::Interrupted) => 130,
+            failure if failure.is_interruption() => interrupted.unwrap_or(INTERRUPTED),
             _ => 1,
         })
+    }
+
+    /// Whether the user asked to stop.
+    pub(crate) fn is_interruption(&self) -> bool {
+        matches!(
+            self,
+            Self::Interrupted(_)
+                | Self::Engine(EngineError::InterruptedBeforeStart)
+                | Self::Server(ServerError::Interrupted)
+                | Self::Workload(WorkloadError::Interrupted)
+        )
     }
 }

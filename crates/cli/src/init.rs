@@ -26,7 +26,7 @@ const JOBS_MAX: u32 = 8;
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let options = options(arguments)?;
     let mut target = target(&arguments.connection)?;
-    let mut session = connect_asking(&mut target)?;
+    let mut session = connect_asking(&mut target, signals)?;
     let noise = if arguments.quiet { Noise::LastLine } else { Noise::Bars };
     load(&target, &mut session, &options, noise, terminal, signals)
 }

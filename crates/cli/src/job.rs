@@ -7,9 +7,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use connect::{Address, ConnectError, HostOrder, Session, Target, Transport};
+use connect::{Address, HostOrder, Session, Target, Transport};
 use engine::{
-    End, EngineError, EventLoopChoice, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol,
+    End, EngineError, EventLoopChoice, Grace, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol,
     ScriptPlan, TargetPlan, Witness, WorkerIntro,
 };
 use results::{
@@ -46,6 +46,11 @@ pub(crate) struct Job {
     pub(crate) workers: u32,
     pub(crate) protocol: Protocol,
     pub(crate) limit: Limit,
+    pub(crate) grace: Grace,
+    /// Without a transaction that ends for so long, the run ends; `None`: it waits.
+    pub(crate) silence_limit: Option<Duration>,
+    /// The run ends so long after its first transaction, whatever its limit; for time budgets.
+    pub(crate) deadline: Option<Duration>,
     pub(crate) warmup_s: f64,
     /// The half width of the intervals, as a share of their figures, at which the run may end early.
     pub(crate) until: Option<f64>,
@@ -101,7 +106,7 @@ pub(crate) type Witnesses = Box<dyn Fn(WorkerIntro) -> Box<dyn Witness>>;
 /// How a run is shown while it goes on, and afterwards.
 pub(crate) trait Showing {
     /// Opens the session that prepares the run; a password that it needed is kept for the clients.
-    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure>;
+    fn connect(&mut self, target: &mut Target, signals: &Signals) -> Result<Session, Failure>;
 
     /// `-s` was given and does not matter, since the tables have this scale.
     fn scale_ignored(&mut self, asked: u32, scale: u32);
@@ -146,11 +151,13 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    fn of(session: &Session, target: &Target) -> Result<Self, ConnectError> {
+    fn of(session: &Session, target: &Target, signals: &Signals) -> Result<Self, Failure> {
         Ok(Self {
             places: match target.host_order {
                 HostOrder::Given => vec![(session.address().clone(), session.transport().clone())],
-                HostOrder::Random | HostOrder::Seeded(_) => Session::survey(target)?,
+                HostOrder::Random | HostOrder::Seeded(_) => {
+                    signals.abandonable(target, Session::survey)?.map_err(|error| *error)?
+                }
             },
         })
     }
@@ -208,7 +215,7 @@ impl Job {
         let is_own = manner == Manner::Pgmeter;
         let guards = is_own.then(|| (StopWatch::begin(), terminal::measure()));
         let outcome = observing
-            .run(&plan, signals.stop(), &mut second, &witnesses)
+            .run(&plan, signals.stop_request(), &mut second, &witnesses)
             .map_err(|error| explain(error, plan.clients, manner))
             .inspect_err(|failure| showing.breaks_off(failure))?;
         let disturbances = guards.map(|(stopped, shown)| [stopped.end(), shown.end()]).into_iter().flatten();
@@ -255,12 +262,12 @@ impl Job {
     fn prepare(&mut self, showing: &mut dyn Showing, signals: &Signals) -> Result<Found, Failure> {
         let mut ways = Vec::new();
         for (_, target) in &mut self.targets {
-            let session = signals.leave_at_once(|| connect_asking(target))?;
-            ways.push(Way::of(&session, target)?);
+            let session = connect_asking(target, signals)?;
+            ways.push(Way::of(&session, target, signals)?);
         }
-        let mut session = signals.leave_at_once(|| showing.connect(&mut self.target))?;
+        let mut session = showing.connect(&mut self.target, signals)?;
+        let way = Way::of(&session, &self.target, signals)?;
         signals.guard(&mut session, |session| -> Result<_, Failure> {
-            let way = Way::of(session, &self.target)?;
             let tables = self.find_tables(session, showing)?;
             let scale = tables.map(|tables| tables.scale).or(self.scale).unwrap_or(1);
             self.vacuum_tables(session, showing);
@@ -371,6 +378,9 @@ impl Job {
             workers: self.workers as usize,
             protocol: self.protocol,
             limit: self.limit,
+            grace: self.grace,
+            silence_limit: self.silence_limit,
+            deadline: self.deadline,
             warmup: Duration::from_secs_f64(self.warmup_s),
             rate_per_s: self.rate_per_s,
             latency_limit: self.latency_limit,
@@ -414,6 +424,9 @@ fn status(outcome: &Outcome, clients: usize) -> Status {
             let aborted = outcome.aborted.len();
             let reason = format!("{aborted} of {clients} clients were aborted; the first: {first}");
             Status::Failed { reason: SafeText::from(reason) }
+        }
+        (End::CutOff(cut_off), None) => {
+            Status::Failed { reason: SafeText::from(format!("{cut_off}; --grace gives them another time")) }
         }
         (_, None) => Status::Complete,
     }

@@ -57,7 +57,14 @@ fn main() -> ExitCode {
         Err(error) => return misunderstood(&error),
     };
     let terminal = Terminal::of_process(arguments.colour);
-    let result = Signals::catch().and_then(|signals| obey(&arguments.command, &terminal, &signals));
+    let signals = match Signals::catch() {
+        Ok(signals) => signals,
+        Err(failure) => {
+            terminal.complain(&failure);
+            return failure.exit_code(None);
+        }
+    };
+    let result = obey(&arguments.command, &terminal, &signals);
     let result = match (result, terminal.lost()) {
         (Ok(_), Some(error)) => Err(Failure::System { what: "write to standard output".to_owned(), error }),
         (result, _) => result,
@@ -66,7 +73,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             terminal.complain(&failure);
-            failure.exit_code()
+            failure.exit_code(signals.exit_status())
         }
     };
     stderr_queue::flush();

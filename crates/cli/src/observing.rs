@@ -2,12 +2,11 @@
 //! what it is told, and a run that needs every connection gets the observer's too. Called by `job`.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use connect::{Address, Target};
-use engine::{EngineError, Outcome, Plan, Progress, WorkerIntro};
+use engine::{EngineError, Outcome, Plan, Progress, StopRequest, WorkerIntro};
 use observe::{Lately, Observer, Ran, Script, Whose, Wish};
 use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
@@ -89,7 +88,7 @@ impl Observing {
     pub(crate) fn run(
         &mut self,
         plan: &Plan,
-        stop: &AtomicBool,
+        stop: StopRequest<'_>,
         second: &mut dyn FnMut(&Progress<'_>),
         witnesses: &Witnesses,
     ) -> Result<Outcome, EngineError> {

@@ -5,19 +5,22 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 
-use connect::{ConnectError, Password, Session, Target};
+use connect::{Password, Session, Target};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::failure::Failure;
+use crate::signals::Signals;
 
 const QUESTION: &[u8] = b"Password: ";
 
 /// Connects; if the server wants a password and none is known, asks for it once. The target then has it, for all
 /// connections that follow.
-pub(crate) fn connect_asking(target: &mut Target) -> Result<Session, ConnectError> {
-    match Session::connect(target) {
-        Err(error) if error.is_password_needed() => {
-            let Ok(password) = ask() else { return Err(error) };
+pub(crate) fn connect_asking(target: &mut Target, signals: &Signals) -> Result<Session, Failure> {
+    match signals.connect(target) {
+        Err(Failure::Connect(error)) if error.is_password_needed() => {
+            let Ok(password) = signals.leave_at_once(ask) else { return Err(error.into()) };
             *target = target.clone().with_password(password);
-            Session::connect(target)
+            signals.connect(target)
         }
         other => other,
     }

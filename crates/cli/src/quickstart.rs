@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Session, Target};
-use engine::{Limit, Manner};
+use engine::{Grace, Limit, Manner};
 use server::{FetchProgress, Installation, Instrumentation, Locations, Origin, Server, ServerOptions, Swept};
 use workload::InitOptions;
 
@@ -41,8 +41,8 @@ pub(crate) fn run(
 
     let bar = terminal.bar(None, Unit::Nothing);
     bar.label(format!("starting PostgreSQL {} …", installation.version));
-    let options = options(arguments)?;
-    let mut server = signals.leave_at_once(|| Server::start(&installation, &options, &locations))?;
+    let options = ServerOptions { stop: Some(signals.shared_stop()), ..options(arguments)? };
+    let mut server = Server::start(&installation, &options, &locations)?;
     drop(bar);
     warn_without_statements(&server, arguments.no_instrumentation, terminal);
     let result = measure(arguments, &server, terminal, signals);
@@ -65,11 +65,11 @@ fn measure(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
-    let nothing = Environment::default();
+    let environment = Environment::of_process().only_control_timeout();
     let conninfo = server.conninfo_tcp().unwrap_or_else(|| server.conninfo());
-    let target = connect::resolve(Some(&conninfo), &Overrides::default(), &nothing)?;
+    let target = connect::resolve(Some(&conninfo), &Overrides::default(), &environment)?;
     terminal.say(format_args!("PostgreSQL is running: psql \"{conninfo}\""));
-    let mut session = Session::connect(&target)?;
+    let mut session = signals.connect(&target)?;
     let options = InitOptions { scale: arguments.scale, jobs: init::jobs(), ..InitOptions::default() };
     let loaded = init::load(&target, &mut session, &options, Noise::Bars, terminal, signals);
     // An interrupted load of a server that goes away needs no advice on how to load it again.
@@ -109,6 +109,9 @@ fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<J
         workers: arguments.jobs,
         protocol: arguments.protocol.meaning(),
         limit: Limit::Duration(Duration::from_secs_f64(arguments.duration)),
+        grace: arguments.grace.map_or(Grace::Automatic, Grace::Fixed),
+        silence_limit: None,
+        deadline: None,
         warmup_s: arguments.warmup,
         until: None,
         rate_per_s: None,

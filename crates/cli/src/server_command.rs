@@ -11,11 +11,15 @@ use crate::signals::Signals;
 use crate::terminal::Terminal;
 
 pub(crate) fn run(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-    // Each action is left whole or undone by the server crate, whenever the program ends.
-    signals.leave_at_once(|| act(action, terminal))
+    match action {
+        // A server that is being made is removed before the program ends.
+        ServerAction::Install { .. } => act(action, terminal, signals),
+        // Each action is left whole or undone by the server crate, whenever the program ends.
+        _ => signals.leave_at_once(|| act(action, terminal, signals)),
+    }
 }
 
-fn act(action: &ServerAction, terminal: &Terminal) -> Result<(), Failure> {
+fn act(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, terminal);
     match action {
@@ -33,9 +37,11 @@ fn act(action: &ServerAction, terminal: &Terminal) -> Result<(), Failure> {
                 server_user: server_user.clone(),
                 keep: true,
                 instrumentation: instrumentation(*no_instrumentation),
+                stop: Some(signals.shared_stop()),
                 ..ServerOptions::default()
             };
-            let installation = obtain(pg_version, bin_dir.as_deref(), &locations, terminal)?;
+            let obtain = || obtain(pg_version, bin_dir.as_deref(), &locations, terminal);
+            let installation = signals.leave_at_once(obtain)?;
             let status = named::install(name, &installation, &options, &locations)?;
             terminal.say(format_args!("server {name} is made: {}", status.data_dir.display()));
             terminal.say(format_args!("Start it: pgmeter server start {name}"));

@@ -13,6 +13,7 @@ use crate::job::{Showing, Vacuuming, Witnesses};
 use crate::live::Live;
 use crate::logs::{LogFault, LogOptions, Logs};
 use crate::password::connect_asking;
+use crate::signals::Signals;
 use crate::storing::{Keeper, Kept, StoreArguments};
 use crate::terminal::Terminal;
 use crate::watcher::Watcher;
@@ -85,8 +86,8 @@ impl OwnShowing<'_> {
 }
 
 impl Showing for OwnShowing<'_> {
-    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
-        Ok(connect_asking(target)?)
+    fn connect(&mut self, target: &mut Target, signals: &Signals) -> Result<Session, Failure> {
+        connect_asking(target, signals)
     }
 
     fn scale_ignored(&mut self, asked: u32, scale: u32) {
@@ -162,6 +163,7 @@ impl Showing for OwnShowing<'_> {
             End::Interrupted => {
                 Err(Failure::Interrupted("interrupted; the results above are of the time until then"))
             }
+            End::CutOff(cut_off) if outcome.aborted.is_empty() => Err(Failure::Aborted(cut_off.to_string())),
             _ if outcome.aborted.is_empty() => match self.log_fault.get() {
                 None => Ok(()),
                 Some(reason) => Err(Failure::LogCut(reason.to_owned())),

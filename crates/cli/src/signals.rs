@@ -1,20 +1,28 @@
-//! Ctrl-C and its relatives: the first one asks the run to stop and cancels the statement that a
-//! control session is waiting for; the second one ends the program at once.
+//! Ctrl-C and its relatives: the first signal asks the run to stop and cancels the statement that a control session is
+//! waiting for; the second one ends the program at once. What the signals thread does never waits for a server.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::Duration;
 
-use connect::{Address, CancelKey, Session, Transport};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use connect::{Address, CancelKey, Closer, ConnectError, Session, Target, Transport};
+use engine::StopRequest;
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator;
 
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Exit status of a program that was interrupted, as shells have it.
-const INTERRUPTED: i32 = 130;
+/// Exit status of a program that a signal has ended, as shells have it: this and the signal's number.
+const SIGNALLED: i32 = 128;
+/// A statement that was cancelled has so long to end; then its connection is closed.
+const CANCEL_LIMIT: Duration = Duration::from_secs(3);
+/// Time for the last words of a program that ends at once.
+const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
+/// How often waiting for a connection is interrupted to see whether a signal has come.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The stop flag, and what must be told when it is set.
 pub(crate) struct Signals {
@@ -23,13 +31,29 @@ pub(crate) struct Signals {
 
 #[derive(Default)]
 struct Shared {
-    stop: AtomicBool,
+    stop: Arc<AtomicBool>,
+    /// The run's time is up before its limit, by an alarm from outside.
+    time_is_up: AtomicBool,
+    /// The first signal that asked to stop; 0: none has.
+    first: AtomicI32,
     /// The control session that may be waiting for a long statement.
-    waiting: Mutex<Option<(Address, Transport, CancelKey)>>,
+    waiting: Mutex<Option<Waiting>>,
     /// What is being done cannot be asked to stop, and may be left at any moment.
     leave_at_once: AtomicBool,
     /// As `pgbench -i` has it: asking twice asks for the same.
     only_cancels: bool,
+    /// Numbers the sessions of `waiting`.
+    sessions: AtomicU64,
+}
+
+/// A session with a statement that may run, and how to end that.
+#[derive(Clone)]
+struct Waiting {
+    number: u64,
+    address: Address,
+    transport: Transport,
+    key: CancelKey,
+    closer: Option<Closer>,
 }
 
 impl Signals {
@@ -48,6 +72,11 @@ impl Signals {
         Self { shared: Arc::new(Shared::default()) }
     }
 
+    /// As [`Signals::uncaught`], but an alarm ends a timed run as its limit does: as pgbench, which sets one for itself.
+    pub(crate) fn catch_alarm() -> Result<Self, Failure> {
+        Self::catch_these(&[SIGALRM], Shared::default())
+    }
+
     fn catch_these(signals: &[c_int], shared: Shared) -> Result<Self, Failure> {
         let system = |error| Failure::System { what: "catch signals".to_owned(), error };
         let mut signals = iterator::Signals::new(signals).map_err(system)?;
@@ -56,8 +85,8 @@ impl Signals {
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
-                for _ in signals.forever() {
-                    watched.caught();
+                for signal in signals.forever() {
+                    watched.caught(signal);
                 }
             })
             .map_err(system)?;
@@ -69,6 +98,16 @@ impl Signals {
         &self.shared.stop
     }
 
+    /// The same flag, for what must own it.
+    pub(crate) fn shared_stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.shared.stop)
+    }
+
+    /// What ends a run before its limit.
+    pub(crate) fn stop_request(&self) -> StopRequest<'_> {
+        StopRequest { stop: &self.shared.stop, time_is_up: Some(&self.shared.time_is_up) }
+    }
+
     /// An error once the user has asked to stop.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.stop().load(Ordering::Relaxed) {
@@ -77,8 +116,46 @@ impl Signals {
         Ok(())
     }
 
-    /// Does something that cannot be asked to stop: a signal ends the program at once. What is fetched or
-    /// started then is removed by the guard that every temporary server has.
+    /// The exit status after an interruption: 130 after Ctrl-C, 143 after SIGTERM, as shells have it.
+    pub(crate) fn exit_status(&self) -> Option<u8> {
+        match self.shared.first.load(Ordering::SeqCst) {
+            0 => None,
+            signal => u8::try_from(SIGNALLED + signal).ok(),
+        }
+    }
+
+    /// Connects. A signal ends the waiting for it; a server that never answers does not keep the program then.
+    pub(crate) fn connect(&self, target: &Target) -> Result<Session, Failure> {
+        Ok(self.abandonable(target, Session::connect)?.map_err(|error| *error)?)
+    }
+
+    /// Does something that connects and that a signal leaves behind.
+    pub(crate) fn abandonable<T: Send + 'static>(
+        &self,
+        target: &Target,
+        work: impl FnOnce(&Target) -> Result<T, ConnectError> + Send + 'static,
+    ) -> Result<Result<T, Box<ConnectError>>, Failure> {
+        self.check()?;
+        let (sender, receiver) = mpsc::channel();
+        let target = target.clone();
+        let begun = thread::Builder::new().name("connect".to_owned()).spawn(move || {
+            // Nobody waits for it any more if a signal came first.
+            let _ = sender.send(work(&target).map_err(Box::new));
+        });
+        begun.map_err(|error| Failure::System { what: "start a thread".to_owned(), error })?;
+        loop {
+            match receiver.recv_timeout(LOOK) {
+                Ok(done) => return Ok(done),
+                Err(mpsc::RecvTimeoutError::Timeout) => self.check()?,
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    let error = std::io::Error::other("the connecting thread ended");
+                    return Err(Failure::System { what: "connect".to_owned(), error });
+                }
+            }
+        }
+    }
+
+    /// Does something that cannot be asked to stop and leaves nothing behind: a signal ends the program at once.
     pub(crate) fn leave_at_once<T>(&self, work: impl FnOnce() -> T) -> T {
         self.shared.leave_at_once.store(true, Ordering::SeqCst);
         let result = work();
@@ -86,31 +163,75 @@ impl Signals {
         result
     }
 
-    /// Does something that waits for the server; a signal cancels the statement that is running then.
+    /// Does something that waits for the server; a signal cancels the statement that is running then. If that has no
+    /// effect the session is closed.
     pub(crate) fn guard<T>(&self, session: &mut Session, work: impl FnOnce(&mut Session) -> T) -> T {
-        let waiting = || self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        *waiting() = Some((session.address().clone(), session.transport().clone(), session.cancel_key()));
+        let waiting = || self.shared.waiting();
+        let before = waiting().replace(Waiting {
+            number: self.shared.sessions.fetch_add(1, Ordering::Relaxed),
+            address: session.address().clone(),
+            transport: session.transport().clone(),
+            key: session.cancel_key(),
+            closer: session.closer(),
+        });
         let result = work(session);
-        *waiting() = None;
+        *waiting() = before;
         result
     }
 }
 
 impl Shared {
-    #[allow(clippy::exit)] // the second Ctrl-C means now; servers of ours are stopped by their guard
-    fn caught(&self) {
-        let again = self.stop.swap(true, Ordering::Relaxed);
-        if !self.only_cancels && (again || self.leave_at_once.load(Ordering::SeqCst)) {
-            terminal::say_interrupted();
-            std::process::exit(INTERRUPTED);
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Option<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn caught(self: &Arc<Self>, signal: c_int) {
+        if signal == SIGALRM {
+            self.time_is_up.store(true, Ordering::Relaxed);
+            return;
         }
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((address, transport, key)) = waiting.as_ref() {
+        let again = self.first.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_err();
+        self.stop.store(true, Ordering::SeqCst);
+        if !self.only_cancels && (again || self.leave_at_once.load(Ordering::SeqCst)) {
+            leave(signal);
+        }
+        let shared = Arc::clone(self);
+        // Not here: a server that does not answer must not keep the second signal waiting. Without a thread nothing is
+        // cancelled, and the second signal ends the program all the same.
+        let _ = thread::Builder::new().name("cancel".to_owned()).spawn(move || shared.cancel());
+    }
+
+    /// Cancels the statement that a session waits for; closes the session if that does not end it.
+    fn cancel(&self) {
+        let Some(Waiting { number, address, transport, key, closer }) = self.waiting().clone() else {
+            return;
+        };
+        let (done, is_done) = mpsc::channel();
+        let _ = thread::Builder::new().name("cancel request".to_owned()).spawn(move || {
             // A server that cannot be reached has nothing left to cancel.
-            let sent = connect::cancel(address, transport, key);
-            if self.only_cancels && sent.is_ok() {
-                terminal::talk("Cancel request sent\n");
-            }
+            let _ = done.send(connect::cancel(&address, &transport, &key).is_ok());
+        });
+        let is_sent = is_done.recv_timeout(CANCEL_LIMIT);
+        if self.only_cancels && is_sent == Ok(true) {
+            terminal::talk("Cancel request sent\n");
+        }
+        thread::sleep(CANCEL_LIMIT);
+        let still_waits = self.waiting().as_ref().is_some_and(|waiting| waiting.number == number);
+        if let Some(closer) = closer.filter(|_| still_waits) {
+            closer.close("it was interrupted, and the server did not cancel the statement");
         }
     }
+}
+
+/// The program ends now.
+#[allow(clippy::exit)] // the second Ctrl-C means now; servers of ours are stopped by their guard
+fn leave(signal: c_int) -> ! {
+    // A terminal that takes nothing must not keep the program.
+    let (said, is_said) = mpsc::channel();
+    let _ = thread::Builder::new().name("last words".to_owned()).spawn(move || {
+        terminal::say_interrupted();
+        let _ = said.send(());
+    });
+    let _ = is_said.recv_timeout(LAST_WORDS_LIMIT);
+    std::process::exit(SIGNALLED + signal);
 }

@@ -7,8 +7,13 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::error::ConnectError;
+use crate::target::CONTROL_TIMEOUT;
+
+/// How long control sessions wait for a server that does not answer, in seconds.
+const CONTROL_TIMEOUT_VARIABLE: &str = "PGMETER_CONTROL_TIMEOUT";
 
 /// The surroundings that connection defaults come from. Debug shows names of variables, not their values.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -49,6 +54,24 @@ impl Environment {
             ConnectError::Settings(format!("the environment variable {variable} is not valid UTF-8"))
         })?;
         Ok(Some(text))
+    }
+
+    /// How long control sessions wait for the server, in seconds.
+    pub(crate) fn control_timeout(&self) -> Result<Duration, ConnectError> {
+        let Some(text) = self.get_given(CONTROL_TIMEOUT_VARIABLE)? else { return Ok(CONTROL_TIMEOUT) };
+        let seconds = text.trim().parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
+            ConnectError::Settings(format!(
+                "{CONTROL_TIMEOUT_VARIABLE}={text}: expected a number of seconds above 0, such as 60"
+            ))
+        })
+    }
+
+    /// No more than this variable, for servers that nothing else in the surroundings is about.
+    pub fn only_control_timeout(self) -> Environment {
+        let is_it = |name: &String| name == CONTROL_TIMEOUT_VARIABLE;
+        let variables = self.variables.into_iter().filter(|(name, _)| is_it(name)).collect();
+        Environment { variables, ..Environment::default() }
     }
 
     /// As [`Environment::get`], but an empty value counts as none.

@@ -29,9 +29,10 @@ pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
-    CANCELS_AT_ONCE, CancelKey, CancelRequest, CopyIn, ResultSet, Row, Session, cancel, cancel_all,
+    CANCELS_AT_ONCE, CancelKey, CancelRequest, Closer, CopyIn, ResultSet, Row, Session, StatementLimit,
+    cancel, cancel_all,
 };
-pub use target::{Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
+pub use target::{CONTROL_TIMEOUT, Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
 pub use tls::{
     Tls, TlsChannel, TlsError, TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots,
     judge_certificates,

@@ -80,6 +80,7 @@ pub fn resolve(
         application_name: settings.application_name(overrides),
         options: settings.given("options").map(str::to_owned),
         connect_timeout: settings.seconds("connect_timeout")?,
+        control_timeout: Some(environment.control_timeout()?),
         keep_alive: settings.keep_alive()?,
         extra: settings.extra(environment)?,
         tls: settings.tls(environment)?,

@@ -37,6 +37,9 @@ pub struct Target {
     pub options: Option<String>,
     /// The limit for reaching and entering one address; `None` waits as long as the system does.
     pub connect_timeout: Option<Duration>,
+    /// How long control sessions wait for a server that does not answer, in connecting and in statements
+    /// ([`StatementLimit`](crate::StatementLimit)); `None`: for ever, as programs of libpq do.
+    pub control_timeout: Option<Duration>,
     /// How a silent TCP connection is found dead.
     pub keep_alive: KeepAlive,
     /// Further start-up parameters, such as `client_encoding`.
@@ -57,6 +60,10 @@ pub struct Target {
     /// missing or cannot be read. For programs that stand in for one of its users.
     pub password_file_warning: Option<String>,
 }
+
+/// Control sessions wait so long for a server, unless `PGMETER_CONTROL_TIMEOUT` says otherwise: most statements take
+/// milliseconds, and a server under heavy load may need seconds.
+pub const CONTROL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One server of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]

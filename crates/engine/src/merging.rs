@@ -9,6 +9,7 @@ use stats::{Gaps, Interval, Summary, Timestamp};
 use std::time::Duration;
 
 use crate::outcome::Progress;
+use crate::plan::Grace;
 use crate::stopping::Stop;
 use crate::timeline::{INTERVAL, Timeline};
 
@@ -24,6 +25,11 @@ pub(crate) struct Merging<'a> {
     measured: Interval,
     gaps: Gaps,
     stop: &'a Stop<'a>,
+    /// The planned end of the run.
+    end: Option<Timestamp>,
+    /// Since when no transaction has ended.
+    silent_since: Timestamp,
+    silence_limit: Option<Duration>,
 }
 
 impl<'a> Merging<'a> {
@@ -32,13 +38,25 @@ impl<'a> Merging<'a> {
         scripts: usize,
         timeline: Timeline,
         is_scheduled: bool,
+        silence_limit: Option<Duration>,
         observer: &'a mut dyn FnMut(&Progress<'_>),
         stop: &'a Stop<'a>,
     ) -> Self {
         let measured = Interval::new(scripts);
         let gaps = Gaps::new(timeline.measure, is_scheduled);
         let reached = vec![timeline.first_interval(); workers];
-        Self { observer, origin: timeline.origin, open: BTreeMap::new(), reached, measured, gaps, stop }
+        Self {
+            observer,
+            origin: timeline.origin,
+            open: BTreeMap::new(),
+            reached,
+            measured,
+            gaps,
+            stop,
+            end: timeline.end,
+            silent_since: timeline.start,
+            silence_limit,
+        }
     }
 
     /// Takes a worker's interval in and gives it back, empty, for further use.
@@ -58,7 +76,26 @@ impl<'a> Merging<'a> {
         };
         self.reached[worker] = end;
         self.report();
+        self.set_grace(end);
         spare
+    }
+
+    /// A worker has come to `now`. Once the run's time is over, all of them learn how long the grace period is.
+    fn set_grace(&self, now: Timestamp) {
+        let end = self.stop.early_end(now).into_iter().chain(self.end).min();
+        if end.is_some_and(|end| now >= end) {
+            self.stop.set_grace(Grace::after(self.measured.total().response.quantile_ns(0.99)));
+        }
+    }
+
+    /// Counts the time in which no transaction has ended.
+    fn watch_for_silence(&mut self, interval: &Interval) {
+        let counts = interval.total().counts;
+        if counts.scheduled > counts.unfinished {
+            self.silent_since = interval.end;
+        } else if self.silence_limit.is_some_and(|limit| interval.end >= self.silent_since + limit) {
+            self.stop.end_for_silence();
+        }
     }
 
     /// The worker will hand over nothing more.
@@ -95,6 +132,7 @@ impl<'a> Merging<'a> {
                 self.measured.merge(&interval);
                 self.gaps.take(&interval);
             }
+            self.watch_for_silence(&interval);
             let elapsed = interval.end.since(self.origin);
             let enough = Cell::new(false);
             (self.observer)(&Progress { interval: &interval, warmup, enough: &enough, elapsed });
@@ -146,10 +184,10 @@ mod tests {
                 progress.interval.total().counts.succeeded,
             ));
         };
-        let timeline = Timeline { origin: at(0), start: at(0), measure: at(1000), end: None };
+        let timeline = Timeline { origin: at(0), start: at(0), measure: at(1000), end: None, deadline: None };
         let asked = AtomicBool::new(false);
-        let stop = Stop::new(&asked);
-        let mut merging = Merging::new(2, 1, timeline, false, &mut observer, &stop);
+        let stop = Stop::new((&asked).into());
+        let mut merging = Merging::new(2, 1, timeline, false, None, &mut observer, &stop);
         merging.take(0, interval(0, 1000, 5), true);
         merging.take(0, interval(1000, 2000, 6), false);
         merging.take(1, interval(0, 1000, 7), true);

@@ -2,6 +2,7 @@
 //! Turned into a record by whoever asked for the run.
 
 use std::cell::Cell;
+use std::fmt;
 use std::time::Duration;
 
 use stats::{CommandTable, Gaps, Interval, Summary, WorkerHealth};
@@ -14,6 +15,8 @@ use crate::driver::EventLoop;
 pub enum End {
     /// At the plan's limit, or where the observer knew enough.
     Complete,
+    /// With clients that had to be cut off.
+    CutOff(CutOff),
     /// Because the user asked to stop.
     Interrupted,
     /// Because every client was aborted before the limit.
@@ -23,6 +26,55 @@ pub enum End {
         /// The worker of that client, from 0.
         worker: usize,
     },
+}
+
+/// Clients whose transactions did not end in time: these were cancelled, and count as unfinished with the time that
+/// they had run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutOff {
+    /// How many clients.
+    pub clients: usize,
+    /// Of so many.
+    pub of: usize,
+    /// What they had exceeded.
+    pub exceeded: Exceeded,
+}
+
+/// What transactions have exceeded that were cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceeded {
+    /// The grace period after the end of the run.
+    Grace(Duration),
+    /// The time for which no transaction may have ended.
+    Silence(Duration),
+    /// The time of the whole run, its warm-up included.
+    Deadline(Duration),
+}
+
+impl fmt::Display for CutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { clients, of, exceeded } = self;
+        match exceeded {
+            Exceeded::Grace(grace) => write!(
+                f,
+                "transactions of {clients} of {of} clients were still running {} s after the end of the run: they were \
+                 cancelled, and count as unfinished",
+                grace.as_secs_f64()
+            ),
+            Exceeded::Silence(silence) => write!(
+                f,
+                "no transaction had ended for {} s: those of {clients} of {of} clients were cancelled, and count as \
+                 unfinished",
+                silence.as_secs_f64()
+            ),
+            Exceeded::Deadline(deadline) => write!(
+                f,
+                "the run was not over after {} s: transactions of {clients} of {of} clients were cancelled, and count as \
+                 unfinished",
+                deadline.as_secs_f64()
+            ),
+        }
+    }
 }
 
 /// What connecting for each measured transaction took, over all clients. Transactions of the warm-up and their

@@ -32,6 +32,34 @@ pub enum Limit {
     Duration(Duration),
 }
 
+/// How long transactions that are under way at the end of a timed run may go on. Then they are cancelled, their
+/// connections are closed, and they count as unfinished with the time that they had run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grace {
+    /// Ten times the 99th percentile of the response times so far, between [`Grace::MIN`] and [`Grace::MAX`].
+    #[default]
+    Automatic,
+    /// This long.
+    Fixed(Duration),
+    /// Until the last one has ended, as in pgbench.
+    Unlimited,
+}
+
+impl Grace {
+    /// The shortest automatic grace period: also where nothing has succeeded, so that nothing is known.
+    pub const MIN: Duration = Duration::from_secs(10);
+    /// The longest automatic grace period.
+    pub const MAX: Duration = Duration::from_secs(60);
+    /// The automatic grace period, in 99th percentiles.
+    const PERCENTILES: u64 = 10;
+
+    /// The automatic grace period after a run with this 99th percentile of response times.
+    pub(crate) fn after(p99_ns: Option<u64>) -> Duration {
+        let several = p99_ns.unwrap_or(0).saturating_mul(Self::PERCENTILES);
+        Duration::from_nanos(several).clamp(Self::MIN, Self::MAX)
+    }
+}
+
 /// How long a client may take to get in, unless a plan says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -119,6 +147,13 @@ pub struct Plan {
     pub protocol: Protocol,
     /// When the run ends by itself.
     pub limit: Limit,
+    /// How long what is under way at that moment may go on.
+    pub grace: Grace,
+    /// The run ends when no transaction has ended for so long; `None`: it waits. For runs that end with a number of
+    /// transactions, which a silent server would make endless.
+    pub silence_limit: Option<Duration>,
+    /// The run ends so long after its start, whatever its limit; `None`: by its limit alone.
+    pub deadline: Option<Duration>,
     /// Transactions scheduled earlier than this after the start are run but not measured.
     pub warmup: Duration,
     /// Open loop: arrivals per second over all workers, a Poisson stream. `None`: closed loop.
@@ -162,6 +197,9 @@ impl Plan {
             workers: 1,
             protocol: Protocol::Simple,
             limit: Limit::TransactionsPerClient(10),
+            grace: Grace::Automatic,
+            silence_limit: None,
+            deadline: None,
             warmup: Duration::ZERO,
             rate_per_s: None,
             latency_limit: None,

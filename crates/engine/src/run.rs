@@ -2,7 +2,6 @@
 //! The face of the engine; the load itself is made by `worker`.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -18,9 +17,9 @@ use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
 use crate::merging::Merging;
 use crate::net::Network;
-use crate::outcome::{End, Outcome, Progress, Reconnects};
+use crate::outcome::{CutOff, End, Outcome, Progress, Reconnects};
 use crate::plan::{Manner, Plan};
-use crate::stopping::Stop;
+use crate::stopping::{Stop, StopRequest};
 use crate::timeline::Timeline;
 use crate::witness::{Witness, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};
@@ -53,15 +52,15 @@ type Witnesses<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>;
 ///
 /// # Errors
 /// When the plan is unusable, a client cannot connect, or the system refuses a resource.
-pub fn run<'w>(
+pub fn run<'r, 'w>(
     plan: &Plan,
-    stop: &AtomicBool,
+    stop: impl Into<StopRequest<'r>>,
     observer: &mut dyn FnMut(&Progress<'_>),
     witnesses: &dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>,
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
     let load = Load::of(plan);
-    let stop = &Stop::new(stop);
+    let stop = &Stop::new(stop.into());
     let clock = Clock::start();
     let (notices, inbox) = channel();
     thread::scope(|scope| {
@@ -99,10 +98,10 @@ pub fn run<'w>(
 ///
 /// # Errors
 /// As [`run`]; also when the plan asks for more than one worker.
-pub fn run_on<'w, D: Driver>(
+pub fn run_on<'r, 'w, D: Driver>(
     plan: &Plan,
     driver: D,
-    stop: &AtomicBool,
+    stop: impl Into<StopRequest<'r>>,
     observer: &mut dyn FnMut(&Progress<'_>),
     witnesses: &dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>,
 ) -> Result<Outcome, EngineError> {
@@ -111,13 +110,13 @@ pub fn run_on<'w, D: Driver>(
         return Err(EngineError::Plan("one driver serves one worker".to_owned()));
     }
     let load = Load::of(plan);
-    let stop = &Stop::new(stop);
+    let stop = &Stop::new(stop.into());
     let mut worker = Worker::new(&load, &load.workers[0], driver);
     let begun = worker.now();
     worker.connect(stop)?;
     let timeline = Timeline::new(plan, begun, worker.now());
-    let mut merging =
-        Merging::new(1, plan.scripts.len(), timeline, plan.rate_per_s.is_some(), observer, stop);
+    let (scripts, is_scheduled) = (plan.scripts.len(), plan.rate_per_s.is_some());
+    let mut merging = Merging::new(1, scripts, timeline, is_scheduled, plan.silence_limit, observer, stop);
     let witness = witnesses(load.introduce(0, timeline.start));
     let outcome = worker.run(timeline, witness, stop, &mut merging)?;
     merging.close(0);
@@ -207,9 +206,9 @@ fn coordinate<'w>(
         // A worker that is gone has said why, and is heard below.
         let _ = line.start.send(Start { timeline, witness });
     }
-    let is_scheduled = load.plan.rate_per_s.is_some();
-    let mut merging =
-        Merging::new(lines.len(), load.plan.scripts.len(), timeline, is_scheduled, observer, stop);
+    let (scripts, is_scheduled) = (load.plan.scripts.len(), load.plan.rate_per_s.is_some());
+    let silence = load.plan.silence_limit;
+    let mut merging = Merging::new(lines.len(), scripts, timeline, is_scheduled, silence, observer, stop);
     let mut outcomes: Vec<_> = lines.iter().map(|_| None).collect();
     let (mut failure, mut lost) = (None, Lost::default());
     while let Ok((worker, notice)) = inbox.recv() {
@@ -276,16 +275,18 @@ fn conclude(
     merging: Merging<'_>,
 ) -> Result<Outcome, EngineError> {
     let plan = load.plan;
-    let timeline = stop.early_end().and_then(|end| timeline.ending_at(end)).unwrap_or(timeline);
-    let interrupted = outcomes.iter().any(|outcome| outcome.interrupted);
     let finished =
         outcomes.iter().map(|outcome| outcome.finished).max().unwrap_or(timeline.start).max(lost.at);
+    let timeline = stop.early_end(finished).and_then(|end| timeline.ending_at(end)).unwrap_or(timeline);
+    let interrupted = outcomes.iter().any(|outcome| outcome.interrupted);
     let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
     let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
     let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
     let event_loop = event_loop_of(&outcomes);
     let uncancelled = cancel_running(plan, &outcomes);
     let reconnects = outcomes.iter().fold(Reconnects::default(), |sum, outcome| sum.and(outcome.reconnects));
+    let exceeded = outcomes.iter().find_map(|outcome| outcome.exceeded);
+    let cut_off = outcomes.iter().map(|outcome| outcome.cut_off).sum();
     let failed_worker = outcomes.iter().position(|outcome| !outcome.aborted.is_empty());
     let mut commands = load.command_table();
     outcomes.iter().for_each(|outcome| commands.merge(&outcome.commands));
@@ -305,6 +306,8 @@ fn conclude(
         End::AbortedOnError { worker }
     } else if aborted.len() == plan.clients {
         End::AllClientsAborted
+    } else if let Some(exceeded) = exceeded {
+        End::CutOff(CutOff { clients: cut_off, of: plan.clients, exceeded })
     } else {
         End::Complete
     };

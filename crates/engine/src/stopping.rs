@@ -1,46 +1,104 @@
-//! What ends a run before its limit: the user, a worker that could not go on, or an observer who knows enough. Read by
-//! every worker at each wake-up; the only thing that workers share and change while a run goes on.
+//! What ends a run before its limit: the user, a worker that could not go on, or an observer who knows enough; and
+//! how long after its limit transactions may still go on. Read by every worker at each wake-up; the only thing that
+//! workers share and change while a run goes on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use stats::Timestamp;
 
+use crate::plan::Grace;
+
+/// What the caller sets to end a run.
+#[derive(Clone, Copy, Debug)]
+pub struct StopRequest<'a> {
+    /// The run is stopped: what is under way is cancelled.
+    pub stop: &'a AtomicBool,
+    /// The time of a timed run is up before its limit: nothing starts any more, what is under way ends by itself.
+    pub time_is_up: Option<&'a AtomicBool>,
+}
+
+impl<'a> From<&'a AtomicBool> for StopRequest<'a> {
+    fn from(stop: &'a AtomicBool) -> Self {
+        Self { stop, time_is_up: None }
+    }
+}
+
 /// See the module.
 pub(crate) struct Stop<'a> {
-    user: &'a AtomicBool,
+    request: StopRequest<'a>,
     worker: AtomicBool,
     /// The moment, in nanoseconds, from which on nothing starts any more; `u64::MAX`: the plan's.
     end_ns: AtomicU64,
+    /// The grace period after that, in nanoseconds; `u64::MAX`: not known yet.
+    grace_ns: AtomicU64,
+    /// No transaction has ended for too long.
+    silent: AtomicBool,
 }
 
 impl<'a> Stop<'a> {
-    /// A run that the user ends by setting `user`.
-    pub(crate) fn new(user: &'a AtomicBool) -> Self {
-        Self { user, worker: AtomicBool::new(false), end_ns: AtomicU64::new(u64::MAX) }
+    /// A run that ends by `request`.
+    pub(crate) fn new(request: StopRequest<'a>) -> Self {
+        let unknown = || AtomicU64::new(u64::MAX);
+        let (worker, silent) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { request, worker, end_ns: unknown(), grace_ns: unknown(), silent }
     }
 
     /// Whether the run is to end now.
     pub(crate) fn is_asked(&self) -> bool {
-        self.user.load(Ordering::Relaxed) || self.worker.load(Ordering::Relaxed)
+        self.is_asked_by_user() || self.worker.load(Ordering::Relaxed)
     }
 
     /// Whether it was the user who asked.
     pub(crate) fn is_asked_by_user(&self) -> bool {
-        self.user.load(Ordering::Relaxed)
+        self.request.stop.load(Ordering::Relaxed)
     }
 
-    /// Enough is known: the run comes to its end at a moment to come, as if the plan had said so. The first one counts.
+    /// The run comes to its end at this moment, as if the plan had said so. The first call counts.
     pub(crate) fn end_at(&self, end: Timestamp) {
         let (all, one) = (Ordering::Relaxed, Ordering::Relaxed);
-        // Whoever has asked before has been heard.
+        // An earlier call has been obeyed.
         let _ = self.end_ns.compare_exchange(u64::MAX, end.as_nanos(), all, one);
     }
 
-    /// That moment, if it has been asked for.
+    /// That moment, if it has been asked for by `now`.
     #[inline]
-    pub(crate) fn early_end(&self) -> Option<Timestamp> {
+    pub(crate) fn early_end(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.request.time_is_up.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            self.end_at(now);
+        }
         let end_ns = self.end_ns.load(Ordering::Relaxed);
         (end_ns != u64::MAX).then(|| Timestamp::from_nanos(end_ns))
+    }
+
+    /// What is known of the grace period once the run's time is over. The first call counts.
+    pub(crate) fn set_grace(&self, grace: Duration) {
+        let grace_ns = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
+        let (all, one) = (Ordering::Relaxed, Ordering::Relaxed);
+        // Transactions keep the time that they were given first.
+        let _ = self.grace_ns.compare_exchange(u64::MAX, grace_ns, all, one);
+    }
+
+    /// How long transactions may go on after the end of the run; `None`: as long as they take.
+    pub(crate) fn grace(&self, grace: Grace) -> Option<Duration> {
+        match (grace, self.grace_ns.load(Ordering::Relaxed)) {
+            (Grace::Unlimited, _) => None,
+            (Grace::Fixed(grace), _) => Some(grace),
+            // The coordinator says it within seconds; the shortest one has not passed before.
+            (Grace::Automatic, u64::MAX) => Some(Grace::MIN),
+            (Grace::Automatic, grace_ns) => Some(Duration::from_nanos(grace_ns)),
+        }
+    }
+
+    /// No transaction has ended for as long as the plan waits.
+    pub(crate) fn end_for_silence(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that is so.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed)
     }
 
     /// A worker asks all of them to end.

@@ -21,6 +21,8 @@ pub(crate) struct Timeline {
     pub(crate) measure: Timestamp,
     /// No transaction starts later; `None`: the limit is a number of transactions.
     pub(crate) end: Option<Timestamp>,
+    /// Nothing goes on any longer, whatever the end.
+    pub(crate) deadline: Option<Timestamp>,
 }
 
 impl Timeline {
@@ -34,7 +36,8 @@ impl Timeline {
             Limit::Duration(duration) => Some(counts_from + plan.warmup + duration),
             Limit::TransactionsPerClient(_) => None,
         };
-        Self { origin: counts_from, start, measure: start + plan.warmup, end }
+        let deadline = plan.deadline.map(|deadline| start + deadline);
+        Self { origin: counts_from, start, measure: start + plan.warmup, end, deadline }
     }
 
     /// The begin of the interval in which the first transactions start.
@@ -50,6 +53,12 @@ impl Timeline {
     /// True when nothing may start at `at` any more.
     pub(crate) fn is_over(&self, at: Timestamp) -> bool {
         self.end.is_some_and(|end| at >= end)
+    }
+
+    /// True when everything is to end, finished or not.
+    #[inline]
+    pub(crate) fn is_past_deadline(&self, at: Timestamp) -> bool {
+        self.deadline.is_some_and(|deadline| at >= deadline)
     }
 
     /// The same with an end that is not later than `end`; `None` if it is that already.
@@ -73,7 +82,8 @@ mod tests {
     #[test]
     fn intervals_are_a_second_long_and_stop_at_the_end_of_the_warm_up() {
         let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
-        let timeline = Timeline { origin: at(0), start: at(0), measure: at(1500), end: Some(at(4000)) };
+        let timeline =
+            Timeline { origin: at(0), start: at(0), measure: at(1500), end: Some(at(4000)), deadline: None };
         assert_eq!(timeline.interval_end(at(0)), at(1000));
         assert_eq!(timeline.interval_end(at(1000)), at(1500));
         assert_eq!(timeline.interval_end(at(1500)), at(2500));
@@ -84,7 +94,13 @@ mod tests {
     #[test]
     fn a_grid_from_before_the_start_is_kept_and_nothing_of_it_is_warm_up() {
         let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
-        let timeline = Timeline { origin: at(100), start: at(2400), measure: at(2400), end: Some(at(5100)) };
+        let timeline = Timeline {
+            origin: at(100),
+            start: at(2400),
+            measure: at(2400),
+            end: Some(at(5100)),
+            deadline: None,
+        };
         let begin = timeline.first_interval();
         assert_eq!(begin, at(2100));
         assert!(timeline.is_measured(begin));

@@ -20,7 +20,7 @@ use crate::driver::{Driver, Event, EventLoop, Receive};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
 use crate::measurement::{IntervalSink, Measurement};
-use crate::outcome::Reconnects;
+use crate::outcome::{Exceeded, Reconnects};
 use crate::plan::Manner;
 use crate::stopping::Stop;
 use crate::timeline::Timeline;
@@ -55,6 +55,10 @@ pub(crate) struct WorkerOutcome {
     pub(crate) aborted: Vec<AbortedClient>,
     /// It was stopped before all its clients were done.
     pub(crate) interrupted: bool,
+    /// Clients that were cut off, because their transactions did not end in time.
+    pub(crate) cut_off: usize,
+    /// What these had exceeded.
+    pub(crate) exceeded: Option<Exceeded>,
     pub(crate) reconnects: Reconnects,
     pub(crate) commands: CommandTable,
     pub(crate) health: WorkerHealth,
@@ -182,18 +186,24 @@ impl<'p, D: Driver> Worker<'p, D> {
         if plan.warmup.is_zero() {
             self.begin_window(timeline.start, &mut shift);
         }
-        self.attend(&mut shift)?;
-        // Whoever asks when all are done has come too late.
+        let exceeded = self.attend(&mut shift)?;
+        // A request to stop that comes when all are done changes nothing.
         let interrupted = shift.active > 0;
+        let cut_off = exceeded.map_or(0, |_| shift.active);
+        // Nothing is measured while transactions that are then cut off are waited for.
+        let over = shift.timeline.end.filter(|end| cut_off > 0 && self.driver.now() >= *end);
+        let measured_until = over.map(|end| end.max(shift.finished));
         let finished = self.close(interrupted, &mut shift);
         Ok(WorkerOutcome {
-            finished,
+            finished: measured_until.unwrap_or(finished),
             cpu_at_measure: shift.cpu_at_measure,
             cpu_at_end: self.driver.cpu_time(),
             warmup_transactions: shift.measurement.warmup_transactions(),
             aborted: std::mem::take(&mut self.aborted),
             interrupted,
-            health: self.health(),
+            cut_off,
+            exceeded,
+            health: self.health(over.is_some()),
             reconnects: self.reconnecting.reconnects,
             commands: self.workbench.end(finished),
             to_cancel: self.hang_up(interrupted),
@@ -201,24 +211,27 @@ impl<'p, D: Driver> Worker<'p, D> {
         })
     }
 
-    /// Attends to the clients until all are done, or somebody asks to stop.
-    fn attend(&mut self, shift: &mut Shift<'_>) -> Result<(), EngineError> {
+    /// Attends to the clients until all are done, somebody asks to stop, or they have exceeded their time.
+    fn attend(&mut self, shift: &mut Shift<'_>) -> Result<Option<Exceeded>, EngineError> {
         let mut now = self.driver.now().max(shift.timeline.start);
         for seat in 0..self.seats.len() {
             self.seats[seat].active = true;
             self.release(seat, now, shift);
         }
         while shift.active > 0 && !shift.stop.is_asked() {
+            if let Some(exceeded) = self.exceeded(now, shift) {
+                return Ok(Some(exceeded));
+            }
             now = match self.wait(now, shift) {
                 Ok(now) => now,
                 Err(error) if self.load.plan.manner == Manner::Pgbench => {
                     self.abort_all(&error, now, shift);
-                    return Ok(());
+                    return Ok(None);
                 }
                 Err(error) => return Err(EngineError::System { what: "wait for its sockets", error }),
             };
             self.pass(now, shift);
-            if let Some(end) = shift.stop.early_end() {
+            if let Some(end) = shift.stop.early_end(now) {
                 self.end_early(end, now, shift);
             }
             let happened = self.handle_events(now, shift);
@@ -226,7 +239,7 @@ impl<'p, D: Driver> Worker<'p, D> {
             self.admit(now.max(self.told), shift);
             self.run_eager(shift);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Waits for events or for the next thing to do.

@@ -190,6 +190,9 @@ pub struct LoadSpec {
     pub max_tries: u32,
     /// A connection for each transaction.
     pub reconnect: bool,
+    /// How long transactions that are under way at the end of a timed trial may go on; `None`: ten times their 99th
+    /// percentile, within bounds.
+    pub grace: Option<Duration>,
     /// How much of the users' work one transaction of the script does: 1,000 for a batch of so many.
     pub operations: u32,
     /// Variables of the scripts.
@@ -274,6 +277,7 @@ impl Default for LoadSpec {
             latency_limit: None,
             max_tries: 1,
             reconnect: false,
+            grace: None,
             operations: 1,
             variables: BTreeMap::new(),
         }

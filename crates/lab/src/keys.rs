@@ -140,6 +140,10 @@ pub(crate) const KEYS: &[Key] = &[
     }),
     key("max_tries", Section::Load, |it, node, _| whole(&mut it.load.max_tries, node, 0, 1_000_000)),
     key("reconnect", Section::Load, |it, node, _| truth(&mut it.load.reconnect, node)),
+    key("grace", Section::Load, |it, node, _| {
+        it.load.grace = if node.text() == Ok("auto") { None } else { Some(duration(node)?) };
+        Ok(())
+    }),
     key("operations", Section::Load, |it, node, _| whole(&mut it.load.operations, node, 1, 1_000_000_000)),
     key("network", Section::Load, |it, node, _| {
         it.network = network(node)?;

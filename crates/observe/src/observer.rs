@@ -19,7 +19,7 @@ use crate::whose::Whose;
 /// A server that is silent for so long is not asked again.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// The run waits no longer for its observer to be ready.
-const READINESS_MAX: Duration = Duration::from_secs(10);
+pub(crate) const READINESS_MAX: Duration = Duration::from_secs(10);
 
 /// What is to be observed.
 #[derive(Clone, Debug)]

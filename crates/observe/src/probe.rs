@@ -77,7 +77,9 @@ pub(crate) fn missing(what: &str, why: impl Into<String>) -> Missing {
 /// Connects and looks around.
 pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result<Server, Missing> {
     let failed = |error: ConnectError| missing("everything", format!("observing was not possible: {error}"));
-    let target = Target { application_name: Some(NAME.to_owned()), ..target.clone() };
+    // The run does not wait longer for its observer either.
+    let connect_timeout = target.connect_timeout.or(Some(crate::observer::READINESS_MAX));
+    let target = Target { application_name: Some(NAME.to_owned()), connect_timeout, ..target.clone() };
     let mut session = Session::connect(&target).map_err(failed)?;
     session.set_read_timeout(Some(crate::observer::PATIENCE)).map_err(failed)?;
     let mut asking = Asking::new(session);

@@ -11,6 +11,9 @@ use thiserror::Error;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the sentence of each variant says what it is and what its fields are")]
 pub enum ServerError {
+    #[error("interrupted while the server was being started; nothing of it is left")]
+    Interrupted,
+
     #[error(
         "\"{text}\" is no version of PostgreSQL that can be started here; ask for 9.6, 10, 11 … 18, or for an exact one such as 16.4"
     )]

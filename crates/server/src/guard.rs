@@ -42,7 +42,7 @@ initializing() {
 }
 tell() {
   for process in /proc/[0-9]*; do
-    if ours "$process"; then kill "-$1" "${process#/proc/}"; any=yes; fi
+    if ours "$process"; then kill "-$1" "${process#/proc/}"; kill -CONT "${process#/proc/}"; any=yes; fi
   done
 }
 round=0

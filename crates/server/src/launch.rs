@@ -15,7 +15,7 @@ use connect::{Environment, Overrides, Session, resolve};
 use crate::account::Account;
 use crate::files::create;
 use crate::home::{Description, Home, remove_file};
-use crate::patience::wait_for;
+use crate::patience::{StopFlag, wait_for};
 use crate::process::{THROWN_AWAY, end_child};
 use crate::{ServerError, access, settings};
 
@@ -147,7 +147,12 @@ fn configure(home: &Home, about: &Description, account: &Account) -> Result<(), 
 
 /// Starts the server as a child of this process and waits until it accepts connections. The port is the one among
 /// the settings, else that of the last start if it is free, else any free one; it is noted in the description.
-pub(crate) fn launch(home: &Home, about: &mut Description, account: &Account) -> Result<Child, ServerError> {
+pub(crate) fn launch(
+    home: &Home,
+    about: &mut Description,
+    account: &Account,
+    stop: &StopFlag,
+) -> Result<Child, ServerError> {
     let fixed = settings::fixed_port(&about.settings)?;
     check_reach(home, about, account)?;
     if about.tcp && !home.password_file().exists() {
@@ -164,7 +169,7 @@ pub(crate) fn launch(home: &Home, about: &mut Description, account: &Account) ->
         // What is in the log of earlier starts is not the reason for this one's failure.
         let from = fs::metadata(&log).map_or(0, |about| about.len());
         let mut child = spawn(home, about, account)?;
-        match await_connections(&mut child, about) {
+        match await_connections(&mut child, about, stop) {
             Ok(()) => return Ok(child),
             Err(wait) => {
                 end_child(&mut child, &THROWN_AWAY);
@@ -213,10 +218,12 @@ fn accepts(about: &Description) -> bool {
 enum Wait {
     Ended,
     TooLong,
+    Interrupted,
 }
 
-fn await_connections(child: &mut Child, about: &Description) -> Result<(), Wait> {
+fn await_connections(child: &mut Child, about: &Description, stop: &StopFlag) -> Result<(), Wait> {
     let outcome = wait_for(START_LIMIT, || match child.try_wait() {
+        Ok(None) if stop.is_set() => Some(Err(Wait::Interrupted)),
         Ok(None) => accepts(about).then_some(Ok(())),
         Ok(Some(_)) | Err(_) => Some(Err(Wait::Ended)),
     });
@@ -226,6 +233,7 @@ fn await_connections(child: &mut Child, about: &Description) -> Result<(), Wait>
 fn why_not(home: &Home, about: &Description, wait: Wait, log: String) -> ServerError {
     let version = about.version.clone();
     match wait {
+        Wait::Interrupted => ServerError::Interrupted,
         Wait::TooLong => ServerError::StartTooSlow { version, seconds: START_LIMIT.as_secs(), log },
         Wait::Ended if home_is_full(&log) => disk_full(home),
         Wait::Ended => {

@@ -1,7 +1,11 @@
 //! Waiting for other processes, with a limit: the one place of this crate that reads the clock, and only to know
 //! when to give up. Nothing here is measured.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::ServerError;
 
 /// How often something another process does is looked at.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -31,6 +35,25 @@ pub(crate) fn wait_for<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) 
             return None;
         }
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// Set when somebody asks to stop what is being waited for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StopFlag(Option<Arc<AtomicBool>>);
+
+impl StopFlag {
+    pub(crate) fn new(flag: Option<Arc<AtomicBool>>) -> StopFlag {
+        StopFlag(flag)
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// An error once it is set.
+    pub(crate) fn check(&self) -> Result<(), ServerError> {
+        if self.is_set() { Err(ServerError::Interrupted) } else { Ok(()) }
     }
 }
 

@@ -29,9 +29,17 @@ pub(crate) const ORDERLY: [Step; 3] = [
 
 /// For a server whose data are removed: nobody should wait for a checkpoint of what is thrown away.
 pub(crate) const THROWN_AWAY: [Step; 2] = [
-    Step { signal: Signal::QUIT, limit: Duration::from_secs(10) },
+    // The server itself kills what has not ended after five seconds.
+    Step { signal: Signal::QUIT, limit: Duration::from_secs(6) },
     Step { signal: Signal::KILL, limit: Duration::from_secs(10) },
 ];
+
+/// Lets processes of a data directory go on that were stopped (SIGSTOP), so that they can obey when they are to end.
+pub(crate) fn wake(data: &Path) {
+    let Ok(data) = data.canonicalize() else { return };
+    let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
+    handles.filter(|(pid, _)| belongs_to(*pid, &data)).for_each(|(_, handle)| handle.send(Signal::CONT));
+}
 
 /// Sends one signal after the other until the process has ended; false if it has not after all of them.
 fn end(steps: &[Step], send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> bool) -> bool {
@@ -90,6 +98,7 @@ impl Postmaster {
 
     /// Makes it end, step by step; false if it does not.
     pub(crate) fn end(&self, steps: &[Step]) -> bool {
+        wake(&self.data);
         end(steps, &mut |signal| self.handle.send(signal), &mut || !self.runs())
     }
 }
@@ -102,7 +111,11 @@ pub(crate) fn end_stragglers(data: &Path) {
         let none_left = wait_for(limit, || {
             let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
             let ours: Vec<_> = handles.filter(|(pid, _)| belongs_to(*pid, &data)).collect();
-            ours.iter().for_each(|(_, handle)| handle.send(signal));
+            for (_, handle) in &ours {
+                handle.send(signal);
+                // One that was stopped can obey nothing else.
+                handle.send(Signal::CONT);
+            }
             ours.is_empty().then_some(())
         });
         if none_left.is_some() {

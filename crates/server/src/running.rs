@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use connect::{ConnectError, Environment, Overrides, Session, Target, resolve};
 use rustix::process::Pid;
@@ -11,7 +13,8 @@ use crate::account::Account;
 use crate::guard::Guard;
 use crate::home::{Claim, Description, Home};
 use crate::named::Status;
-use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child};
+use crate::patience::StopFlag;
+use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child, wake};
 use crate::{
     Installation, Instrumentation, Locations, ServerError, Setting, copies, launch, memory, removal,
     settings, tablespaces, tls,
@@ -37,6 +40,8 @@ pub struct ServerOptions {
     /// Tablespaces that it has from its start on: names, and the directories in which a private one is made for each;
     /// none: beside its data.
     pub tablespaces: Vec<(String, Option<PathBuf>)>,
+    /// Set when starting it is to be given up: then nothing of it is left.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 /// A running server. Dropping it stops it and removes everything it had, unless it is kept.
@@ -51,6 +56,8 @@ pub struct Server {
     guard: Option<Guard>,
     /// Nothing of it is left.
     removed: bool,
+    /// Starting it is to be given up.
+    stop: StopFlag,
 }
 
 impl Server {
@@ -94,7 +101,8 @@ impl Server {
         about.needs_extension = settings::loads_statements(&about.settings);
         about.tcp = options.tcp || options.tls || settings::wants_tcp(&about.settings);
         let claim = Claim::new(options.name.as_deref(), locations)?;
-        let mut server = Server { about, claim, account, child: None, guard: None, removed: false };
+        let stop = StopFlag::new(options.stop.clone());
+        let mut server = Server { about, claim, account, child: None, guard: None, removed: false, stop };
         server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
         server.about.tablespaces =
             tablespaces::make_directories(&options.tablespaces, &server.claim.home, &server.account)?;
@@ -102,6 +110,7 @@ impl Server {
         let Description { socket_directory, tablespaces, .. } = &server.about;
         server.guard = Guard::over(&server.claim.home.directory, socket_directory, tablespaces);
         launch::initdb(&server.claim.home, &server.about, &server.account)?;
+        server.stop.check()?;
         if options.tls {
             tls::make(&server.claim.home, &server.account)?;
         }
@@ -114,7 +123,8 @@ impl Server {
         let about = home.read()?.ok_or_else(|| ServerError::NoSuchServer { name: home.name.clone() })?;
         let root = rustix::process::geteuid().is_root();
         let account = Account::choose(root.then_some(about.server_user.as_str()))?;
-        Ok(Server { about, claim, account, child: None, guard: None, removed: false })
+        let stop = StopFlag::default();
+        Ok(Server { about, claim, account, child: None, guard: None, removed: false, stop })
     }
 
     /// Whether it is to listen on TCP from its next start on; its own settings may want that too.
@@ -125,7 +135,7 @@ impl Server {
     }
 
     pub(crate) fn launch(&mut self) -> Result<(), ServerError> {
-        self.child = Some(launch::launch(&self.claim.home, &mut self.about, &self.account)?);
+        self.child = Some(launch::launch(&self.claim.home, &mut self.about, &self.account, &self.stop)?);
         if std::mem::take(&mut self.about.needs_extension) && self.counts_statements() {
             self.create_extension()?;
         }
@@ -302,6 +312,7 @@ impl Server {
     fn end(&mut self, steps: &[Step]) -> Result<(), ServerError> {
         let Some(child) = &mut self.child else { return Ok(()) };
         let pid = Pid::from_child(child).as_raw_nonzero().get();
+        wake(&self.claim.home.data());
         if end_child(child, steps) {
             self.child = None;
             return Ok(());

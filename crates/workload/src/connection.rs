@@ -8,16 +8,19 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use connect::{Address, CancelKey, ConnectError, ServerError, Session, SqlState, Target, Transport};
+use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, SqlState, Target, Transport};
 
 use crate::init::{ROWS_PER_PROGRESS, query};
 use crate::schema;
 use crate::stage::{Part, Task};
+use crate::stopwatch::Stopwatch;
 use crate::{InitOptions, WorkloadError};
 
 /// Pauses before the attempts to connect again, in milliseconds: a server that restarts is back within them, as a
 /// rule, also when it has to recover first.
 const PAUSES_MS: [u64; 9] = [100, 300, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000];
+/// Connecting again is given up after this time, also where each attempt takes long.
+const RECONNECTING_MAX: Duration = Duration::from_secs(90);
 /// How often a pause looks whether it is to end.
 const LOOK_MS: u64 = 50;
 /// Losses within one task after which it is given up: a server that ends at the same place again and again.
@@ -47,7 +50,16 @@ pub(crate) enum Event {
 }
 
 /// What must be shown to cancel what a connection is doing; nothing while there is no connection.
-pub(crate) type Cancel = Mutex<Option<(Address, Transport, CancelKey)>>;
+pub(crate) type Cancel = Mutex<Option<Running>>;
+
+/// A connection that may be at work, and how to end that.
+#[derive(Clone)]
+pub(crate) struct Running {
+    pub(crate) address: Address,
+    pub(crate) transport: Transport,
+    pub(crate) key: CancelKey,
+    pub(crate) closer: Option<Closer>,
+}
 
 /// One of the connections of a loading.
 pub(crate) struct Connection<'a> {
@@ -123,7 +135,9 @@ impl Connection<'_> {
             };
             attempt += 1;
             let WorkloadError::Query { source, .. } = &error else { return Err(error) };
-            if !self.session.is_lost() || attempt > LOSSES_MAX || self.check().is_err() {
+            // A server that does not answer, or a lock that is held, would be the same again.
+            let is_hopeless = !self.session.is_lost() || self.session.is_given_up();
+            if is_hopeless || attempt > LOSSES_MAX || self.check().is_err() {
                 return Err(error);
             }
             let (doing, reason) = (doing.to_owned(), source.to_string());
@@ -136,7 +150,11 @@ impl Connection<'_> {
     fn connect_again(&mut self, lost: WorkloadError) -> Result<(), WorkloadError> {
         let before = self.session.cancel_key().process_id;
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let stopwatch = Stopwatch::start();
         for pause_ms in PAUSES_MS {
+            if stopwatch.read() > RECONNECTING_MAX {
+                break;
+            }
             for _ in 0..pause_ms.div_ceil(LOOK_MS) {
                 self.check()?;
                 thread::sleep(Duration::from_millis(LOOK_MS));
@@ -157,9 +175,15 @@ impl Connection<'_> {
 
     /// Lets others cancel what the session does.
     pub(crate) fn begin(&mut self) {
-        let way =
-            (self.session.address().clone(), self.session.transport().clone(), self.session.cancel_key());
-        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(way);
+        let running = Running {
+            address: self.session.address().clone(),
+            transport: self.session.transport().clone(),
+            key: self.session.cancel_key(),
+            closer: self.session.closer(),
+        };
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+        let limit = self.session.patient_limit();
+        self.session.set_statement_limit(limit);
     }
 
     /// A network that is gone leaves the server's process waiting with its locks. Where the new session may not end

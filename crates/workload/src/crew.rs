@@ -11,7 +11,7 @@ use std::time::Duration;
 use connect::{CancelRequest, Session};
 
 use crate::WorkloadError;
-use crate::connection::{Cancel, Connection, Event, Shared};
+use crate::connection::{Cancel, Connection, Event, Running, Shared};
 use crate::init::{InitProgress, Progress, ROWS_PER_PROGRESS, StepTime, tell};
 use crate::stage::{Job, Stage};
 use crate::stopwatch::Stopwatch;
@@ -20,7 +20,10 @@ use crate::stopwatch::Stopwatch;
 const TICK: Duration = Duration::from_millis(100);
 
 /// All cancel requests of one tick together may take this long.
-const CANCELLING_LIMIT: Duration = Duration::from_secs(5);
+const CANCELLING_LIMIT: Duration = Duration::from_secs(2);
+
+/// Connections that have not ended so long after they were to end are closed.
+const HALT_LIMIT: Duration = Duration::from_secs(3);
 
 /// Chains that wait for a connection.
 type Queue = Mutex<VecDeque<Vec<Job>>>;
@@ -104,13 +107,18 @@ impl Watch<'_, '_> {
     /// Hears all connections to their end.
     fn watch(&mut self, told: &Receiver<Event>, cancels: &[Cancel]) -> Result<(), WorkloadError> {
         let mut failure = None;
+        let mut halting = None;
         loop {
             let heard = match told.recv_timeout(TICK) {
                 Ok(Event::Failed(error)) => Err(error),
                 Ok(event) => self.event(event),
                 Err(RecvTimeoutError::Timeout) => {
                     if self.halt.load(Ordering::Relaxed) {
+                        let halting = halting.get_or_insert_with(Stopwatch::start);
                         cancel_all(cancels);
+                        if halting.read() > HALT_LIMIT {
+                            close_all(cancels);
+                        }
                     }
                     self.say(InitProgress::Waiting)
                 }
@@ -206,14 +214,26 @@ fn take_chains(connection: &mut Connection<'_>, queue: &Queue) -> Result<(), Wor
 
 /// Cancels what the connections are doing. One that is between two statements sees by itself that it is to end.
 fn cancel_all(cancels: &[Cancel]) {
-    let running: Vec<_> = cancels
+    let running = running(cancels);
+    let requests: Vec<_> = running
         .iter()
-        .filter_map(|cancel| cancel.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        .map(|Running { address, transport, key, .. }| CancelRequest { address, transport, key })
         .collect();
-    let requests: Vec<_> =
-        running.iter().map(|(address, transport, key)| CancelRequest { address, transport, key }).collect();
     // Asked again at the next tick as long as a connection works on.
     let _ = connect::cancel_all(&requests, CANCELLING_LIMIT);
+}
+
+/// Closes the connections, where cancelling has had no effect.
+fn close_all(cancels: &[Cancel]) {
+    for closer in running(cancels).into_iter().filter_map(|running| running.closer) {
+        closer.close("loading was to end, and the server did not cancel the statement");
+    }
+}
+
+/// Those that are at work.
+fn running(cancels: &[Cancel]) -> Vec<Running> {
+    let running = |cancel: &Cancel| cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    cancels.iter().filter_map(running).collect()
 }
 
 /// How many rows of a table there are, made by one connection or by several.

@@ -79,12 +79,12 @@ fn count_branches(session: &mut Session) -> Result<u32, WorkloadError> {
 /// run (the tables may be absent when only own scripts are run): all failures are returned, to be shown.
 #[must_use = "the caller shows what failed"]
 pub fn prepare_run(session: &mut Session) -> Vec<WorkloadError> {
-    BEFORE_RUN.iter().filter_map(|sql| execute(session, sql).err()).collect()
+    session.patiently(|session| BEFORE_RUN.iter().filter_map(|sql| execute(session, sql).err()).collect())
 }
 
 /// Vacuums and analyzes the accounts too (`-v`).
 pub fn vacuum_accounts(session: &mut Session) -> Result<(), WorkloadError> {
-    execute(session, "vacuum analyze pgbench_accounts")
+    session.patiently(|session| execute(session, "vacuum analyze pgbench_accounts"))
 }
 
 fn current_database(session: &mut Session) -> String {

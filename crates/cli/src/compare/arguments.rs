@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use results::ComparedMetric;
 
 use super::course::Wish;
-use crate::arguments::{ProtocolName, percent, positive_number, positive_seconds};
+use crate::arguments::{ProtocolName, duration, percent, positive_number, positive_seconds};
 use crate::bench::weighted;
 use crate::describing;
 use crate::failure::Failure;
@@ -81,6 +81,10 @@ pub(crate) struct CompareArguments {
     /// Open loop: transactions scheduled per second in all
     #[arg(short = 'R', long, value_name = "TPS", conflicts_with = "experiment", help_heading = "What to run", value_parser = positive_number)]
     rate: Option<f64>,
+    /// Time after the end of a block for transactions that are still running; then they are cancelled, and nothing is
+    /// compared [default: ten times the p99, at least 10s and at most 60s]
+    #[arg(long, value_name = "DURATION", conflicts_with = "experiment", help_heading = "What to run", value_parser = duration)]
+    grace: Option<Duration>,
     /// Any other key of an experiment, such as fillfactor=50 or network=tcp; may be repeated
     #[arg(
         long = "key",
@@ -235,6 +239,7 @@ impl CompareArguments {
         key("clients", self.clients.map(|clients| clients.to_string()));
         key("threads", self.jobs.map(|jobs| jobs.to_string()));
         key("rate", self.rate.map(|rate| rate.to_string()));
+        key("grace", self.grace.map(|grace| format!("{}s", grace.as_secs_f64())));
         key("protocol", self.protocol.and_then(|name| Some(name.to_possible_value()?.get_name().to_owned())));
         for (option, prefix, pairs) in [
             ("--set", "settings.", &self.settings),

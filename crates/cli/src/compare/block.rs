@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use connect::quote::literal;
 use connect::{ConnectError, Session, SqlState, Target};
-use engine::{Limit, Outcome, Plan, Progress, Witness, WorkerIntro};
+use engine::{End, Limit, Outcome, Plan, Progress, Witness, WorkerIntro};
 use results::{ComparedBlock, Environment, Record, WaitMean};
 use stats::Timestamp;
 use stats::comparison::Block;
@@ -93,7 +93,7 @@ impl Side {
         signals: &Signals,
     ) -> Result<Self, Failure> {
         let mut job = job;
-        let mut control = signals.leave_at_once(|| connect_asking(&mut job.target))?;
+        let mut control = connect_asking(&mut job.target, signals)?;
         let mut quiet = Quiet { terminal };
         let plan = job.prepared(&mut quiet, signals)?;
         let is_here = is_here(&mut control);
@@ -132,7 +132,8 @@ impl Side {
 
     fn checkpoint(&self, signals: &Signals) -> Result<(), ConnectError> {
         let mut control = self.control.borrow_mut();
-        signals.guard(&mut control, |session| session.execute("CHECKPOINT")).map(|_| ())
+        let checkpoint = |session: &mut Session| session.patiently(|session| session.execute("CHECKPOINT"));
+        signals.guard(&mut control, checkpoint).map(|_| ())
     }
 
     /// Runs one block.
@@ -181,6 +182,9 @@ impl Side {
         let outcome = ran?;
         if let Some(first) = outcome.aborted.first() {
             return Err(Failure::Aborted(format!("a client could not go on: {first}")));
+        }
+        if let End::CutOff(cut_off) = outcome.end {
+            return Err(Failure::Aborted(format!("a block did not end: {cut_off}")));
         }
         // Backends add what they have counted when they end (manual, The Cumulative Statistics System).
         self.wait_until_backends_left();
@@ -352,8 +356,8 @@ struct Quiet<'a> {
 }
 
 impl Showing for Quiet<'_> {
-    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
-        connect_asking(target).map_err(|error: ConnectError| error.into())
+    fn connect(&mut self, target: &mut Target, signals: &Signals) -> Result<Session, Failure> {
+        connect_asking(target, signals)
     }
 
     fn scale_ignored(&mut self, _asked: u32, _scale: u32) {}

@@ -39,7 +39,7 @@ pub(crate) fn run(
     signals: &Signals,
 ) -> Result<ExitCode, Failure> {
     compare(arguments, terminal, signals).map_err(|failure| match failure {
-        Failure::Interrupted(_) => failure,
+        _ if failure.is_interruption() => failure,
         _ => Failure::NotCompared(Box::new(failure)),
     })
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use ::lab::{Cell, Configuration, Origin};
-use connect::{Session, Target};
+use connect::Target;
 use results::DrawnAnew;
 
 use super::block::Side;
@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
         };
         let mut scene = self.shared_scene(&session)?;
         let target = scene.ready(0)?;
-        let refused = settings_of_the_server(&target, &session)?;
+        let refused = settings_of_the_server(&target, &session, self.signals)?;
         if refused.is_empty() {
             let ground = Ground::Shared(session);
             let stand = self.on(scene, &ground)?;
@@ -162,12 +162,16 @@ fn only_in(one: &Configuration, other: &Configuration) -> Settings {
 }
 
 /// Those of the settings that a connection cannot set for itself (manual, pg_settings.context).
-fn settings_of_the_server(target: &Target, session: &[Settings; 2]) -> Result<Vec<String>, Failure> {
+fn settings_of_the_server(
+    target: &Target,
+    session: &[Settings; 2],
+    signals: &Signals,
+) -> Result<Vec<String>, Failure> {
     let names: Vec<String> = session.iter().flat_map(|settings| settings.keys().cloned()).collect();
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let mut control = Session::connect(target)?;
+    let mut control = signals.connect(target)?;
     let rows = control.query(
         "SELECT lower(name) FROM pg_settings WHERE context = 'user' OR context = 'superuser' \
          AND (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)",

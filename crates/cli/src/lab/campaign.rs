@@ -200,7 +200,8 @@ impl Campaign {
         if !cell.configuration.steps.is_empty() {
             return steps::run(cell, &ready.target, trial, &self.places, terminal, signals);
         }
-        let watched = trial::Watched { terminal, above: self.above(terminal) };
+        let watched =
+            trial::Watched { terminal, above: self.above(terminal), budget_left: pace.budget_left() };
         trial::run(cell, planned.seed, ready, trial, &self.places, watched, signals)
     }
 

@@ -5,10 +5,11 @@
 //! with our privileges.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use ::lab::{Origin, Plan};
 use connect::quote::{identifier, literal};
-use connect::{Environment, Overrides, Row, Session};
+use connect::{Environment, Overrides, Row, Session, Target};
 use results::{Sitting, Store};
 
 use crate::failure::Failure;
@@ -162,6 +163,10 @@ pub(super) fn remove_abandoned(dsn: &str, terminal: &Terminal) -> Result<(), Fai
 /// # Errors
 /// If another role's database has this name, or others are in it.
 pub(super) fn drop_database(session: &mut Session, name: &str) -> Result<(), Failure> {
+    session.patiently(|session| drop_patiently(session, name))
+}
+
+fn drop_patiently(session: &mut Session, name: &str) -> Result<(), Failure> {
     match databases(session, &format!("WHERE d.datname = {}", literal(name)))?.first() {
         None => return Ok(()),
         Some(Database { owner, is_own: false, .. }) => {
@@ -185,13 +190,26 @@ fn drop_statement(name: &str) -> String {
     format!("DROP DATABASE IF EXISTS {}", identifier(name))
 }
 
+/// A server that does not answer keeps nobody from ending: databases that are left are found again.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
+
+/// Where databases are removed: with less patience than where they are made.
+pub(super) fn for_removal(target: &Target) -> Target {
+    let limit = |limit: Option<Duration>| Some(limit.map_or(REMOVAL_LIMIT, |limit| limit.min(REMOVAL_LIMIT)));
+    Target {
+        connect_timeout: limit(target.connect_timeout.or(target.control_timeout)),
+        control_timeout: limit(target.control_timeout),
+        ..target.clone()
+    }
+}
+
 /// How long backends of the killed process are waited for.
 const PATIENCE_LOOKS: u32 = 200;
 
 /// Drops all databases with this prefix that are ours; the first failure is told when all were tried.
 fn remove_from(dsn: &str, prefix: &str, terminal: &Terminal) -> Result<(), Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
-    let mut session = Session::connect(&target)?;
+    let mut session = Session::connect(&for_removal(&target))?;
     // Its last CREATE DATABASE may still be going on: a backend does not notice at once that nobody waits for it.
     let theirs = format!(
         "FROM pg_catalog.pg_stat_activity WHERE application_name = {} AND usename = current_user \

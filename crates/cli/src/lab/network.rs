@@ -239,7 +239,8 @@ impl Drop for RunningRelay {
 }
 
 pub(super) fn resolve(conninfo: &str) -> Result<Target, Failure> {
-    Ok(connect::resolve(Some(conninfo), &Overrides::default(), &Environment::default())?)
+    let environment = Environment::of_process().only_control_timeout();
+    Ok(connect::resolve(Some(conninfo), &Overrides::default(), &environment)?)
 }
 
 /// Beyond this the median of what was handed on is late enough to be seen in a trial's latencies.

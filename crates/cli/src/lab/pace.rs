@@ -45,6 +45,11 @@ impl Pace {
         Some(Step { what, begun, ready: begun })
     }
 
+    /// What is left of the budget, if there is one.
+    pub(super) fn budget_left(&self) -> Option<Duration> {
+        self.budget.map(|budget| budget.saturating_sub(self.stopwatch.passed()))
+    }
+
     /// All that the trial needs is there.
     pub(super) fn ready(&self, step: &mut Step) {
         step.ready = self.stopwatch.passed();

@@ -126,8 +126,9 @@ impl<'a> Stage<'a> {
         let stopwatch = Stopwatch::start();
         loop {
             self.signals.check()?;
-            match Session::connect(&target) {
+            match self.signals.connect(&target) {
                 Ok(_) => return Ok(()),
+                Err(failure) if failure.is_interruption() => return Err(failure),
                 Err(error) if stopwatch.passed() > PATIENCE => {
                     return Err(Failure::Unfinished(format!(
                         "{error}; so it was for a minute, and the trials that are left are left: pgmeter lab resume goes on \
@@ -173,10 +174,12 @@ impl<'a> Stage<'a> {
         let (version, bin_dir) = match &wanted.origin {
             Origin::Version(version) => (version.as_str(), None),
             Origin::Programs(directory) => ("", Some(directory.as_path())),
-            Origin::Running(dsn) => return running(dsn, &self.prefix),
+            Origin::Running(dsn) => return running(dsn, &self.prefix, self.signals),
         };
         let obtain = || quickstart::obtain(version, bin_dir, &self.locations, self.terminal);
-        let installation = self.signals.leave_at_once(obtain)?;
+        // Where servers stand already, they are stopped before the program ends.
+        let installation =
+            if self.standing.is_empty() { self.signals.leave_at_once(obtain) } else { obtain() }?;
         let options = ServerOptions {
             name: None,
             settings: self.settings(wanted),
@@ -185,12 +188,13 @@ impl<'a> Stage<'a> {
             instrumentation: quickstart::instrumentation(!wanted.instrumentation),
             tablespaces: tablespaces(wanted),
             tcp: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tcp),
+            stop: Some(self.signals.shared_stop()),
             tls: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tls),
         };
         let bar = self.terminal.bar(None, Unit::Nothing);
         bar.label(format!("starting PostgreSQL {} …", installation.version));
-        let start = || Server::start(&installation, &options, &self.locations);
-        let server = self.signals.leave_at_once(start)?;
+        let server = Server::start(&installation, &options, &self.locations)?;
+        self.signals.check()?;
         quickstart::warn_without_statements(&server, !wanted.instrumentation, self.terminal);
         let target = resolve(&server.conninfo())?;
         Ok(Standing {
@@ -236,14 +240,14 @@ impl<'a> Stage<'a> {
                 self.networks.forget(server);
             }
         }
-        let mut session = Session::connect(&standing.target)?;
+        let mut session = self.signals.connect(&standing.target)?;
         // Whoever removes what a killed lab has left finds by it what is still being made.
         session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
         let stale = standing.fresh != Some(data) && spec.restore != Restore::Never;
         let loaded_into = if copies { &kept } else { &trial_database };
         let is_there = if copies { standing.loaded.contains(&data) } else { standing.in_trial == Some(data) };
         if !is_there || (spec.restore == Restore::Reload && stale) {
-            standing.make_database(&mut session, loaded_into, "")?;
+            standing.make_database(&mut session, loaded_into, "", self.signals)?;
             load(&in_database(&standing.target, loaded_into), spec, self.terminal, self.signals)?;
             if copies {
                 standing.loaded.insert(data);
@@ -258,15 +262,16 @@ impl<'a> Stage<'a> {
                 &mut session,
                 &trial_database,
                 &format!(" TEMPLATE {}{fast}", identifier(&kept)),
+                self.signals,
             )?;
         }
         standing.fresh = wanted.only_reads().then_some(data);
         if spec.checkpoint {
-            session.execute("CHECKPOINT")?;
+            self.signals.guard(&mut session, |session| session.patiently(|it| it.execute("CHECKPOINT")))?;
         }
         drop(session);
         if let Some(setup) = &wanted.load.setup {
-            execute_file(&in_database(&standing.target, &trial_database), setup)?;
+            execute_file(&in_database(&standing.target, &trial_database), setup, self.signals)?;
         }
         let Standing { server: ours, target: direct, .. } = standing;
         let (target, relay) =
@@ -290,16 +295,18 @@ impl Standing {
             bar.label("bringing the server's files back …".to_owned());
             let server =
                 self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
-            signals.leave_at_once(|| server.bring_back(data))?;
+            server.bring_back(data)?;
+            signals.check()?;
             (self.loaded, self.databases) = (copied.loaded, copied.databases);
         } else {
-            self.make_database(&mut Session::connect(&self.target)?, trial_database, "")?;
+            self.make_database(&mut signals.connect(&self.target)?, trial_database, "", signals)?;
             load(&self.target)?;
             let bar = terminal.bar(None, Unit::Nothing);
             bar.label("copying the server's files …".to_owned());
             let server =
                 self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
-            signals.leave_at_once(|| server.keep_copy(data))?;
+            server.keep_copy(data)?;
+            signals.check()?;
             let copied = Copied { loaded: self.loaded.clone(), databases: self.databases.clone() };
             self.copies.insert(data, copied);
         }
@@ -311,11 +318,22 @@ impl Standing {
     }
 
     /// Makes a database anew. The name is nobody else's: one that is there was made before the server went away.
-    fn make_database(&mut self, session: &mut Session, name: &str, how: &str) -> Result<(), Failure> {
-        leftovers::drop_database(session, name)?;
-        session.execute(&format!("CREATE DATABASE {}{how}", identifier(name)))?;
+    fn make_database(
+        &mut self,
+        session: &mut Session,
+        name: &str,
+        how: &str,
+        signals: &Signals,
+    ) -> Result<(), Failure> {
+        let made = signals.guard(session, |session| {
+            leftovers::drop_database(session, name)?;
+            let sql = format!("CREATE DATABASE {}{how}", identifier(name));
+            session.patiently(|session| session.execute(&sql))?;
+            Ok(())
+        });
+        signals.check()?;
         self.databases.insert(name.to_owned());
-        Ok(())
+        made
     }
 }
 
@@ -323,7 +341,7 @@ impl Drop for Standing {
     /// A server that was there before is left as it was; one of ours goes away as a whole.
     fn drop(&mut self) {
         if self.server.is_none()
-            && let Ok(mut session) = Session::connect(&self.target)
+            && let Ok(mut session) = Session::connect(&leftovers::for_removal(&self.target))
         {
             for name in &self.databases {
                 // One that cannot be dropped now is found again by its name: at the end of the sitting, or when the next
@@ -345,9 +363,9 @@ fn tablespaces(wanted: &ServerSpec) -> Vec<(String, Option<PathBuf>)> {
 }
 
 /// A server that runs already, and is left running.
-fn running(dsn: &str, prefix: &str) -> Result<Standing, Failure> {
+fn running(dsn: &str, prefix: &str, signals: &Signals) -> Result<Standing, Failure> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
-    let mut witness = Session::connect(&target)?;
+    let mut witness = signals.connect(&target)?;
     witness.execute(&format!("SET application_name = {}", literal(prefix)))?;
     Ok(Standing {
         server: None,
@@ -367,12 +385,12 @@ fn in_database(target: &Target, database: &str) -> Target {
 
 fn load(target: &Target, spec: &DataSpec, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     if spec.workload == Workload::Tpcb {
-        let mut session = Session::connect(target)?;
+        let mut session = signals.connect(target)?;
         init::load(target, &mut session, &options(spec)?, Noise::Bars, terminal, signals)?;
         signals.check()?;
     }
     match &spec.setup {
-        Some(setup) => execute_file(target, setup),
+        Some(setup) => execute_file(target, setup, signals),
         None => Ok(()),
     }
 }
@@ -398,8 +416,10 @@ pub(super) fn options(spec: &DataSpec) -> Result<InitOptions, Failure> {
 }
 
 /// Runs the statements of a file, all of them or none.
-fn execute_file(target: &Target, path: &Path) -> Result<(), Failure> {
+fn execute_file(target: &Target, path: &Path, signals: &Signals) -> Result<(), Failure> {
     let sql = text_of(path)?;
-    let mut session = Session::connect(target)?;
-    session.execute(&sql).map(drop).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+    let mut session = signals.connect(target)?;
+    let done = signals.guard(&mut session, |session| session.patiently(|session| session.execute(&sql)));
+    signals.check()?;
+    done.map(drop).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }

@@ -4,10 +4,11 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptChoice, ScriptName, Workload};
 use connect::{Session, Target};
-use engine::{EventLoopChoice, Limit, Manner, Outcome, Progress, Protocol};
+use engine::{EventLoopChoice, Grace, Limit, Manner, Outcome, Progress, Protocol};
 use results::{Environment, ObserveLevel, Plan, Record, Status, Store, TrialFigures, UtcTime, WaitMean};
 
 use super::campaign::text_of;
@@ -22,6 +23,12 @@ use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
 use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
+
+/// Without a transaction that ends for so long, a trial fails: the server is silent, or a lock is held elsewhere.
+const SILENCE_LIMIT: Duration = Duration::from_secs(600);
+
+/// A trial that began in time and takes longer than was forecast may exceed the time budget by this much.
+const BUDGET_GRACE: Duration = Duration::from_secs(10);
 
 /// A trial that came to its end.
 pub(super) struct Finished {
@@ -38,6 +45,8 @@ pub(super) struct Watched<'a> {
     pub(super) terminal: &'a Terminal,
     /// Lines that stand above its view.
     pub(super) above: Vec<String>,
+    /// What is left of the time budget.
+    pub(super) budget_left: Option<Duration>,
 }
 
 /// Runs one trial of a cell.
@@ -47,7 +56,7 @@ pub(super) fn run(
     ready: Ready,
     trial: i64,
     places: &StoreArguments,
-    Watched { terminal, above }: Watched<'_>,
+    Watched { terminal, above, budget_left }: Watched<'_>,
     signals: &Signals,
 ) -> Result<Finished, Failure> {
     let load = &cell.configuration.load;
@@ -57,7 +66,8 @@ pub(super) fn run(
     let Ready { target, relay } = ready;
     let mut showing = TrialShowing { own, places, trial, relay, finished: None };
     let relay_delay = showing.relay.as_ref().map(|relay| relay.network.delay);
-    let job = Job { relay_delay, ..job(cell, load, seed, target)? };
+    let deadline = budget_left.map(|left| left + BUDGET_GRACE);
+    let job = Job { relay_delay, deadline, ..job(cell, load, seed, target)? };
     job.run(&mut showing, signals)?;
     showing.finished.ok_or(Failure::Interrupted("interrupted; the trial was broken off"))
 }
@@ -105,6 +115,9 @@ pub(super) fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Re
             Length::Time(time) => Limit::Duration(time),
             Length::Transactions(each) => Limit::TransactionsPerClient(each),
         },
+        grace: load.grace.map_or(Grace::Automatic, Grace::Fixed),
+        silence_limit: Some(SILENCE_LIMIT),
+        deadline: None,
         until: None,
         warmup_s: load.warmup.as_secs_f64(),
         rate_per_s: load.rate_tps,
@@ -143,8 +156,8 @@ impl TrialShowing<'_> {
 }
 
 impl Showing for TrialShowing<'_> {
-    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
-        self.own.connect(target)
+    fn connect(&mut self, target: &mut Target, signals: &Signals) -> Result<Session, Failure> {
+        self.own.connect(target, signals)
     }
 
     fn scale_ignored(&mut self, _asked: u32, _scale: u32) {}

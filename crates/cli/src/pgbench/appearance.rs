@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::job::{Showing, Vacuuming, Witnesses};
 use crate::logs::{LogOptions, Logs};
 use crate::password::connect_asking;
+use crate::signals::Signals;
 
 /// What is to be shown beyond the run itself.
 #[derive(Clone, Debug)]
@@ -58,9 +59,9 @@ impl<'a> Appearance<'a> {
 }
 
 impl Showing for Appearance<'_> {
-    fn connect(&mut self, target: &mut Target) -> Result<Session, Failure> {
+    fn connect(&mut self, target: &mut Target, signals: &Signals) -> Result<Session, Failure> {
         sessions::warn(target, self.diagnostics);
-        let session = connect_asking(target)?;
+        let session = connect_asking(target, signals)?;
         self.connecting.clone_from(&target.password_file_warning);
         let server = session.parameter("server_version").unwrap_or_default();
         self.diagnostics.print(&format!("pgbench ({}, server {server})\n", version()));

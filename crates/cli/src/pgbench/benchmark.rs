@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::Target;
-use engine::{EngineError, EventLoopChoice, Limit, Manner, Plan};
+use engine::{EngineError, EventLoopChoice, Grace, Limit, Manner, Plan};
 use report::pgbench::Presentation;
 use results::ObserveLevel;
 use workload::WorkloadError;
@@ -31,10 +31,14 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
     let database = target.database.clone();
     let wishes = wishes(&options);
     let mut appearance = Appearance::new(diagnostics, wishes);
-    // Ctrl-C ends pgbench at once.
+    // Ctrl-C ends pgbench at once. An alarm ends a timed run, since pgbench sets one for that itself.
+    let signals = match options.duration {
+        Some(_) => Signals::catch_alarm().map_err(Stop::error)?,
+        None => Signals::uncaught(),
+    };
     let event_loop = event_loop::of_environment().map_err(Stop::error)?;
     job(options, target, event_loop)
-        .run(&mut appearance, &Signals::uncaught())
+        .run(&mut appearance, &signals)
         .map_err(|failure| stop(failure, &database))
 }
 
@@ -84,6 +88,9 @@ fn job(options: Options, target: Target, event_loop: EventLoopChoice) -> Job {
                 Limit::TransactionsPerClient(options.transactions.map_or(DEFAULT_TRANSACTIONS, u64::from))
             }
         },
+        grace: Grace::Unlimited,
+        silence_limit: None,
+        deadline: None,
         warmup_s: 0.0,
         until: None,
         rate_per_s: options.rate.and_then(|rate| attainable(rate, options.jobs.min(options.clients))),

@@ -24,7 +24,7 @@ const QUIET_TIME: Duration = Duration::from_secs(5);
 pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Stop> {
     let mut target = sessions::target(&options)?;
     let signals = Signals::catch_to_cancel().map_err(Stop::error)?;
-    let mut session = sessions::open(&mut target, diagnostics)?;
+    let mut session = sessions::open(&mut target, diagnostics, &signals)?;
     let init_options = init_options(&options);
     let mut lines = Lines::new(diagnostics, &options);
     let result = signals.guard(&mut session, |session| {

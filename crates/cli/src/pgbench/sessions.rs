@@ -5,7 +5,9 @@ use connect::{ConnectError, Environment, Overrides, Session, Target};
 
 use super::diagnostics::{Diagnostics, Level, PROGRAM, Stop};
 use super::options::Options;
+use crate::failure::Failure;
 use crate::password::connect_asking;
+use crate::signals::Signals;
 
 /// Where to connect, from options and environment.
 pub(super) fn target(options: &Options) -> Result<Target, Stop> {
@@ -18,7 +20,10 @@ pub(super) fn target(options: &Options) -> Result<Target, Stop> {
         fallback_application_name: Some(PROGRAM.to_owned()),
     };
     let purpose = if options.initialize { INITIALIZATION } else { SETUP };
-    connect::resolve(None, &overrides, &environment).map_err(|error| could_not_connect(&error, purpose))
+    let target = connect::resolve(None, &overrides, &environment)
+        .map_err(|error| could_not_connect(&error, purpose))?;
+    // pgbench waits for its server for ever.
+    Ok(Target { control_timeout: None, ..target })
 }
 
 /// The database: as named, else `PGDATABASE`, else `PGUSER`, else the system's user. `-U` has no say.
@@ -43,9 +48,16 @@ pub(super) fn warn(target: &Target, diagnostics: &Diagnostics) {
 }
 
 /// The session that initializes.
-pub(super) fn open(target: &mut Target, diagnostics: &Diagnostics) -> Result<Session, Stop> {
+pub(super) fn open(
+    target: &mut Target,
+    diagnostics: &Diagnostics,
+    signals: &Signals,
+) -> Result<Session, Stop> {
     warn(target, diagnostics);
-    connect_asking(target).map_err(|error| could_not_connect(&error, INITIALIZATION))
+    connect_asking(target, signals).map_err(|failure| match failure {
+        Failure::Connect(error) => could_not_connect(&error, INITIALIZATION),
+        other => Stop::error(other),
+    })
 }
 
 /// A connection that did not come about.

@@ -8,6 +8,7 @@ mod bench;
 mod compare;
 mod connections;
 mod dropin;
+mod ends;
 mod foreign_databases;
 mod generator;
 mod harness;

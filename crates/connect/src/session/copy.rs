@@ -65,7 +65,7 @@ impl<'a> CopyIn<'a> {
         match self.session.stream.is_readable() {
             Ok(true) => self.session.listen(&mut self.answer)?,
             Ok(false) => {}
-            Err(cause) => return Err(self.session.end(cause, &self.answer)),
+            Err(cause) => return Err(self.answer.explain(self.session.end(cause))),
         }
         match &self.answer.error {
             Some(error) => Err(ConnectError::Server(error.clone())),

@@ -4,9 +4,11 @@
 //! Manual: libpq, "Specifying Multiple Hosts", `sslmode` and `target_session_attrs`.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use wire::{Decoder, Message, Progress, Startup};
 
+use super::limits::{StatementLimit, Waiting};
 use super::results::Asides;
 use super::stream::{Patience, Stream};
 use super::{CancelKey, INPUT_LENGTH, Session};
@@ -129,7 +131,7 @@ impl Entrance<'_> {
 
     /// Connects to one address in one way and logs in.
     fn try_way(&self, address: &Address, way: Way) -> Result<Session, Cause> {
-        let patience = Patience::of(self.target.connect_timeout);
+        let patience = Patience::of(self.target.connect_timeout.or(self.target.control_timeout));
         let mut stream = Stream::connect(address, patience)?;
         self.target.prepare_socket(address, &stream).map_err(Cause::Io)?;
         let mut tls = None;
@@ -152,9 +154,11 @@ impl Entrance<'_> {
 
     /// Leaves again if this server is not one that will do.
     fn check(&self, mut session: Session, wanted: SessionAttributes) -> Result<Session, Attempt> {
-        session.patience = Patience::of(self.target.connect_timeout);
+        if let Some(limit) = self.target.connect_timeout {
+            session.set_statement_limit(StatementLimit::Within(limit));
+        }
         let objection = session.objection(wanted);
-        session.patience = Patience::Endless;
+        session.set_statement_limit(StatementLimit::of(self.target));
         match objection {
             Ok(None) => Ok(session),
             Ok(Some(why)) => Err(Attempt::unsuitable(&session.address, why.to_owned())),
@@ -220,7 +224,9 @@ fn log_in(
                     out,
                     asides,
                     key: CancelKey { process_id: facts.process_id, secret_key: facts.secret_key },
-                    patience: Patience::Endless,
+                    target: Box::new(target.clone()),
+                    waiting: Waiting::new(StatementLimit::of(target)),
+                    closed_because: Arc::default(),
                     ended: None,
                 });
             }

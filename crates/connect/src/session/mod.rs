@@ -4,10 +4,12 @@
 mod cancel;
 mod copy;
 mod entrance;
+mod limits;
 mod results;
 mod stream;
 
 use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use wire::{Decoder, ServerError, frontend};
@@ -16,11 +18,13 @@ use crate::address::Address;
 use crate::error::{Cause, ConnectError, in_words};
 use crate::target::Target;
 use crate::transport::Transport;
+use limits::Waiting;
 use results::{ANSWER_LENGTH_MAX, Answer, Asides, Broken, ROW_COUNT_MAX};
-use stream::{Patience, Stream};
+use stream::Stream;
 
 pub use cancel::{CANCELS_AT_ONCE, CancelKey, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
+pub use limits::{Closer, StatementLimit};
 pub use results::{ResultSet, Row};
 
 /// Bytes read at a time.
@@ -42,7 +46,11 @@ pub struct Session {
     out: Vec<u8>,
     asides: Asides,
     key: CancelKey,
-    patience: Patience,
+    /// Where it was to go, for a look at the server from elsewhere.
+    target: Box<Target>,
+    waiting: Waiting,
+    /// Why another thread has closed it.
+    closed_because: Arc<Mutex<Option<String>>>,
     /// Why the session is of no more use.
     ended: Option<String>,
 }
@@ -107,6 +115,7 @@ impl Session {
             }
             self.listen(&mut answer)?;
         }
+        self.waiting.is_copy();
         Ok(CopyIn::new(self, answer))
     }
 
@@ -127,7 +136,7 @@ impl Session {
 
     /// The longest silence of the server while an answer is awaited; afterwards the session is of no more use.
     pub fn set_read_timeout(&mut self, limit: Option<Duration>) -> Result<(), ConnectError> {
-        self.patience = limit.map_or(Patience::Endless, Patience::Silence);
+        self.set_statement_limit(limit.map_or(StatementLimit::None, StatementLimit::Silence));
         Ok(())
     }
 
@@ -168,6 +177,7 @@ impl Session {
         frontend::query(&mut self.out, sql.as_bytes())
             .map_err(|_| ConnectError::WrongStatement(SQL_TOO_LONG))?;
         let mut answer = Answer::new(keeps_rows);
+        self.waiting.begin(sql);
         self.send(&mut answer)?;
         Ok(answer)
     }
@@ -178,10 +188,10 @@ impl Session {
         let mut sent = 0;
         while sent < self.out.len() {
             match self.stream.write_some(&self.out[sent..]) {
-                Ok(0) => match self.stream.wait_for_either(self.patience) {
+                Ok(0) => match self.stream.wait_for_either(self.waiting.patience) {
                     Ok(true) => self.listen(answer)?,
-                    Ok(false) => {}
-                    Err(cause) => return Err(self.end(cause, answer)),
+                    Ok(false) => self.waiting.is_heard(),
+                    Err(cause) => self.look_after(cause).map_err(|lost| answer.explain(lost))?,
                 },
                 Ok(length) => sent += length,
                 Err(cause) => {
@@ -189,7 +199,8 @@ impl Session {
                     while self.stream.is_readable().unwrap_or(false) {
                         self.listen(answer)?;
                     }
-                    return Err(self.end(cause, answer));
+                    let lost = self.end(cause);
+                    return Err(answer.explain(lost));
                 }
             }
         }
@@ -197,19 +208,20 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for the server's next words.
+    /// Waits for the server's next words; returns without any where the server is still at work after a while.
     fn listen(&mut self, answer: &mut Answer) -> Result<(), ConnectError> {
-        let length = match self.stream.read(&mut self.input, self.patience) {
-            Ok(0) => return Err(self.end(Cause::Closed, answer)),
+        let length = match self.stream.read(&mut self.input, self.waiting.patience) {
+            Ok(0) => return Err(answer.explain(self.end(Cause::Closed))),
             Ok(length) => length,
-            Err(cause) => return Err(self.end(cause, answer)),
+            Err(cause) => return self.look_after(cause).map_err(|lost| answer.explain(lost)),
         };
+        self.waiting.is_heard();
         let asides = &mut self.asides;
         let decoded =
             self.decoder.decode(&self.input[..length], &mut |message| answer.take(&message, asides));
         match (decoded, answer.broken.take()) {
             (Err(error), _) | (Ok(()), Some(Broken::Protocol(error))) => {
-                Err(self.end(Cause::Protocol(error), answer))
+                Err(answer.explain(self.end(Cause::Protocol(error))))
             }
             (Ok(()), Some(Broken::Unexpected(name))) => {
                 Err(self.end_with(format!("the server sent {name}, which is no answer to a query")))
@@ -223,8 +235,11 @@ impl Session {
         }
     }
 
-    /// The session is over. If the server said why, that is the error.
-    fn end(&mut self, cause: Cause, answer: &Answer) -> ConnectError {
+    /// The session is over.
+    fn end(&mut self, cause: Cause) -> ConnectError {
+        if let Some(reason) = self.closed_because() {
+            return self.end_with(reason);
+        }
         let reason = match cause {
             Cause::Closed => "the server closed it; its log says why".to_owned(),
             Cause::TimedOut(limit) => format!("the server has been silent for {} s", limit.as_secs_f64()),
@@ -233,8 +248,7 @@ impl Session {
             Cause::Startup(error) => error.to_string(),
             Cause::Protocol(error) => error.to_string(),
         };
-        let lost = self.end_with(reason);
-        answer.error.clone().map_or(lost, ConnectError::Server)
+        self.end_with(reason)
     }
 
     fn end_with(&mut self, reason: String) -> ConnectError {

@@ -4,6 +4,8 @@
 use wire::backend::{DataRow, RowDescription};
 use wire::{Message, ProtocolError, ServerError};
 
+use crate::error::ConnectError;
+
 /// Notices that are kept between two calls of `take_notices`; a loop that warns on each row must not fill memory.
 const NOTICE_COUNT_MAX: usize = 100;
 /// Bytes of these notices together: the decoder cuts each of them at 1 MiB.
@@ -133,6 +135,11 @@ pub(super) enum Broken {
 impl Answer {
     pub(super) fn new(keeps_rows: bool) -> Answer {
         Answer { keeps_rows, ..Answer::default() }
+    }
+
+    /// Why the session is over: if the server said why, that is the error.
+    pub(super) fn explain(&self, lost: ConnectError) -> ConnectError {
+        self.error.clone().map_or(lost, ConnectError::Server)
     }
 
     /// The part of the answer that a message brings; nothing more once it has gone wrong.

@@ -4,6 +4,7 @@
 mod cancelling;
 mod fake;
 mod floods;
+mod limits;
 
 use std::io::Write;
 

@@ -13,6 +13,8 @@ pub(super) struct Health {
     lateness: Distribution,
     /// Where the window began.
     begun: Option<Mark>,
+    /// Where nothing could start any more, if transactions went on then.
+    over: Option<Mark>,
 }
 
 /// What the driver said at one end of the window.
@@ -31,7 +33,7 @@ impl Mark {
 
 impl Health {
     pub(super) fn new() -> Self {
-        Self { wakeups: 0, lateness: Distribution::new(), begun: None }
+        Self { wakeups: 0, lateness: Distribution::new(), begun: None, over: None }
     }
 
     /// The measured window begins: what was before does not count.
@@ -39,6 +41,14 @@ impl Health {
         self.wakeups = 0;
         self.lateness.clear();
         self.begun = Some(Mark::of(now, driver));
+    }
+
+    /// Nothing can start any more. Waiting for the last transactions is no part of the window if they never end.
+    #[inline]
+    pub(super) fn is_over<D: Driver>(&mut self, now: Timestamp, driver: &mut D) {
+        if self.over.is_none() {
+            self.over = Some(Mark::of(now, driver));
+        }
     }
 
     /// The loop has waited and woke at `woke`. `timer` is the moment to come that it had asked to be woken for, if
@@ -57,9 +67,10 @@ impl Health {
 
 impl<D: Driver> Worker<'_, D> {
     /// The worker is done: what it says of itself. All zero if the window never began.
-    pub(super) fn health(&mut self) -> WorkerHealth {
-        let end = Mark::of(self.driver.now(), &mut self.driver);
-        let Health { wakeups, lateness, begun } = std::mem::replace(&mut self.health, Health::new());
+    pub(super) fn health(&mut self, cut_off: bool) -> WorkerHealth {
+        let now = Mark::of(self.driver.now(), &mut self.driver);
+        let Health { wakeups, lateness, begun, over } = std::mem::replace(&mut self.health, Health::new());
+        let end = over.filter(|_| cut_off).unwrap_or(now);
         let (begin, wakeups) = begun.map_or((end, 0), |begin| (begin, wakeups));
         let nanos = |duration: std::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let run_queue =

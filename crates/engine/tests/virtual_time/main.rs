@@ -8,6 +8,7 @@ mod closed_loop;
 mod command_statistics;
 mod conditionals;
 mod determinism;
+mod ending;
 mod failures;
 mod habits;
 mod health;

@@ -44,12 +44,12 @@ fn take_letter(
     options: &InitOptions,
 ) -> Result<results::StepTime, Failure> {
     let signals = trial.signals;
-    let mut session = signals.leave_at_once(|| Session::connect(trial.target))?;
+    let mut session = signals.connect(trial.target)?;
     let time = signals.guard(&mut session, |session| {
         signals.check()?;
         let mut meter = Meter::of(session);
         if trial.configuration.data.checkpoint {
-            session.execute("CHECKPOINT")?;
+            session.patiently(|session| session.execute("CHECKPOINT"))?;
         }
         let mut heed = |_: workload::InitProgress<'_>| {
             if signals.stop().load(Ordering::Relaxed) {

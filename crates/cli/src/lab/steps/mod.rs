@@ -62,7 +62,7 @@ pub(super) fn run(
     signals: &Signals,
 ) -> Result<Finished, Failure> {
     let configuration = &cell.configuration;
-    let mut session = signals.leave_at_once(|| Session::connect(target))?;
+    let mut session = signals.connect(target)?;
     let facts = server::facts(&mut session).ok();
     let connection = describing::connection_to(target, session.address());
     let mut environment = surveying::survey(facts.as_ref(), Some(session.address()), &places.records());
@@ -141,7 +141,10 @@ impl Trial<'_> {
         before: &[String],
     ) -> Result<StepTime, Failure> {
         let signals = self.signals;
-        let mut session = signals.leave_at_once(|| Session::connect(self.target))?;
+        let mut session = signals.connect(self.target)?;
+        // Steps may take hours; a server that does not answer, or a lock that is held elsewhere, ends them.
+        let limit = session.patient_limit();
+        session.set_statement_limit(limit);
         let time = signals.guard(&mut session, |session| {
             signals.check()?;
             let mut meter = Meter::of(session);

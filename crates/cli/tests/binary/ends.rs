@@ -1,0 +1,376 @@
+//! Every run ends: with a server that was stopped, a lock that is held elsewhere, a long `\sleep`, and by signals. What
+//! the engine counts then is tested in virtual time.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use results::{Record, Status, Store, TrialStatus};
+use rustix::process::{Pid, Signal, kill_process};
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, Finished, Running};
+
+/// Far beyond any limit of these tests, so that only what would never end exceeds it.
+const DEADLINE: Duration = Duration::from_secs(120);
+const LOOPS: [&str; 2] = ["io_uring", "epoll"];
+/// A script that says when the load is on.
+const TELLING: &str = "\\shell touch loaded\nSELECT 1;\n";
+
+/// The processes below one, with their names.
+fn descendants(of: u32) -> Vec<(u32, String)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir("/proc").expect("Linux").flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let (Some(open), Some(close)) = (stat.find('('), stat.rfind(')')) else { continue };
+        let parent = stat[close + 1..].split_whitespace().nth(1).and_then(|parent| parent.parse().ok());
+        all.push((pid, parent.unwrap_or(0), stat[open + 1..close].to_owned()));
+    }
+    let mut found: Vec<(u32, String)> = Vec::new();
+    let mut next = vec![of];
+    while let Some(parent) = next.pop() {
+        for (pid, _, name) in all.iter().filter(|(_, of, _)| *of == parent) {
+            found.push((*pid, name.clone()));
+            next.push(*pid);
+        }
+    }
+    found
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process");
+    // Backends come and go.
+    let _ = kill_process(pid, signal);
+}
+
+/// Stops or continues a server: its postmaster first, so that no more processes come.
+fn signal_server(postmaster: u32, signal: Signal) {
+    send(postmaster, signal);
+    descendants(postmaster).into_iter().for_each(|(pid, _)| send(pid, signal));
+}
+
+/// Stops the server that a running program has started.
+fn stop_server_of(run: &Running) {
+    let (postmaster, _) = descendants(run.pid())
+        .into_iter()
+        .find(|(pid, name)| name == "postgres" && !descendants(*pid).is_empty())
+        .expect("it has a server");
+    signal_server(postmaster, Signal::STOP);
+}
+
+/// Waits until the load is on.
+fn await_load(bench: &Bench) {
+    let loaded = bench.path().join("loaded");
+    let since = Instant::now();
+    while !loaded.exists() {
+        assert!(since.elapsed() < DEADLINE, "the load never began");
+        std::thread::yield_now();
+    }
+}
+
+/// Waits for the end, which must come.
+#[track_caller]
+fn ends(mut run: Running) -> Finished {
+    let since = Instant::now();
+    while !run.has_ended() {
+        if since.elapsed() > DEADLINE {
+            run.signal(Signal::KILL);
+            panic!("it did not end:\n{}", run.finish().stderr);
+        }
+        std::thread::yield_now();
+    }
+    run.finish()
+}
+
+/// What is said of transactions that were cut off, in the report and in the record.
+#[track_caller]
+fn check_cut_off(out: &Finished, record: &Record, unfinished: u64) {
+    let told: String = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("were still running 1 s after the end of the run"), "{}", out.stdout);
+    let Status::Failed { reason } = &record.status else { panic!("{:?}", record.status) };
+    assert!(reason.as_str().contains("--grace"), "{reason:?}");
+    let counts = &record.summary.counts;
+    assert_eq!((counts.unfinished, counts.failed), (unfinished, 0));
+    assert_eq!(counts.scheduled, counts.succeeded + unfinished);
+}
+
+/// A server of one's own that goes on in any case when the test is over.
+struct Stoppable(Cluster);
+
+impl Stoppable {
+    fn start() -> Self {
+        Self(Cluster::start("18"))
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        signal_server(self.0.server().pid().expect("it runs"), signal);
+    }
+}
+
+impl Drop for Stoppable {
+    fn drop(&mut self) {
+        self.signal(Signal::CONT);
+    }
+}
+
+#[test]
+fn a_run_whose_server_is_stopped_ends_after_its_grace_period() {
+    let mut cluster = Stoppable::start();
+    for event_loop in LOOPS {
+        let bench = Bench::new();
+        let script = bench.file("telling.sql", TELLING);
+        let flags = ["bench", "-n", "-c", "3", "-T", "3", "--grace", "1s", "-f", script];
+        let conninfo = cluster.0.conninfo();
+        let mut command = bench.command(flags.iter().chain(&[conninfo.as_str()]));
+        let run = Running::start(command.env("PGMETER_EVENT_LOOP", event_loop));
+        await_load(&bench);
+        cluster.signal(Signal::STOP);
+        let out = ends(run).exits(2).says(&["were still running 1 s after the end of the run"]);
+        cluster.signal(Signal::CONT);
+        let record = bench.record();
+        check_cut_off(&out, &record, 3);
+        assert!(record.summary.duration_s < 3.5, "waiting is not measured: {}", record.summary.duration_s);
+    }
+}
+
+#[test]
+fn a_run_that_waits_for_a_lock_ends_and_leaves_no_statement_waiting() {
+    let conninfo = Cluster::shared("18").database("lock");
+    let mut holder = Cluster::session(&conninfo);
+    holder.execute("create table t as select 1 as a").expect("a table");
+    holder.execute("begin; update t set a = 2").expect("a lock");
+    for event_loop in LOOPS {
+        let bench = Bench::new();
+        let script = bench.file("update.sql", "UPDATE t SET a = a + 1;");
+        let flags = ["bench", "-n", "-c", "2", "-T", "1", "--grace", "1", "-f", script];
+        let mut command = bench.command(flags.iter().chain(&[conninfo.as_str()]));
+        let run = Running::start(command.env("PGMETER_EVENT_LOOP", event_loop));
+        check_cut_off(&ends(run).exits(2), &bench.record(), 2);
+        let waiting = "select count(*) from pg_stat_activity where datname = current_database() \
+                       and wait_event_type = 'Lock'";
+        let since = Instant::now();
+        while holder.query(waiting).expect("the query is right")[0].get(0) != Some("0") {
+            assert!(since.elapsed() < DEADLINE, "a statement still waits");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_sleep_that_is_longer_than_the_run_is_cut_off() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("sleep");
+    let script = bench.file("sleep.sql", "SELECT 1;\n\\sleep 1000 s\n");
+    let flags = ["bench", "-n", "-c", "2", "-T", "1", "--grace", "1000ms", "-f", script];
+    let run = Running::start(&mut bench.command(flags.iter().chain(&[conninfo.as_str()])));
+    check_cut_off(&ends(run).exits(2), &bench.record(), 2);
+}
+
+#[test]
+fn statements_before_a_run_do_not_wait_for_ever() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("prepare");
+    bench.run(["init", "-q", conninfo.as_str()]).exits(0);
+    let mut holder = Cluster::session(&conninfo);
+    holder.execute("begin; lock table pgbench_branches").expect("a lock");
+    let mut command = bench.command(["bench", "-T", "1", conninfo.as_str()]);
+    let run = Running::start(command.env("PGMETER_CONTROL_TIMEOUT", "1"));
+    ends(run).exits(1).says(&["the server did not answer within 1 s (statement: select count(*) from …)"]);
+    let run =
+        Running::start(bench.command(["init", "-q", conninfo.as_str()]).env("PGMETER_CONTROL_TIMEOUT", "1"));
+    ends(run).exits(1).says(&["holds a lock that was waited for within 1 s (statement: drop table if …)"]);
+    let wrong = &mut bench.command(["init", conninfo.as_str()]);
+    let run = Running::start(wrong.env("PGMETER_CONTROL_TIMEOUT", "soon"));
+    ends(run).exits(1).says(&["PGMETER_CONTROL_TIMEOUT=soon: expected a number of seconds"]);
+}
+
+#[test]
+fn commands_whose_server_is_stopped_from_the_start_say_so() {
+    let mut cluster = Stoppable::start();
+    let bench = Bench::new();
+    let conninfo = cluster.0.conninfo();
+    bench.run(["init", "-q", conninfo.as_str()]).exits(0);
+    cluster.signal(Signal::STOP);
+    let experiment = format!("name = \"x\"\n[server]\ndsn = \"{conninfo}\"\n[load]\nduration = \"1s\"\n");
+    let file = bench.file("x.toml", &experiment);
+    let commands: [(&[&str], i32); 4] = [
+        (&["bench", "-T", "1", &conninfo], 1),
+        (&["init", &conninfo], 1),
+        (&["lab", "run", file], 2),
+        (&["compare", "--factor", "clients=1,2", "--dsn", &conninfo], 2),
+    ];
+    for (words, status) in commands {
+        let run = Running::start(bench.command(words).env("PGMETER_CONTROL_TIMEOUT", "1"));
+        let out = ends(run).exits(status);
+        assert!(out.stderr.contains("no answer within"), "{words:?}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn a_loading_whose_server_is_stopped_fails_and_one_that_is_interrupted_ends() {
+    let mut cluster = Stoppable::start();
+    let conninfo = cluster.0.conninfo();
+    for interrupted in [false, true] {
+        let bench = Bench::new();
+        let flags = ["init", "--scale", "200", "--init-steps", "dtgvp", conninfo.as_str()];
+        let timeout = if interrupted { "1000" } else { "1" };
+        let run = Running::start(bench.command(flags).env("PGMETER_CONTROL_TIMEOUT", timeout));
+        let mut observer = Cluster::session(&conninfo);
+        let copying = "select count(*) from pg_stat_progress_copy";
+        while observer.query(copying).expect("the query is right")[0].get(0) == Some("0") {
+            std::thread::yield_now();
+        }
+        drop(observer);
+        cluster.signal(Signal::STOP);
+        if interrupted {
+            run.signal(Signal::TERM);
+            ends(run).exits(143).says(&["--resume"]);
+        } else {
+            ends(run).exits(1).says(&["the server did not answer within 1 s"]);
+        }
+        cluster.signal(Signal::CONT);
+    }
+}
+
+#[test]
+fn a_trial_that_does_not_end_fails_and_the_next_one_begins() {
+    let bench = Bench::new();
+    bench.file("nap.sql", "SELECT 1;\n\\sleep :nap ms\n");
+    let experiment = "name = \"naps\"\n[load]\nscript = \"nap.sql\"\nduration = \"1s\"\nwarmup = \"0s\"\n\
+                      grace = \"500ms\"\n[data]\nworkload = \"none\"\n[factors]\n\"variables.nap\" = [1000000, 1]\n\
+                      [design]\nrepeats = 1\n";
+    let file = bench.file("naps.toml", experiment);
+    let run = Running::start(&mut bench.command(["lab", "run", file]));
+    ends(run).exits(2).says(&["were still running 0.5 s after the end", "1 of 2 trials failed"]);
+    let mut store = Store::create(&bench.path().join("pgmeter-results/results.sqlite")).expect("a store");
+    let row = store.newest_experiment("naps", "full").expect("it can be read").expect("it is there");
+    let mut states: Vec<_> = row.trials.iter().map(|trial| trial.status).collect();
+    states.sort_by_key(|status| format!("{status:?}"));
+    assert_eq!(states, [TrialStatus::Complete, TrialStatus::Failed]);
+    assert!(bench.servers_left().is_empty());
+}
+
+#[test]
+fn an_experiment_whose_server_is_stopped_keeps_to_its_time_budget() {
+    let bench = Bench::new();
+    bench.file("telling.sql", TELLING);
+    let experiment = "name = \"stopped\"\n[load]\nscript = \"telling.sql\"\nduration = \"2s\"\ngrace = \"1h\"\n\
+                      warmup = \"0s\"\n[data]\nworkload = \"none\"\n[design]\nrepeats = 1\n";
+    let file = bench.file("stopped.toml", experiment);
+    let run = Running::start(&mut bench.command(["lab", "run", file, "--budget", "12s"]));
+    await_load(&bench);
+    stop_server_of(&run);
+    ends(run).exits(2).says(&["the trial failed", "the run was not over after", "count as unfinished"]);
+    assert!(bench.servers_left().is_empty());
+}
+
+#[test]
+fn a_comparison_whose_server_is_stopped_ends_and_leaves_nothing() {
+    let bench = Bench::new();
+    bench.file("telling.sql", TELLING);
+    let words =
+        ["compare", "--factor", "protocol=simple,prepared", "--key", "workload=none", "-f", "telling.sql"];
+    let more = ["--grace", "1s", "--budget", "10min"];
+    let mut command = bench.command(words.iter().chain(&more));
+    let run = Running::start(command.env("PGMETER_CONTROL_TIMEOUT", "2"));
+    await_load(&bench);
+    stop_server_of(&run);
+    ends(run).exits(2);
+    assert!(bench.servers_left().is_empty());
+}
+
+#[test]
+fn a_quickstart_whose_server_is_stopped_ends_and_leaves_nothing() {
+    let bench = Bench::new();
+    let flags = ["quickstart", "--scale", "1", "--duration", "4", "--warmup", "0", "--grace", "1s"];
+    let mut run = Running::start(&mut bench.command(flags));
+    run.hear("running tpcb-like");
+    let since = Instant::now();
+    while !descendants(run.pid()).iter().any(|(pid, _)| is_backend(*pid)) {
+        assert!(since.elapsed() < DEADLINE, "the load never began");
+    }
+    stop_server_of(&run);
+    let out = ends(run);
+    assert!(out.status.code().is_some_and(|code| code == 2 || code == 1), "{out:?}");
+    assert!(bench.servers_left().is_empty());
+}
+
+/// Whether a process is a backend at work on a transaction of the load.
+fn is_backend(pid: u32) -> bool {
+    let title =
+        fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("cmdline")).unwrap_or_default();
+    title.starts_with("postgres: ") && (title.contains("UPDATE") || title.contains("COMMIT"))
+}
+
+#[test]
+fn a_second_signal_ends_a_program_that_is_still_cancelling() {
+    let mut cluster = Stoppable::start();
+    let bench = Bench::new();
+    let script = bench.file("telling.sql", TELLING);
+    let conninfo = cluster.0.conninfo();
+    let flags = ["bench", "-n", "-c", "3", "-T", "600", "-f", script, conninfo.as_str()];
+    let run = Running::start(&mut bench.command(flags));
+    await_load(&bench);
+    cluster.signal(Signal::STOP);
+    run.signal(Signal::INT);
+    run.signal(Signal::HUP);
+    let out = ends(run);
+    assert!(matches!(out.status.code(), Some(129 | 130)), "{out:?}");
+    assert_eq!(out.stdout, "", "it did not wait for the end of the run");
+}
+
+#[test]
+fn a_request_to_terminate_is_obeyed_after_the_clean_up_also_while_a_server_is_being_made() {
+    let bench = Bench::new();
+    for moment in ["PostgreSQL 18", "PostgreSQL is running", "running tpcb-like"] {
+        let mut run = Running::start(&mut bench.command(["quickstart", "--scale", "5", "--duration", "600"]));
+        run.hear(moment);
+        let pid = run.pid();
+        run.signal(Signal::TERM);
+        // The server and its guard are gone when it ends, and not some time later.
+        ends(run).exits(143).says(&["interrupted"]);
+        assert!(bench.servers_left().is_empty(), "{moment}: {:?}", bench.servers_left());
+        assert!(descendants(pid).is_empty());
+    }
+    let conninfo = Cluster::shared("18").database("terminated");
+    let script = bench.file("telling.sql", TELLING);
+    let run =
+        Running::start(&mut bench.command(["bench", "-n", "-T", "600", "-f", script, conninfo.as_str()]));
+    await_load(&bench);
+    run.signal(Signal::TERM);
+    let out = ends(run).exits(143);
+    assert!(out.stdout.contains("INTERRUPTED"), "{}", out.stdout);
+}
+
+#[test]
+fn an_alarm_ends_a_timed_run_of_the_drop_in_as_its_limit_does() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("alarm");
+    let script = bench.file("telling.sql", TELLING);
+    let flags = ["-n", "-c", "2", "-f", script, conninfo.as_str()];
+    let run = Running::start(&mut bench.pgbench(flags.iter().chain(&["-T", "600"])));
+    await_load(&bench);
+    run.signal(Signal::ALARM);
+    let out = ends(run).exits(0);
+    assert!(out.stdout.contains("duration: 600 s") && out.stdout.contains("\ntps = "), "{}", out.stdout);
+    // Without a duration nobody has set an alarm, and it ends the program, as it ends pgbench.
+    fs::remove_file(bench.path().join("loaded")).expect("the load was on");
+    let run = Running::start(&mut bench.pgbench(flags.iter().chain(&["-t", "1000000000"])));
+    await_load(&bench);
+    run.signal(Signal::ALARM);
+    let out = ends(run);
+    assert_eq!((out.status.code(), out.stdout.contains("tps = ")), (None, false));
+}
+
+#[test]
+fn an_interrupt_ends_an_initialization_of_the_drop_in_whose_server_is_stopped() {
+    let mut cluster = Stoppable::start();
+    let conninfo = cluster.0.conninfo();
+    let bench = Bench::new();
+    let mut run = Running::start(&mut bench.pgbench(["-i", "-s", "200", conninfo.as_str()]));
+    run.hear("generating data");
+    cluster.signal(Signal::STOP);
+    run.signal(Signal::INT);
+    ends(run).exits(1);
+}
