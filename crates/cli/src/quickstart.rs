@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use connect::{Environment, Overrides, Session, Target};
+use connect::{Environment, Overrides, Target};
 use engine::{Grace, Limit, Manner};
 use server::{FetchProgress, Installation, Instrumentation, Locations, Origin, Server, ServerOptions, Swept};
 use workload::InitOptions;
