@@ -20,7 +20,7 @@ use crate::mix::{self, Mix, ScriptText};
 use crate::reporting;
 use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
 
 /// Transactions of each client when nothing was asked for, as in pgbench.
 const DEFAULT_TRANSACTIONS: u64 = 10;
@@ -91,6 +91,7 @@ pub(crate) fn progress_style(asked: Option<ProgressName>, terminal: &Terminal) -
 fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
     let mix = Mix::parse(script_texts(arguments)?)?;
     let variables = definitions(&arguments.variables)?;
+    terminal::never_say(variables.iter().map(|(name, value)| (name, value)));
     let named = arguments.targets.iter().map(|text| named_target(text, &arguments.connection));
     let targets = named.collect::<Result<_, _>>()?;
     let job = Job {
@@ -143,15 +144,22 @@ const MILLIS_PER_SECOND: f64 = 1000.0;
 /// variables; the database never from `-d`, which may be a whole connection.
 fn named_target(text: &str, flags: &ConnectionArguments) -> Result<(String, Target), Failure> {
     match text.split_once('=') {
-        Some((name, connection)) if !name.is_empty() && !connection.is_empty() => {
+        // A URI without a name may hold a password: nothing of it is shown.
+        Some((name, connection)) if is_target_name(name) && !connection.is_empty() => {
             let overrides = Overrides { dbname: None, ..overrides(flags) };
             let target = connect::resolve(Some(connection), &overrides, &Environment::of_process())?;
             Ok((name.to_owned(), target))
         }
-        _ => Err(Failure::Usage(format!(
-            "--target {text}: expected NAME=CONNECTION, such as --target replica=postgresql://host/db"
-        ))),
+        _ => Err(Failure::Usage(
+            "--target: expected NAME=CONNECTION with a name of letters, digits, \"_\", \"-\" and \".\", such as \
+             --target replica=postgresql://host/db"
+                .to_owned(),
+        )),
     }
+}
+
+fn is_target_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
 }
 
 /// Where to connect, from options and environment.
@@ -252,7 +260,14 @@ fn definition(text: &str) -> Result<(String, String), Failure> {
                 Err(Failure::Usage(format!("option -D: invalid variable name: \"{name}\"")))
             }
         }
-        _ => Err(Failure::Usage(format!("invalid variable definition: \"{text}\"; expected -D name=value"))),
+        // What stands there may be a secret.
+        Some(_) => Err(Failure::Usage(
+            "invalid variable definition: no name before \"=\", or no value after it; expected -D name=value"
+                .to_owned(),
+        )),
+        None => {
+            Err(Failure::Usage(format!("invalid variable definition: \"{text}\"; expected -D name=value")))
+        }
     }
 }
 

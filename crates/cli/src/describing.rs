@@ -22,13 +22,18 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
             .texts
             .iter()
             .zip(&job.mix.programs)
-            .map(|(text, program)| results::Script {
-                name: text.name.clone(),
-                description: text.description.clone(),
-                builtin: text.builtin,
-                target: program.target().map(str::to_owned),
-                text: encoding::decode(&text.text).into_owned(),
-                weight: text.weight,
+            .map(|(text, program)| {
+                let script = results::Script {
+                    name: text.name.clone(),
+                    description: text.description.clone(),
+                    builtin: text.builtin,
+                    target: program.target().map(str::to_owned),
+                    text: String::new(),
+                    sha256: None,
+                    masked: false,
+                    weight: text.weight,
+                };
+                script.with_text(&text.text, &encoding::decode(&text.text))
             })
             .collect(),
         clients: job.clients,
@@ -65,9 +70,6 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
     }
 }
 
-/// Parts of the names of variables whose values nobody may read.
-const SECRETS: [&str; 4] = ["password", "passwd", "secret", "token"];
-
 /// Variables as they are recorded.
 pub(crate) fn variables<'a>(
     variables: impl IntoIterator<Item = (&'a String, &'a String)>,
@@ -77,10 +79,31 @@ pub(crate) fn variables<'a>(
 
 /// A variable as it is recorded: without what is secret by its name, and without passwords in what it holds.
 fn variable((name, value): (&String, &String)) -> (String, String) {
-    let lower = name.to_ascii_lowercase();
-    let is_secret = SECRETS.iter().any(|part| lower.contains(part));
-    let value = if is_secret { SafeText::masked() } else { SafeText::from(value.as_str()) };
-    (name.clone(), value.as_str().to_owned())
+    (name.clone(), SafeText::named(name, value).as_str().to_owned())
+}
+
+/// Shorter values are found everywhere, in figures too, and hide nothing.
+const SECRET_LENGTH_MIN: usize = 6;
+
+/// The values of variables that are secret by their names, the longest first: another may be a part of it.
+pub(crate) fn secret_values<'a>(
+    variables: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Vec<&'a String> {
+    let is_secret = |(name, value): &(&String, &String)| {
+        value.len() >= SECRET_LENGTH_MIN && SafeText::named(name, value) == SafeText::masked()
+    };
+    let mut values: Vec<&String> = variables.into_iter().filter(is_secret).map(|(_, value)| value).collect();
+    values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    values
+}
+
+/// A text that may quote values of variables, as an error of the server does, without those that are secret.
+pub(crate) fn without_secret_values<'a>(
+    text: &str,
+    variables: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> String {
+    let hide = |text: String, value: &String| text.replace(value.as_str(), SafeText::masked().as_str());
+    secret_values(variables).into_iter().fold(text.to_owned(), hide)
 }
 
 /// The single commands of each script with what they took.

@@ -191,6 +191,7 @@ impl Job {
         let (manner, calibrations) = (self.manner, self.calibrations.take());
         let (is_whole_command, relay_delay) = (self.is_whole_command, self.relay_delay);
         let (address, seed_is_drawn) = (way.addresses().next().cloned(), self.seed.is_none());
+        let variables = self.variables.clone();
         let plan = self.into_plan(way, ways, scale);
         plan_record.seed = plan.seed;
         plan_record.command_line =
@@ -235,7 +236,7 @@ impl Job {
             connection_time: Some(outcome.connect_time),
             introspection: Some(introspection::of(&outcome, &plan, relay_delay, calibration.as_ref())),
         };
-        let status = status(&outcome, plan.clients);
+        let status = status(&outcome, plan.clients, &variables);
         let mut record = Record::new(started_at, status, plan_record, environment, tables, measured);
         record.summary.until_reached = until.map(|until| until.is_reached());
         record.observation = observation;
@@ -417,12 +418,14 @@ fn uncancelled(outcome: &Outcome) -> Option<String> {
     })
 }
 
-fn status(outcome: &Outcome, clients: usize) -> Status {
+fn status(outcome: &Outcome, clients: usize, variables: &[(String, String)]) -> Status {
     match (&outcome.end, outcome.aborted.first()) {
         (End::Interrupted, _) => Status::Interrupted,
         (_, Some(first)) => {
             let aborted = outcome.aborted.len();
             let reason = format!("{aborted} of {clients} clients were aborted; the first: {first}");
+            let variables = variables.iter().map(|(name, value)| (name, value));
+            let reason = describing::without_secret_values(&reason, variables);
             Status::Failed { reason: SafeText::from(reason) }
         }
         (End::CutOff(cut_off), None) => {

@@ -89,11 +89,17 @@ fn misunderstood(error: &clap::Error) -> ExitCode {
     let colour = colour && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let text = if colour { shown.ansi().to_string() } else { shown.to_string() };
     if to_stderr {
-        terminal::talk(&arguments::in_plain_words(&text));
+        terminal::talk_styled(&arguments::in_plain_words(&masked(&text)));
     } else {
         terminal::put_out(&text);
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Without secrets in the words that were typed; what follows is help, which holds none.
+fn masked(text: &str) -> String {
+    let (error, help) = text.split_once('\n').unwrap_or((text, ""));
+    format!("{}\n{help}", results::SafeText::from(error))
 }
 
 fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitCode, Failure> {

@@ -38,13 +38,18 @@ fn compose(variables: Vec<(String, OsString)>, arguments: Vec<OsString>, seed: O
     let mut words: Vec<String> = variables
         .into_iter()
         .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy())))
+        .map(|(name, value)| {
+            let value = SafeText::from(&*value.to_string_lossy());
+            format!("{name}={}", quoted(value.as_str()))
+        })
         .collect();
     words.push(PROGRAM.to_owned());
     let mut seed = seed.map(|seed| format!("--random-seed {seed}"));
+    let mut option = None;
     for argument in arguments {
         let argument = argument.to_string_lossy();
-        words.push(quoted(&argument));
+        words.push(quoted(&safe_argument(option.as_deref(), &argument)));
+        option = Some(argument.to_string());
         // Not at the end, where `--` may have ended the options.
         if COMMANDS.contains(&&*argument) {
             words.extend(seed.take());
@@ -54,12 +59,28 @@ fn compose(variables: Vec<(String, OsString)>, arguments: Vec<OsString>, seed: O
     SafeText::from(words.join(" "))
 }
 
-/// A word as a POSIX shell reads it back; masked first, so that the quotes stay around the mask.
+/// Options that define something by name.
+const DEFINITIONS: [&str; 5] = ["-D", "--define", "--key", "--set", "--factor"];
+
+/// An argument without its secrets; of a definition with a secret's name all of the value is one, blanks too.
+fn safe_argument(option: Option<&str>, argument: &str) -> String {
+    let is_value = option.is_some_and(|option| DEFINITIONS.contains(&option));
+    let attached = DEFINITIONS.iter().find_map(|option| argument.strip_prefix(option));
+    let definition = if is_value { Some(argument) } else { attached };
+    match definition.and_then(|definition| definition.trim_start_matches('=').split_once('=')) {
+        Some((name, value)) => {
+            let before = &argument[..argument.len() - value.len()];
+            format!("{before}{}", SafeText::named(name, value))
+        }
+        None => SafeText::from(argument).into(),
+    }
+}
+
+/// A word as a POSIX shell reads it back.
 fn quoted(word: &str) -> String {
-    let word = String::from(SafeText::from(word));
     let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
-        return word;
+        return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -96,6 +117,21 @@ mod tests {
         check(&["bench", uri], None, "pgmeter bench 'postgresql://me:***@host/db'");
         let conninfo = "host=a password=hunter2";
         check(&["bench", conninfo, "-S"], None, "pgmeter bench 'host=a password=***' -S");
+    }
+
+    #[test]
+    fn a_definition_with_a_secret_name_is_masked_as_a_whole() {
+        let masked = [
+            (vec!["-D", "token=a b"], "-D 'token=***'"),
+            (vec!["-Dapi_key=a b"], "'-Dapi_key=***'"),
+            (vec!["--define=pwd=a=b", "-S"], "'--define=pwd=***' -S"),
+            (vec!["--set", "app.secret=a b"], "--set 'app.secret=***'"),
+            (vec!["-D", "keys=1000"], "-D keys=1000"),
+            (vec!["-D", "dsn=host=h password=abc"], "-D 'dsn=host=h password=***'"),
+        ];
+        for (arguments, expected) in masked {
+            check(&[&["bench"], arguments.as_slice()].concat(), None, &format!("pgmeter bench {expected}"));
+        }
     }
 
     #[test]

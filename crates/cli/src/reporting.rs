@@ -5,6 +5,7 @@ mod comparisons;
 pub(crate) mod experiments;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use report::Run;
@@ -134,7 +135,9 @@ fn write(path: &Path, content: &[u8], terminal: &Terminal) -> Result<(), Failure
         fs::write(path, content).map_err(failed)?;
     } else {
         let draft = draft(path);
-        let written = fs::write(&draft, content).and_then(|()| fs::rename(&draft, path));
+        // Never through a link or into a file that somebody else put there.
+        let mut file = fs::File::create_new(&draft).map_err(failed)?;
+        let written = file.write_all(content).and_then(|()| fs::rename(&draft, path));
         written.map_err(|error| {
             // If it cannot be removed either, the first error is the one to tell.
             let _ = fs::remove_file(&draft);

@@ -53,7 +53,7 @@ fn list(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), Failure> {
     let runs = Store::open(&arguments.places.store())?.runs(arguments.newest)?;
     terminal.print(&match arguments.format {
         ListFormat::Text => report::run_list(&runs, terminal.style()),
-        ListFormat::Json => results::runs_json(&runs),
+        ListFormat::Json => results::escaped_json(results::runs_json(&runs)),
     });
     Ok(())
 }

@@ -10,9 +10,11 @@ use std::time::Duration;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::TextStyle;
+use results::SafeText;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
 
+use crate::describing;
 use crate::stderr_queue::{self, Measuring, Message};
 
 /// When to use colour.
@@ -41,6 +43,9 @@ pub(crate) struct Terminal {
 /// Lines of a view that stand at the end of the screen, to be drawn over. There is one screen for all of the process, and
 /// workers talk too.
 static DRAWN: Mutex<usize> = Mutex::new(0);
+
+/// What is never said, the longest first.
+static SECRETS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl Terminal {
     pub(crate) fn of_process(colour: Colour) -> Self {
@@ -127,11 +132,13 @@ impl Terminal {
     }
 
     pub(crate) fn warn(&self, text: impl Display) {
-        self.say(harmless(&format!("pgmeter: warning: {text}")));
+        let text = SafeText::from(text.to_string());
+        self.say(format_args!("pgmeter: warning: {text}"));
     }
 
     pub(crate) fn complain(&self, failure: &dyn Display) {
-        self.say(harmless(&format!("pgmeter: error: {failure}")));
+        let text = SafeText::from(failure.to_string());
+        self.say(format_args!("pgmeter: error: {text}"));
     }
 
     /// A bar for work of known or unknown size; nothing is drawn where nobody watches.
@@ -146,21 +153,32 @@ impl Terminal {
     }
 }
 
-/// Text in which others' words may be, without what steers a terminal.
-fn harmless(text: &str) -> String {
-    let shown =
-        |character: char| if results::steers(character) && character != '\n' { ' ' } else { character };
-    text.chars().map(shown).collect()
-}
-
 /// Help, to stdout; nobody needs to know if nobody reads it.
 pub(crate) fn put_out(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
 /// Says something on stderr, whole, whichever thread says it; a view that is drawn there makes room until it is drawn
-/// again.
+/// again. There may be others' words in it, such as a server's: what steers a terminal is shown as its code.
 pub(crate) fn talk(text: &str) {
+    let hide = |text: String, secret: &String| text.replace(secret.as_str(), SafeText::masked().as_str());
+    let text = {
+        let secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets.iter().fold(results::escaped(text).into_owned(), hide)
+    };
+    talk_styled(&text);
+}
+
+/// Values of secret variables are not said: servers quote statements in their errors, with the values in them.
+pub(crate) fn never_say<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) {
+    let mut secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+    secrets.extend(describing::secret_values(variables).into_iter().cloned());
+    // The longest first: another may be a part of it.
+    secrets.sort_by_key(|value| std::cmp::Reverse(value.len()));
+}
+
+/// The same for text that has colours.
+pub(crate) fn talk_styled(text: &str) {
     say_now_or_queue(Message::Talk(text.to_owned()));
 }
 
@@ -253,7 +271,7 @@ impl Bar {
     }
 
     pub(crate) fn label(&self, text: impl Into<String>) {
-        self.bar.set_message(text.into());
+        self.bar.set_message(results::escaped(&text.into()).into_owned());
     }
 
     /// The same, for a bar whose owner knows better how long the rest will take.

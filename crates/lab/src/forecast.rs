@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::configuration::{Configuration, DataSpec, Length, Workload};
+use crate::configuration::{Configuration, DataSpec, Length, Origin, Workload};
 use crate::memory::data_bytes;
 use crate::plan::Plan;
 use crate::readiness::{Preparation, Readiness};
@@ -125,9 +125,11 @@ fn asked_s(configuration: &Configuration) -> f64 {
 fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
     let (_, data) = &plan.data[plan.data_of[cell]];
     let Preparation { starts, loads, copies } = what;
+    // Only a session begins on a server that runs already.
+    let runs_already = matches!(plan.cells[cell].configuration.server.origin, Origin::Running(_));
     let part = |is_done: bool, seconds: f64| if is_done { seconds } else { 0.0 };
     BESIDE_LOAD_S / 4.0
-        + part(starts, STARTING_S)
+        + part(starts && !runs_already, STARTING_S)
         + part(loads, LOADING_S + LOADING_PER_SCALE_S * scale(data))
         + part(copies, COPYING_S + COPYING_PER_GB_S * data_bytes(data) as f64 / 1e9)
 }

@@ -355,8 +355,7 @@ fn tablespaces(node: &Node) -> Result<BTreeMap<String, String>, Complaint> {
 fn dsn(node: &Node) -> Result<String, Complaint> {
     let text = node.text()?;
     let lower = text.to_ascii_lowercase();
-    let authority =
-        lower.split_once("://").map(|(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
+    let authority = lower.split_once("://").map(|(_, rest)| rest.split('?').next().unwrap_or_default());
     let in_uri = authority
         .and_then(|authority| authority.rsplit_once('@'))
         .is_some_and(|(user, _)| user.contains(':'));

@@ -120,6 +120,19 @@ fn the_forecast_learns_from_the_trials_that_were_made() {
 }
 
 #[test]
+fn a_server_that_runs_already_takes_no_time_to_start() {
+    let first = |server: &str| {
+        let load = "load = { duration = \"1s\", warmup = \"0s\" }\ndata = { scale = 1 }";
+        let (_, plan) = read(&format!("name = \"x\"\n{load}\nserver = {{ {server} }}"), GB);
+        let what = Preparation { starts: true, loads: true, copies: true };
+        Forecast::default().expected(&plan, 0, what).total().as_secs_f64()
+    };
+    let (running, own) = (first("dsn = \"host=h\""), first("version = \"18\""));
+    assert!((own - running - 5.0).abs() < 1e-6, "{own} s and {running} s");
+    assert!(running < 6.0, "{running} s for a trial of one second");
+}
+
+#[test]
 fn a_plan_is_told_with_servers_data_time_and_why() {
     let text = r#"
         name = "versions"

@@ -33,7 +33,7 @@ pub(crate) fn statements(
         let values = values.filter_map(|(column, value)| Some((column.name.to_owned(), value?)));
         let shown: String = query.chars().take(SHOWN_MAX).collect();
         found.push(StatementCounters {
-            query: SafeText::from(shown),
+            query: SafeText::sql(&shown),
             script: index(script),
             command: index(command),
             values: values.collect(),

@@ -5,7 +5,7 @@ use results::TrialFigures;
 
 use crate::TextStyle;
 use crate::figures::{Unit, decimals_of_rates, decimals_of_table};
-use crate::prose::{Emphasis, cut, emphasise};
+use crate::prose::{Emphasis, cut, emphasise, harmless};
 use crate::table::{Cells, Side, fitted, padded, points_under_points, titled};
 
 /// A combination with the trials of it that are complete.
@@ -71,11 +71,6 @@ fn mean(figures: impl Iterator<Item = f64>) -> Option<f64> {
     (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
 }
 
-/// What a file says may not steer the terminal.
-fn harmless(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,9 +95,9 @@ mod tests {
         ];
         let style = TextStyle { colour: false, width: 80 };
         insta::assert_snapshot!(cells_so_far(&cells, &style).join("\n"), @r"
-    so far                         trials     tps  lowest  highest  p50 µs    p99
-    protocol simple, clients 1        2/3     805     798      812   1,242  4,967
-    protocol prepared, clients 64     1/3  12,346  12,346   12,346      81      -
+    so far                            trials    tps lowest highest p50 µs   p99
+    protocol simple, clients 1           2/3    805    798     812  1,242 4,967
+    protocol \x1bprepared, clients 64    1/3 12,346 12,346  12,346     81     -
     ");
         let narrow = cells_so_far(&cells, &TextStyle { colour: false, width: 50 });
         assert!(narrow.iter().all(|line| line.chars().count() < 50), "{narrow:?}");

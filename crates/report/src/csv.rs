@@ -1,7 +1,7 @@
 //! Runs as one long table: a line for each figure, so that any tool can filter and group them. RFC 4180 with line feeds.
 //! `docs/reports.md` lists the columns and the metrics.
 
-use results::{Counts, Latency, OtherEndings, Record, steers};
+use results::{Counts, Latency, OtherEndings, Record, escaped};
 
 use crate::Run;
 use crate::charts::{LatencyRows, POINTS_MAX, Timeline};
@@ -227,8 +227,12 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
 /// Words of others without what steers a terminal, and so that no spreadsheet takes them for a formula: an apostrophe
 /// before what one could begin with (OWASP, CSV Injection).
 fn inert(words: &str) -> String {
-    let words: String = words.chars().map(|it| if it != '\n' && steers(it) { ' ' } else { it }).collect();
-    if words.trim_start().starts_with(['=', '+', '-', '@']) { format!("'{words}") } else { words }
+    let words = escaped(words);
+    if words.trim_start().starts_with(['=', '+', '-', '@']) {
+        format!("'{words}")
+    } else {
+        words.into_owned()
+    }
 }
 
 /// Quoted where a comma, a quote or a line end would be taken for the table's own.

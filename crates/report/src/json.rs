@@ -1,6 +1,7 @@
 //! Records as JSON: one as it is stored, several in a list.
 //! Called by `cli`; the other formats show less.
 
+use results::escaped_json;
 use serde::Serialize;
 
 use crate::Run;
@@ -14,10 +15,10 @@ struct Several<'a> {
 /// The record, or `{"runs": […]}` of several; ends with a line end.
 pub fn json(runs: &[Run<'_>]) -> String {
     if let [only] = runs {
-        return only.record.to_json();
+        return escaped_json(only.record.to_json());
     }
     let several = Several { runs: runs.iter().map(|run| run.record).collect() };
     let mut json = serde_json::to_string_pretty(&several).expect("a record has string keys only");
     json.push('\n');
-    json
+    escaped_json(json)
 }

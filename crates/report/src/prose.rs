@@ -1,7 +1,7 @@
 //! How words are written: wrapped to the terminal, coloured if that is wanted, and harmless: text that
 //! comes from servers and files may not steer the terminal. Used by the summary.
 
-use results::steers;
+use results::escaped;
 
 use crate::TextStyle;
 
@@ -35,10 +35,10 @@ pub(crate) fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> St
     }
 }
 
-/// Text from outside on one line, without characters that steer a terminal or turn the direction of writing.
+/// Text from outside on one line. Characters that steer a terminal or turn the direction of writing stand as codes.
 pub(crate) fn harmless(text: &str) -> String {
-    let blank_controls: String = text.chars().map(|c| if steers(c) { ' ' } else { c }).collect();
-    blank_controls.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    escaped(&line).into_owned()
 }
 
 /// At most so many characters; what is cut off is marked by an ellipsis.
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn text_from_outside_cannot_steer_the_terminal() {
-        assert_eq!(harmless("a\x1b[2Jb\r\nc\tü"), "a [2Jb c ü");
-        assert_eq!(harmless("a\u{202e}lqs.\u{2066}b"), "a lqs. b");
+        assert_eq!(harmless("a\x1b[2Jb\r\nc\tü"), "a\\x1b[2Jb c ü");
+        assert_eq!(harmless("a\u{202e}lqs.\u{2066}b"), "a\\u{202e}lqs.\\u{2066}b");
     }
 
     #[test]

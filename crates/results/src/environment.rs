@@ -126,8 +126,12 @@ impl Settings {
 impl FromIterator<(String, String)> for Settings {
     fn from_iter<T: IntoIterator<Item = (String, String)>>(settings: T) -> Settings {
         let masked = |(name, value): (String, String)| {
-            let value =
-                if COMMAND_SETTINGS.contains(&name.as_str()) { SafeText::masked() } else { value.into() };
+            let value = match name.as_str() {
+                name if COMMAND_SETTINGS.contains(&name) => SafeText::masked(),
+                // Customized options are named by their users; the server's own are known to hold no secret.
+                name if name.contains('.') => SafeText::named(name, &value),
+                _ => value.into(),
+            };
             (name, value)
         };
         Settings(settings.into_iter().map(masked).collect())

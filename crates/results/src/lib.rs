@@ -49,7 +49,11 @@ mod comparison;
 
 mod intervals;
 
+mod kept_text;
+
 mod safe_text;
+
+mod secrets;
 
 pub mod calendar;
 
@@ -86,6 +90,7 @@ pub use generator::{
 };
 pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
+pub use kept_text::KeptText;
 pub use observation::{
     Ceiling, CeilingKind, CounterRow, CounterTable, Event, EventKind, Missing, Observation, ObserveLevel,
     ObserverCost, PerTransaction, ServerSample, ShareInterval, StatementCounters, WaitMean, WaitMethod,
@@ -93,7 +98,8 @@ pub use observation::{
 };
 pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
-pub use safe_text::{SafeText, steers};
+pub use safe_text::{SafeText, escaped, escaped_json, steers};
+pub use secrets::is_secret_name;
 pub use stalls::{Stall, Stalls};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{

@@ -201,6 +201,7 @@ pub struct CounterRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatementCounters {
     /// Its normalised text, shortened.
+    #[serde(deserialize_with = "crate::safe_text::read_sql")]
     pub query: SafeText,
     /// The script of the plan that it belongs to, from 0; `null` if none is known.
     pub script: Option<u32>,

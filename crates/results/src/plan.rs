@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::SafeText;
+use crate::{KeptText, SafeText};
 
 /// What was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,8 +52,9 @@ pub struct Plan {
     pub command_line: Option<SafeText>,
 }
 
-/// A script of the plan.
+/// A script of the plan. What an older pgmeter recorded is masked when it is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "ReadScript")]
 pub struct Script {
     /// Its name: of the built-in, or the file name.
     pub name: String,
@@ -63,10 +64,52 @@ pub struct Script {
     pub builtin: bool,
     /// The name of the target that it runs on; `null` means the plan's connection.
     pub target: Option<String>,
-    /// Its whole text.
+    /// Its whole text, secrets masked.
     pub text: String,
+    /// SHA-256 of the original text in hexadecimal, where secrets in it were masked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Whether secrets in the text were masked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
     /// Its weight among the scripts.
     pub weight: u32,
+}
+
+/// A [`Script`] as it stands in a record.
+#[derive(Deserialize)]
+struct ReadScript {
+    name: String,
+    description: String,
+    builtin: bool,
+    target: Option<String>,
+    text: String,
+    #[serde(default)]
+    sha256: Option<String>,
+    #[serde(default)]
+    masked: bool,
+    weight: u32,
+}
+
+impl From<ReadScript> for Script {
+    fn from(read: ReadScript) -> Script {
+        let ReadScript { name, description, builtin, target, text, sha256, masked, weight } = read;
+        let script = Script { name, description, builtin, target, text, sha256, masked, weight };
+        if masked {
+            return script;
+        }
+        let original = script.text.clone();
+        script.with_text(original.as_bytes(), &original)
+    }
+}
+
+impl Script {
+    /// The script with its text as a record may hold it; `original` is what was read, and `text` that in UTF-8.
+    pub fn with_text(self, original: &[u8], text: &str) -> Script {
+        let kept = KeptText::of_script(original, text);
+        let sha256 = kept.sha256().map(str::to_owned);
+        Script { text: kept.text().to_owned(), masked: sha256.is_some(), sha256, ..self }
+    }
 }
 
 /// Somewhere that scripts may run, by name.

@@ -1,11 +1,12 @@
-//! Text that others wrote and that ends up in a record: passwords in it are masked on the way in.
-//! Recognised are connection strings (`password=…`), connection URIs (`//user:…@`) and SQL
-//! (`PASSWORD '…'`). Not a general secret scanner. Used for every field that quotes a user or a server.
+//! Text that others wrote and that ends up in a record: secrets in it are masked on the way in, see `secrets`. Used for
+//! every field that quotes a user or a server, also when a record is read: others may have changed it.
 
-use std::fmt;
-use std::ops::Range;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::secrets::{self, Kind};
 
 /// Whether a character steers what shows it, and shows nothing itself: controls, those that turn the direction of
 /// writing (Unicode Standard Annex 9, section 2), by which a text can look like another one, and those that stand for
@@ -18,10 +19,49 @@ pub fn steers(character: char) -> bool {
     turns || character.is_control() || encoding::undecoded_byte(character).is_some()
 }
 
-/// What stands where a password stood.
-const MASK: &str = "***";
+/// Text of others for one who reads it on a terminal or a page: what would steer stands as its code, `\x1b` or
+/// `\u{202e}`, and a byte that is not UTF-8 as `\xff`. Newlines and tabs stay.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    let must_be = |character: char| steers(character) && !matches!(character, '\n' | '\t');
+    if !text.contains(must_be) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if !must_be(character) {
+            out.push(character);
+            continue;
+        }
+        // Writing to a String cannot fail.
+        match (encoding::undecoded_byte(character), u32::from(character)) {
+            (Some(byte), _) => drop(write!(out, "\\x{byte:02x}")),
+            (None, code @ ..0x80) => drop(write!(out, "\\x{code:02x}")),
+            (None, code) => drop(write!(out, "\\u{{{code:x}}}")),
+        }
+    }
+    Cow::Owned(out)
+}
 
-/// Text without the passwords it came with.
+/// A JSON document for one who reads it on a terminal: the same document, in which what would steer stands as `\u001b`,
+/// and a byte that is not UTF-8 as U+FFFD.
+pub fn escaped_json(json: String) -> String {
+    let must_be = |character: char| steers(character) && !matches!(character, '\n' | '\t' | '\r');
+    if !json.contains(must_be) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        match (must_be(character), encoding::undecoded_byte(character)) {
+            (false, _) => out.push(character),
+            (true, Some(_)) => out.push(char::REPLACEMENT_CHARACTER),
+            // In JSON only strings can hold one; writing to a String cannot fail.
+            (true, None) => drop(write!(out, "\\u{:04x}", u32::from(character))),
+        }
+    }
+    out
+}
+
+/// Text without the secrets it came with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct SafeText(String);
@@ -29,7 +69,17 @@ pub struct SafeText(String);
 impl SafeText {
     /// Text of which nothing may be shown.
     pub fn masked() -> SafeText {
-        SafeText(MASK.to_owned())
+        SafeText(secrets::MASK.to_owned())
+    }
+
+    /// A statement or a script of SQL: unlike in other text, `key = other_column` is no secret.
+    pub fn sql(text: &str) -> SafeText {
+        SafeText(secrets::mask(text, Kind::Sql))
+    }
+
+    /// The value of a variable or a parameter, whose name may say that it is secret as a whole.
+    pub fn named(name: &str, value: &str) -> SafeText {
+        SafeText(secrets::mask_named(name, value))
     }
 
     /// What may be shown.
@@ -40,7 +90,7 @@ impl SafeText {
 
 impl From<String> for SafeText {
     fn from(text: String) -> SafeText {
-        SafeText(mask_encoded_words(&mask_uri_passwords(&mask_password_words(&text))))
+        SafeText(secrets::mask(&text, Kind::Plain))
     }
 }
 
@@ -62,184 +112,33 @@ impl fmt::Display for SafeText {
     }
 }
 
-/// Masks the values of `password = …` (also `sslpassword`, `PGPASSWORD`), quoted or not, and the
-/// literals of SQL's `PASSWORD '…'`. A value without end is masked to the end of the text.
-fn mask_password_words(text: &str) -> String {
-    const WORD: &str = "password";
-    let lower = text.to_ascii_lowercase();
-    let mut out = String::with_capacity(text.len());
-    let mut done = 0;
-    while let Some(found) = lower[done..].find(WORD) {
-        let after_word = done + found + WORD.len();
-        let value = secret_after(&text[after_word..]);
-        out.push_str(&text[done..after_word + value.start]);
-        if !value.is_empty() {
-            out.push_str(MASK);
-        }
-        done = after_word + value.end;
-    }
-    out.push_str(&text[done..]);
-    out
+/// Reads a field that is made by [`SafeText::sql`].
+pub(crate) fn read_sql<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SafeText, D::Error> {
+    String::deserialize(deserializer).map(|text| SafeText::sql(&text))
 }
 
-/// Masks the values of URI parameters whose names become `…password` when they are decoded, as libpq decodes them
-/// (`conninfo_uri_decode`): `?pass%77ord=…`.
-fn mask_encoded_words(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('=') {
-        let (name, value) = (&rest[..at], &rest[at + 1..]);
-        out.push_str(&rest[..=at]);
-        rest = value;
-        let begin = name.rfind(|c: char| matches!(c, '?' | '&') || c.is_whitespace());
-        let name = &name[begin.map_or(0, |begin| begin + 1)..];
-        if name.contains('%') && is_password_encoded(name.as_bytes()) {
-            let end = value.find(|c: char| c == '&' || c.is_whitespace()).unwrap_or(value.len());
-            out.push_str(if end == 0 { "" } else { MASK });
-            rest = &value[end..];
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Whether a name that is encoded for a URI ends in `password`.
-fn is_password_encoded(name: &[u8]) -> bool {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let mut decoded = Vec::new();
-    let mut rest = name;
-    while let [byte, after @ ..] = rest {
-        rest = after;
-        decoded.push(*byte);
-        if let ([b'%', ..], [high, low, behind @ ..]) = (&[*byte][..], after)
-            && let (Some(high), Some(low)) = (digit(*high), digit(*low))
-        {
-            decoded.pop();
-            decoded.push(high << 4 | low);
-            rest = behind;
-        }
-    }
-    decoded.to_ascii_lowercase().ends_with(b"password")
-}
-
-/// Where in the text that follows the word `password` the secret is; empty if there is none.
-fn secret_after(text: &str) -> Range<usize> {
-    let blank = |from: usize| from + text[from..].len() - text[from..].trim_start().len();
-    let sign = blank(0);
-    if text[sign..].starts_with('=') {
-        let start = blank(sign + 1);
-        start..start + value_len(&text[start..])
-    } else if text[sign..].starts_with('\'') {
-        sign..sign + value_len(&text[sign..])
-    } else {
-        0..0
-    }
-}
-
-/// The length of a value as conninfo strings and SQL write it: to the closing quote, or to a blank.
-/// A backslash takes the next character's meaning away. A mask ends where it ended when it was put there.
-fn value_len(text: &str) -> usize {
-    let after_mask = text.strip_prefix(MASK).map(|rest| rest.chars().next());
-    if let Some(None | Some(' ' | '\'' | '"')) = after_mask {
-        return MASK.len();
-    }
-    let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'));
-    let mut escaped = false;
-    let mut previous_closed = false;
-    for (at, character) in text.char_indices().skip(usize::from(quote.is_some())) {
-        if previous_closed && Some(character) != quote {
-            return at;
-        }
-        let ends = !escaped && quote.map_or(character.is_whitespace(), |quote| character == quote);
-        match quote {
-            None if ends => return at,
-            // A doubled quote is a quote within the value, so look at the next character first.
-            Some(_) => previous_closed = ends && !previous_closed,
-            None => {}
-        }
-        escaped = !escaped && character == '\\';
-    }
-    text.len()
-}
-
-/// Masks the password in `scheme://user:password@host`. Where the user's part ends is decided as
-/// libpq does (`conninfo_uri_parse_options`): at an `@` before any `/`.
-fn mask_uri_passwords(text: &str) -> String {
-    const SCHEME_END: &str = "://";
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(found) = rest.find(SCHEME_END) {
-        let (before, after) = rest.split_at(found + SCHEME_END.len());
-        out.push_str(before);
-        rest = after;
-        let authority_end = rest.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(rest.len());
-        if let Some(at) = rest[..authority_end].rfind('@')
-            && let Some(colon) = rest[..at].find(':')
-        {
-            out.push_str(&rest[..=colon]);
-            out.push_str(MASK);
-            rest = &rest[at..];
-        }
-    }
-    out.push_str(rest);
-    out
+/// As [`read_sql`], where there may be none.
+pub(crate) fn read_optional_sql<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SafeText>, D::Error> {
+    Option::<String>::deserialize(deserializer).map(|text| text.map(|text| SafeText::sql(&text)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(input: &str, expected: &str) {
-        assert_eq!(SafeText::from(input).as_str(), expected);
-        assert_eq!(SafeText::from(expected).as_str(), expected, "masking twice changes nothing");
+    #[test]
+    fn what_steers_a_terminal_is_shown_as_its_code() {
+        assert_eq!(escaped("a\x1b]0;x\x07\u{9b}2J\r\n\tü"), "a\\x1b]0;x\\x07\\u{9b}2J\\x0d\n\tü");
+        assert_eq!(escaped("a\u{202e}b\x7f"), "a\\u{202e}b\\x7f");
+        assert!(matches!(escaped("as it was\n"), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn passwords_in_connection_strings_are_masked() {
-        check("host=a password=sec&ret port=1", "host=a password=*** port=1");
-        check("PGPASSWORD = secret psql", "PGPASSWORD = *** psql");
-        check("user=x sslpassword=secret", "user=x sslpassword=***");
-        check(r"password='se cr\'et' dbname=d", "password=*** dbname=d");
-        check(r"password=se\ cret dbname=d", "password=*** dbname=d");
-        check("password=\"se cret\" dbname=d", "password=*** dbname=d");
-        check("password='never closed dbname=d", "password=***");
-        check("password=", "password=");
-        check("'host=a password=***' -S", "'host=a password=***' -S");
-        check("password=s€crét é", "password=*** é");
-    }
-
-    #[test]
-    fn passwords_in_sql_are_masked() {
-        check(
-            "ALTER ROLE a PASSWORD 'se''cret' VALID UNTIL 'x'",
-            "ALTER ROLE a PASSWORD *** VALID UNTIL 'x'",
-        );
-    }
-
-    #[test]
-    fn passwords_in_uris_are_masked() {
-        check("postgresql://me:secret@host:5432/db", "postgresql://me:***@host:5432/db");
-        check("postgres://me:se@cret@host/db?x=y", "postgres://me:***@host/db?x=y");
-        check("postgres://host/db?user=me&password=secret", "postgres://host/db?user=me&password=***");
-        check("postgres://h/d?pass%77ord=secret&x=y z", "postgres://h/d?pass%77ord=***&x=y z");
-        check(
-            "postgres://h/d?%50%61ssword=s&ssl%70assword=",
-            "postgres://h/d?%50%61ssword=***&ssl%70assword=",
-        );
-        check("either postgres://a:b@c or http://d:e@f.", "either postgres://a:***@c or http://d:***@f.");
-    }
-
-    #[test]
-    fn text_without_passwords_stays_as_it_is() {
-        for text in [
-            "",
-            "FATAL:  password authentication failed for user \"me\"",
-            "password_encryption = scram-sha-256",
-            "postgresql://me@host:5432/db",
-            "postgresql://host:5432/db",
-            "10 % of 5:40 @ 3 / 4",
-        ] {
-            check(text, text);
-        }
+    fn a_byte_that_is_not_utf_8_is_shown_as_its_code() {
+        let text = encoding::decode(b"gr\xf6\x9b2J");
+        assert_eq!(escaped(&text), "gr\\xf6\\x9b2J");
+        assert_eq!(escaped_json(format!("[\"{text}\x1b\"]")), "[\"gr\u{fffd}\u{fffd}2J\\u001b\"]");
     }
 }

@@ -42,6 +42,7 @@ pub struct StepResult {
     /// As the experiment calls it; a step of the loader by its name, such as `vacuum`.
     pub name: String,
     /// What was executed, variables put in; `null` for a step of the loader.
+    #[serde(default, deserialize_with = "crate::safe_text::read_optional_sql")]
     pub sql: Option<SafeText>,
     /// After this long a time was cancelled; `null`: never.
     pub limit_us: Option<u64>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Confidence, Generator, Measured, OtherEndings, Plan, Stalls, SteadyState, stalls};
+use crate::{Confidence, Generator, Measured, OtherEndings, Plan, SafeText, Stalls, SteadyState, stalls};
 
 /// The statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -340,7 +340,7 @@ impl CommandSummary {
         let us = |ns: f64| round_to_ns(ns / NANOSECONDS_PER_MICROSECOND);
         let extreme = |ns: u64| (completed.count > 0).then_some(ns as f64 / NANOSECONDS_PER_MICROSECOND);
         CommandSummary {
-            text: text.to_owned(),
+            text: SafeText::sql(text).into(),
             line,
             executions: completed.count,
             mean_us: completed.mean_ns().map(us),

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -86,7 +87,7 @@ impl Draft {
     fn open(dir: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
         for attempt in 1..=ATTEMPTS_MAX {
             let path = dir.join(format!(".{stem}.{}-{attempt}.part", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
+            match private().open(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 opened => return opened.map(|file| (path, file)),
             }
@@ -127,6 +128,14 @@ impl Drop for Draft {
     }
 }
 
+/// How files are made that may hold more of a server than everybody shall know: new, and for their owner alone. The
+/// umask can take more away.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options
+}
+
 /// Renames, or fails with `AlreadyExists` instead of replacing another file.
 fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
@@ -138,7 +147,7 @@ fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
 
 /// The same in two steps: an empty file takes the name, the draft takes its place.
 fn rename_to_reserved_name(from: &Path, to: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).open(to)?;
+    private().open(to)?;
     fs::rename(from, to).inspect_err(|_| {
         let _ = fs::remove_file(to);
     })
@@ -182,6 +191,20 @@ mod tests {
     }
 
     #[test]
+    fn drafts_and_reserved_names_are_for_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let dir = tempfile::tempdir().unwrap();
+        let draft = draft(dir.path(), "secret");
+        assert_eq!(mode(&draft.path), 0o600);
+        let path = draft.publish(dir.path(), "run", rename_to_reserved_name).unwrap().unwrap();
+        assert_eq!(mode(&path), 0o600);
+        let reserved = dir.path().join("reserved");
+        private().open(&reserved).unwrap();
+        assert_eq!(mode(&reserved), 0o600);
+    }
+
+    #[test]
     fn a_disk_that_fills_up_while_writing_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
         let full = Draft::create(dir.path(), "run", |file| {
@@ -210,6 +233,8 @@ mod tests {
                 builtin: false,
                 target: None,
                 text: String::new(),
+                sha256: None,
+                masked: false,
                 weight: 1,
             };
             script_names(&names.iter().map(script).collect::<Vec<_>>())

@@ -25,6 +25,8 @@ fn document() -> Value {
     document["observation"] = observation();
     document["summary"]["confidence"]["tps"] =
         json!({"low": 0.0, "high": 1000.0, "degrees_of_freedom": 7, "autocorrelation": 0.1});
+    document["plan"]["scripts"][0]["sha256"] = json!("00");
+    document["plan"]["scripts"][0]["masked"] = json!(true);
     document["summary"]["steady_state"] =
         json!({"settled": true, "steady_from_s": 0.0, "evidence": "it was"});
     document

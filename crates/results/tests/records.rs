@@ -26,6 +26,8 @@ fn script(name: &str) -> Script {
         builtin: true,
         target: None,
         text: "SELECT 1;\n".to_owned(),
+        sha256: None,
+        masked: false,
         weight: 1,
     }
 }

@@ -303,7 +303,9 @@ fn a_trial_is_planned_made_and_found_with_the_figures_of_its_run() {
     let trials = [planned("1GB", 1), planned("8GB", 1)];
     let experiment = store.begin_experiment("buffers", "quick", &files, &trials).expect("it can be planned");
     let row = store.newest_experiment("buffers", "quick").expect("it can be read").expect("it is there");
-    assert_eq!((row.experiment, &row.files, row.trials.len()), (experiment, &files, 2));
+    let texts: std::collections::BTreeMap<_, _> =
+        row.files.iter().map(|(name, kept)| (name.clone(), kept.text().to_owned())).collect();
+    assert_eq!((row.experiment, &texts, row.trials.len()), (experiment, &files, 2));
     assert_eq!(store.newest_experiment("buffers", "full").expect("it can be read"), None);
     let [first, second] = [row.trials[0].trial, row.trials[1].trial];
     store.begin_trial(first, run).expect("it can be marked");

@@ -85,7 +85,7 @@ fn compare(
     let kept = Store::create(&arguments.places.store())?.add_comparison(&record, &files)?;
     match arguments.format {
         OutputName::Text => terminal.print(&report::comparison(&record, terminal.style())),
-        OutputName::Json => terminal.print(&record.to_json()),
+        OutputName::Json => terminal.print(&results::escaped_json(record.to_json())),
     }
     let store = arguments.places.store();
     terminal.say(format_args!("kept as comparison {kept} in {}", store.display()));

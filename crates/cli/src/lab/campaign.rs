@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ::lab::{Plan, Profile, ScriptName, StepSql, StepWork};
-use results::{ExperimentRow, PlannedTrial, Store, TrialRow, TrialStatus};
+use results::{ExperimentRow, KeptText, PlannedTrial, Store, TrialRow, TrialStatus};
 
 use super::pace::{self, Pace};
 use super::stage::Stage;
@@ -162,6 +162,11 @@ impl Campaign {
             signals.check()?;
             let cell = plan.trials[position].cell;
             let Some(mut step) = pace.begin(plan, cell) else { return Ok(false) };
+            if !Store::create(&self.places.store())?.take_trial(self.row.trials[position].trial)? {
+                // Of a process on another host.
+                self.row.trials[position].status = TrialStatus::Running;
+                continue;
+            }
             let finished = self.run_trial(position, stage, pace, &mut step, terminal, signals);
             signals.check().map_err(|_| {
                 Failure::Interrupted(
@@ -272,8 +277,10 @@ impl Campaign {
 }
 
 /// A file that is other than it was, or is there only then or only now.
-fn what_changed(now: &BTreeMap<String, String>, then: &BTreeMap<String, String>) -> Option<String> {
-    now.keys().chain(then.keys()).find(|name| now.get(*name) != then.get(*name)).cloned()
+fn what_changed(now: &BTreeMap<String, String>, then: &BTreeMap<String, KeptText>) -> Option<String> {
+    let is_same =
+        |name: &String| now.get(name).zip(then.get(name)).is_some_and(|(now, then)| then.is_of(now));
+    now.keys().chain(then.keys()).find(|name| !is_same(name)).cloned()
 }
 
 /// What is said of one that has trials left when another begins.

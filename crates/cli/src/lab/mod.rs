@@ -2,6 +2,7 @@
 //! is `lab`'s affair; here servers are started, data loaded, and each trial becomes a run.
 
 mod campaign;
+mod hidden;
 mod leftovers;
 mod network;
 mod pace;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use ::lab::{Experiment, Memory, Plan, Profile};
 use clap::{Args, Subcommand};
+use results::SafeText;
 
 use crate::failure::Failure;
 use crate::signals::Signals;
@@ -116,7 +118,8 @@ impl Subject {
             available_bytes: server::available_memory(),
             shared_buffers_bytes: server::default_shared_buffers(),
         };
-        let plan = Plan::within(&experiment, &file.display().to_string(), &folder, &memory)?;
+        let mut plan = Plan::within(&experiment, &file.display().to_string(), &folder, &memory)?;
+        hidden::hide_levels(&experiment, &mut plan.cells);
         steps::check(&plan.cells)?;
         trial::check(&plan.cells)?;
         Ok(Self { experiment, plan, profile, folder, file: file.clone() })
@@ -127,7 +130,9 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
     match &arguments.action {
         LabAction::Plan { which } => {
             let Subject { experiment, plan, .. } = Subject::read(which)?;
-            terminal.print(&::lab::outline(&experiment, &plan));
+            let outline = ::lab::outline(&experiment, &plan);
+            let outline = SafeText::from(hidden::hide_values(&plan.cells, &outline));
+            terminal.print(outline.as_str());
             Ok(())
         }
         LabAction::Run { which, places, limits } => {

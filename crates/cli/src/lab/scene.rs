@@ -11,7 +11,7 @@ use connect::Target;
 use super::network::RunningRelay;
 use super::stage::{Ready, Stage};
 use super::stopwatch::Stopwatch;
-use super::{Subject, campaign, leftovers, trial};
+use super::{Subject, campaign, hidden, leftovers, trial};
 use crate::describing;
 use crate::failure::Failure;
 use crate::job::Job;
@@ -43,7 +43,9 @@ impl Comparable {
     /// The combinations of the experiment.
     pub(crate) fn cells(&self) -> Result<Vec<Cell>, Failure> {
         let file = self.file.as_deref().unwrap_or(Path::new("--factor")).display().to_string();
-        Ok(Plan::of(&self.experiment, &file, &self.folder)?.cells)
+        let mut cells = Plan::of(&self.experiment, &file, &self.folder)?.cells;
+        hidden::hide_levels(&self.experiment, &mut cells);
+        Ok(cells)
     }
 
     /// Removes what comparisons that were killed left on the servers of these combinations, where these run already.

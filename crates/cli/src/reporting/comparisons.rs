@@ -36,7 +36,7 @@ pub(super) fn report(
     let record = opened.comparison(number)?;
     match format {
         FormatName::Text => Ok(report::comparison(&record, style)),
-        FormatName::Json => Ok(record.to_json()),
+        FormatName::Json => Ok(results::escaped_json(record.to_json())),
         _ => Err(Failure::Usage(
             "a comparison can be had as text or json: choose one with --format".to_owned(),
         )),

@@ -20,6 +20,7 @@ mod observing;
 mod quickstart;
 mod relay;
 mod runs;
+mod secrets;
 mod servers;
 mod statistics;
 mod steps;

@@ -137,7 +137,7 @@ pub fn json(overview: &Overview) -> String {
     };
     let mut json = serde_json::to_string_pretty(&document).expect("the document has string keys only");
     json.push('\n');
-    json
+    results::escaped_json(json)
 }
 
 /// What a figure is called; of steps it is that of a trial, and not of a transaction.

@@ -283,6 +283,8 @@ fn plan(duration_s: f64) -> Plan {
             builtin: true,
             target: None,
             text: "BEGIN;\nEND;\n".to_owned(),
+            sha256: None,
+            masked: false,
             weight: 1,
         }],
         clients: 8,

@@ -160,9 +160,9 @@ fn a_cell_of_a_table_is_no_formula_and_steers_nothing() {
     record.plan.scripts[0].name = "=cmd()\u{1b}[2J\u{202e}x".to_owned();
     record.summary.scripts[0].name = record.plan.scripts[0].name.clone();
     let csv = pgmeter_report::csv(&[Run { name: "-a\u{7}", record: &record }]);
-    assert!(csv.contains("\n'-a ,script,'=cmd() [2J x,,,,tps,"), "{}", &csv[..2_000]);
+    assert!(csv.contains("\n'-a\\x07,script,'=cmd()\\x1b[2J\\u{202e}x,,,,tps,"), "{}", &csv[..2_000]);
     assert!(!csv.contains(['\u{1b}', '\u{202e}', '\u{7}']));
-    assert!(csv.lines().skip(1).all(|line| line.starts_with("'-a ,")));
+    assert!(csv.lines().skip(1).all(|line| line.starts_with("'-a\\x07,")));
 }
 
 #[test]

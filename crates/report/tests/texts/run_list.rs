@@ -57,7 +57,7 @@ fn each_run_has_a_line_with_what_finds_it_again() {
        9  2026-11-21 20:07:35  tpcb-like                            18.6         8   1,959 ± 41   10.5 ms   server   complete
       10  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   -        killed
     1000  2026-11-21 20:07:35  tpcb-like                               -         8            -         -   -        running
-    1001  2026-11-21 20:07:35  a [2Jscript of mine.sql+another…     18.6     1,200        0.523   61.2 µs   server   interrupted
+    1001  2026-11-21 20:07:35  a \x1b[2Jscript of mine.sql+ano…     18.6     1,200        0.523   61.2 µs   server   interrupted
     ± is half of the 95 % interval of the throughput
     ");
 }
@@ -85,7 +85,7 @@ fn in_a_narrow_terminal_the_scripts_names_are_cut() {
        9  2026-11-21 20:07:35  tpcb-like    18.6       8 1,959 ± 41 10.5 ms server complete
       10  2026-11-21 20:07:35  tpcb-like       -       8          -       - -      killed
     1000  2026-11-21 20:07:35  tpcb-like       -       8          -       - -      running
-    1001  2026-11-21 20:07:35  a [2Jscri…   18.6   1,200      0.523 61.2 µs server interrupted
+    1001  2026-11-21 20:07:35  a \x1b[2J…   18.6   1,200      0.523 61.2 µs server interrupted
     ± is half of the 95 % interval of the throughput
     ");
     assert!(list.lines().all(|line| line.chars().count() <= 90));

@@ -495,18 +495,18 @@ fn names_that_are_long_or_hostile_do_no_harm() {
     record.plan.scripts[1].name = name.to_owned();
     record.summary.scripts[1].name = name.to_owned();
     insta::assert_snapshot!(text(&record, &PLAIN), @r#"
-    tpcb-like (weight 1) and a script [2J with a name that goes on for much longer
-      than any terminal is wide, and then some (weight 9) on PostgreSQL 18.1
+    tpcb-like (weight 1) and a script\x1b[2J with a name that goes on for much
+      longer than any terminal is wide, and then some (weight 9) on PostgreSQL 18.1
       8 clients on 2 workers, prepared protocol, 10.0 s after 2 s of warm-up
 
       throughput      12,325 tps
       transactions    21,346 succeeded, 1 failed (< 0.01 %: 1 other)
       client CPU      31.3 µs per transaction, 3.3 % of its workers' time
 
-      response, µs         tps failed mean ± stddev   p50   p90    p99  p99.9    max
-      all scripts       12,325      1   703 ± 1,905    60 5,905 10,402 20,100 48,311
-      tpcb-like          1,234      0 6,482 ± 2,105 6,119 8,905 13,402 25,100 48,311
-      a script [2J wit… 11,091      1    61 ±    20    58    80    142    402 25,132
+      response, µs        tps failed mean ± stddev   p50   p90    p99  p99.9    max
+      all scripts      12,325      1   703 ± 1,905    60 5,905 10,402 20,100 48,311
+      tpcb-like         1,234      0 6,482 ± 2,105 6,119 8,905 13,402 25,100 48,311
+      a script\x1b[2J… 11,091      1    61 ±    20    58    80    142    402 25,132
     "#);
 }
 

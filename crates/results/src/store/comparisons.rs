@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::params;
 
+use super::trials::kept;
 use super::write::json;
 use super::{Store, failed};
 use crate::{ComparisonRecord, ResultsError, UtcTime};
@@ -28,7 +29,7 @@ impl Store {
                 record.decision.name(),
                 record.started_at.to_string(),
                 UtcTime::now().to_string(),
-                json(files),
+                json(&kept(files)),
                 json(record),
             ],
         );

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Store, TrialStatus, failed};
 use crate::{
-    Ceiling, Environment, LimitedBy, Observation, PerTransaction, Plan, ResultsError, SafeText, StepsRecord,
-    Summary, Waits,
+    Ceiling, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan, ResultsError, SafeText,
+    StepsRecord, Summary, Waits,
 };
 
 /// An experiment with all its trials.
@@ -23,7 +23,7 @@ pub struct StoredExperiment {
     pub profile: String,
     /// When it was begun.
     pub started_at: String,
-    /// Texts of its file and of the files beside it, by name.
+    /// Texts of its file and of the files beside it, by name, secrets masked.
     pub files: BTreeMap<String, String>,
     /// In the order in which they run.
     pub trials: Vec<StoredTrial>,
@@ -114,7 +114,7 @@ impl Store {
                     name: name.to_owned(),
                     profile: row.get(1)?,
                     started_at: row.get(2)?,
-                    files: json(row.get(3)?).unwrap_or_default(),
+                    files: texts(json(row.get(3)?).unwrap_or_default()),
                     trials: Vec::new(),
                 })
             });
@@ -126,6 +126,10 @@ impl Store {
         };
         read().map_err(failed(&self.path))
     }
+}
+
+fn texts(files: BTreeMap<String, KeptText>) -> BTreeMap<String, String> {
+    files.into_iter().map(|(name, kept)| (name, kept.text().to_owned())).collect()
 }
 
 fn trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {

@@ -65,8 +65,8 @@ impl Store {
             let failed = |source| ResultsError::Write { directory: directory.to_owned(), source };
             fs::create_dir_all(directory).map_err(failed)?;
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let mut store = Store::connect(path, flags)?;
+        make_private(&path)?;
+        let mut store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         tables::prepare(&store.path, &mut store.connection)?;
         store.mark_killed()?;
         Ok(store)
@@ -133,6 +133,17 @@ fn file_name(path: &Path) -> Result<PathBuf, ResultsError> {
         return Err(ResultsError::NotAFileName { path: path.to_owned() });
     }
     Ok(Store::path_of(path))
+}
+
+/// Makes an empty file that only its owner can read, if there is none. SQLite gives its journals the same permissions
+/// (`findCreateFileMode` in its os_unix.c).
+fn make_private(path: &Path) -> Result<(), ResultsError> {
+    match crate::write::private().open(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(ResultsError::Write { directory: directory_of(path).to_owned(), source })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The directory of a file, `.` if it has none.

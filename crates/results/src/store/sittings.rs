@@ -113,6 +113,16 @@ pub(super) fn worked_on_by(transaction: &Transaction<'_>, experiment: i64) -> ru
     Ok(open.iter().find(|(_, process)| process.runs(&own)).and_then(|(_, process)| process.pid))
 }
 
+/// Whether a process may be at work on an experiment of which nothing can be known here: on another host, or in another
+/// container.
+pub(super) fn may_be_worked_on_elsewhere(
+    transaction: &Transaction<'_>,
+    experiment: i64,
+) -> rusqlite::Result<bool> {
+    let own = Process::own();
+    Ok(open_sittings(transaction, experiment)?.iter().any(|(_, process)| !process.is_gone(&own)))
+}
+
 fn open_sittings(
     transaction: &Transaction<'_>,
     experiment: i64,
@@ -163,5 +173,31 @@ mod tests {
         // Whoever begins anew removes what is left of the one before.
         let anew = begin(&mut store);
         assert_eq!(store.broken_sittings(anew).unwrap(), [sitting]);
+    }
+
+    #[test]
+    fn two_hosts_on_one_store_do_not_reset_each_others_trials() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::create(&directory.path().join("s.sqlite")).unwrap();
+        let trial = |repeat| PlannedTrial { factors: BTreeMap::new(), repeat };
+        let experiment =
+            store.begin_experiment("e", "full", &BTreeMap::new(), &[trial(1), trial(2)]).unwrap();
+        store.begin_sitting(experiment).unwrap();
+        let statuses = |store: &mut Store| -> Vec<TrialStatus> {
+            let row = store.newest_experiment("e", "full").unwrap().unwrap();
+            row.trials.iter().map(|trial| trial.status).collect()
+        };
+        let first = store.newest_experiment("e", "full").unwrap().unwrap().trials[0].trial;
+        assert!(store.take_trial(first).unwrap());
+        store.connection.execute_batch("UPDATE sittings SET hostname = 'elsewhere'").unwrap();
+        // A trial of steps has no run that would tell.
+        assert_eq!(statuses(&mut store), [TrialStatus::Running, TrialStatus::Planned]);
+        assert!(!store.take_trial(first).unwrap(), "it is the other's");
+        // The same process, on this host and gone.
+        let gone =
+            format!("UPDATE sittings SET hostname = '{}', boot_id = 'another'", Process::own().hostname);
+        store.connection.execute_batch(&gone).unwrap();
+        assert_eq!(statuses(&mut store), [TrialStatus::Planned, TrialStatus::Planned]);
+        assert!(store.take_trial(first).unwrap());
     }
 }

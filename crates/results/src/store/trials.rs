@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::sittings::worked_on_by;
+use super::sittings::{may_be_worked_on_elsewhere, worked_on_by};
 use super::write::json;
 use super::{Store, failed};
-use crate::{ResultsError, SafeText, UtcTime};
+use crate::{KeptText, ResultsError, SafeText, UtcTime};
 
 /// How a trial stands.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct ExperimentRow {
     /// When it was begun.
     pub started_at: String,
     /// Texts of its file and of the files beside it, by name.
-    pub files: BTreeMap<String, String>,
+    pub files: BTreeMap<String, KeptText>,
     /// The process that is at work on it, if one is known to be.
     pub worked_on_by: Option<i64>,
     /// In the order in which they were planned.
@@ -113,7 +113,7 @@ impl Store {
         self.in_transaction(|transaction| {
             transaction.execute(
                 "INSERT INTO experiments (name, profile, files, started_at) VALUES (?1, ?2, ?3, ?4)",
-                params![name, profile, json(files), started_at],
+                params![name, profile, json(&kept(files)), started_at],
             )?;
             let experiment = transaction.last_insert_rowid();
             let sql = "INSERT INTO trials (experiment, position, factors, repeat, status) \
@@ -145,12 +145,17 @@ impl Store {
             let Some((experiment, started_at, files)) = found.optional()? else { return Ok(None) };
             let worked_on_by = worked_on_by(transaction, experiment)?;
             if worked_on_by.is_none() {
-                transaction.execute(
+                // What a process elsewhere has begun stays its own, unless its run is known to be over.
+                let otherwise = if may_be_worked_on_elsewhere(transaction, experiment)? {
+                    "WHEN 'killed' THEN 'planned' ELSE 'running'"
+                } else {
+                    "WHEN 'running' THEN 'running' ELSE 'planned'"
+                };
+                let sql = format!(
                     "UPDATE trials SET status = CASE (SELECT runs.status FROM runs WHERE runs.run = trials.run) \
-                     WHEN 'complete' THEN 'complete' WHEN 'running' THEN 'running' ELSE 'planned' END \
-                     WHERE experiment = ?1 AND status = 'running'",
-                    [experiment],
-                )?;
+                     WHEN 'complete' THEN 'complete' {otherwise} END WHERE experiment = ?1 AND status = 'running'"
+                );
+                transaction.execute(&sql, [experiment])?;
             }
             let sql = "SELECT trial, factors, repeat, trials.status, trials.reason, run, \
                        json_extract(summary, '$.tps'), json_extract(summary, '$.response_us.p50'), \
@@ -161,6 +166,16 @@ impl Store {
             let files = serde_json::from_str(&files).unwrap_or_default();
             Ok(Some(ExperimentRow { experiment, started_at, files, worked_on_by, trials }))
         })
+    }
+
+    /// Takes a trial that is to be made, before it is prepared; false if another process has taken it.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn take_trial(&mut self, trial: i64) -> Result<bool, ResultsError> {
+        let sql = "UPDATE trials SET status = 'running', reason = NULL, run = NULL \
+                   WHERE trial = ?1 AND status = 'planned'";
+        self.connection.execute(sql, [trial]).map(|taken| taken == 1).map_err(failed(&self.path))
     }
 
     /// A trial begins, as this run.
@@ -192,6 +207,11 @@ impl Store {
         let sql = "UPDATE trials SET status = 'planned' WHERE experiment = ?1 AND status = 'failed'";
         self.connection.execute(sql, [experiment]).map(drop).map_err(failed(&self.path))
     }
+}
+
+/// The texts of files as they are stored.
+pub(super) fn kept(files: &BTreeMap<String, String>) -> BTreeMap<&String, KeptText> {
+    files.iter().map(|(name, text)| (name, KeptText::of_file(name, text))).collect()
 }
 
 fn trial_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<TrialRow> {

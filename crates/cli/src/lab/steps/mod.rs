@@ -115,14 +115,17 @@ impl Trial<'_> {
         let variables = &self.configuration.load.variables;
         let statements = statements_of(&step.name, sql, variables)?;
         let before = step.before.as_ref().map(|sql| statements_of(&step.name, sql, variables)).transpose()?;
-        let shown = statements.join("\n");
-        results.push(result_of(&step.name, Some(shown.as_str().into()), step));
+        let shown = statements_of(&step.name, sql, &describing::variables(variables))?.join("\n");
+        results.push(result_of(&step.name, Some(SafeText::sql(&shown)), step));
         let result = results.len() - 1;
         for number in 1..=step.times {
             let bar = self.terminal.bar(None, Unit::Nothing);
             bar.label(format!("{}, {number} of {} …", step.name, step.times));
             let time = self.take_once(step, &statements, before.as_deref().unwrap_or_default());
-            let time = time.map_err(|failure| explain(&step.name, number, &failure))?;
+            let mut time = time.map_err(|failure| explain(&step.name, number, &failure))?;
+            // The server may quote the statement, in which values of variables stand.
+            time.error =
+                time.error.map(|error| describing::without_secret_values(error.as_str(), variables).into());
             let error =
                 time.error.as_ref().map(|error| format!("step {}, time {number}: {error}", step.name));
             results[result].times.push(time);
