@@ -184,15 +184,36 @@ fn settings_of_the_server(
     Ok(refused)
 }
 
-/// Settings as the start-up packet's `options` take them: blanks and backslashes behind a backslash (manual, message
-/// formats, StartupMessage).
+/// One word of the start-up packet's `options`: white space of C and backslashes stand behind a backslash (manual,
+/// message formats, StartupMessage).
+fn escaped(text: &str) -> String {
+    let mut word = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '\\' | ' ' | '\t'..='\r') {
+            word.push('\\');
+        }
+        word.push(character);
+    }
+    word
+}
+
+/// The target, whose connections begin with these settings.
 fn with_settings(target: Target, settings: &Settings) -> Target {
     if settings.is_empty() {
         return target;
     }
-    let escaped = |text: &str| text.replace('\\', "\\\\").replace(' ', "\\ ");
     let mut options: Vec<String> = target.options.clone().into_iter().collect();
     options
         .extend(settings.iter().map(|(name, value)| format!("-c {}", escaped(&format!("{name}={value}")))));
     Target { options: Some(options.join(" ")), ..target }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_with_white_space_is_one_word_of_the_options() {
+        assert_eq!(escaped("a=b c\t-c\nd\u{b}\u{c}\r\\é"), "a=b\\ c\\\t-c\\\nd\\\u{b}\\\u{c}\\\r\\\\é");
+    }
 }
