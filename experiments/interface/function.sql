@@ -2,4 +2,5 @@
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)
 \set delta random(-5000, 5000)
+-- pgmeter: contended rows = :scale
 SELECT tpcb(:aid, :bid, :tid, :delta);

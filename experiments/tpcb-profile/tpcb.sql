@@ -12,6 +12,7 @@
 BEGIN;
 UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid RETURNING abalance \gset
 UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
+-- pgmeter: contended rows = :scale
 UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
 INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
 END;

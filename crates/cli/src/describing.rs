@@ -8,9 +8,11 @@ use std::num::NonZeroU32;
 use connect::{Address, Target};
 use engine::{Limit, Protocol};
 use results::{CommandSummary, SafeText};
+use script::Program;
 use stats::CommandTable;
 
 use crate::job::{Job, Way};
+use crate::mix::ScriptText;
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
@@ -32,6 +34,7 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
                     sha256: None,
                     masked: false,
                     weight: text.weight,
+                    contention: contention(text, program),
                 };
                 script.with_text(&text.text, &encoding::decode(&text.text))
             })
@@ -68,6 +71,22 @@ pub(crate) fn plan(job: &Job, way: &Way, ways: &[Way]) -> results::Plan {
         variables: variables(job.variables.iter().map(|(name, value)| (name, value))),
         command_line: None,
     }
+}
+
+/// The rows that a script's transactions compete for, as the script says or as is known of a built-in one.
+fn contention(text: &ScriptText, program: &Program) -> Option<results::Contention> {
+    if let Some((command, rows)) = program.contention() {
+        let variable = rows.variable.as_deref().map(str::to_owned);
+        return Some(results::Contention {
+            command: u32::try_from(command).ok()?,
+            factor: rows.factor,
+            variable,
+        });
+    }
+    let locking = text.contended?;
+    let command = program.commands().iter().position(|command| command.display.starts_with(locking))?;
+    let variable = Some("scale".to_owned());
+    Some(results::Contention { command: u32::try_from(command).ok()?, factor: 1, variable })
 }
 
 /// Variables as they are recorded.

@@ -37,6 +37,8 @@ pub(crate) struct ScriptText {
     pub(crate) text: Vec<u8>,
     pub(crate) weight: u32,
     pub(crate) builtin: bool,
+    /// Of a built-in script: how the command begins that locks one of as many rows as the scale says.
+    pub(crate) contended: Option<&'static str>,
 }
 
 impl ScriptText {
@@ -47,12 +49,19 @@ impl ScriptText {
 
     pub(crate) fn of_builtin(builtin: &Builtin, weight: u32) -> Self {
         let (name, description) = (builtin.name.to_owned(), builtin.description.to_owned());
-        Self { name, description, text: builtin.text.as_bytes().to_owned(), weight, builtin: true }
+        Self {
+            name,
+            description,
+            text: builtin.text.as_bytes().to_owned(),
+            weight,
+            builtin: true,
+            contended: builtin.contended,
+        }
     }
 
     /// A script of the user's own.
     pub(crate) fn of_file(name: String, text: Vec<u8>, weight: u32) -> Self {
-        Self { description: name.clone(), name, text, weight, builtin: false }
+        Self { description: name.clone(), name, text, weight, builtin: false, contended: None }
     }
 }
 

@@ -39,6 +39,7 @@ pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
         statements: Vec::new(),
         events: Vec::new(),
         samples: Vec::new(),
+        server_cpus_allowed: None,
         ceilings: Vec::new(),
     }
 }
@@ -78,6 +79,7 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
         statements,
         events: watch.events.into_events(),
         samples: watch.series.into_samples(),
+        server_cpus_allowed: watch.server_cpus_allowed,
         ..nothing(watch.level, watch.server.missing)
     }
 }

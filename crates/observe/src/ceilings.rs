@@ -1,12 +1,12 @@
 //! Bounds of the throughput of the first order: what would be reached if one thing alone were the limit. Pure, from the
 //! whole record; each only where it applies. docs/observing.md has the formulas and where they come from.
 
-use results::{Ceiling, CeilingKind, ObserveLevel, Record};
+use results::{Ceiling, CeilingKind, CommandSummary, ObserveLevel, Record};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 const MICROS_PER_MILLI: f64 = 1e3;
-/// The built-in script whose transactions all want one of few rows, and the command that locks it.
-const CONTENDED: (&str, &str) = ("tpcb-like", "UPDATE pgbench_branches");
+/// Bytes of WAL of the least transaction that writes: the record of its commit.
+const COMMIT_RECORD_BYTES: f64 = 34.0;
 
 /// The ceilings that apply to a run, the lowest first.
 pub fn ceilings(record: &Record) -> Vec<Ceiling> {
@@ -30,31 +30,89 @@ fn ceiling(kind: CeilingKind, (tps, explanation): Bound, record: &Record) -> Opt
 /// A throughput, and in a sentence where it comes from.
 type Bound = (f64, String);
 
-/// What is known of one command: its text, its shortest and its mean latency in microseconds.
-type Timed<'a> = (&'a str, Option<f64>, Option<f64>);
-
-fn hottest_row(record: &Record) -> Option<Ceiling> {
-    let [script] = record.plan.scripts.as_slice() else { return None };
-    let rows = record.tables.scale.filter(|_| script.builtin && script.name == CONTENDED.0)?;
-    let commands = &record.summary.scripts.first()?.commands;
-    let commands: Vec<Timed<'_>> =
-        commands.iter().map(|command| (command.text.as_str(), command.min_us, command.mean_us)).collect();
-    ceiling(CeilingKind::HottestRow, rows_under_lock(f64::from(rows), &commands)?, record)
+/// What is known of one command, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Timed {
+    /// Its shortest latency.
+    min_us: Option<f64>,
+    mean_us: Option<f64>,
+    sends: bool,
 }
 
-/// Rows ÷ time under lock. A branch is locked from its update to the end of the transaction: the work of the update
-/// itself, for which its shortest execution stands since the others wait for the lock, and all commands after it.
-/// Utilization law: Jain, The Art of Computer Systems Performance Analysis (1991), section 33.1.
-fn rows_under_lock(rows: f64, commands: &[Timed<'_>]) -> Option<Bound> {
-    let locking = commands.iter().position(|(text, ..)| text.starts_with(CONTENDED.1))?;
-    let later_us: f64 = commands[locking + 1..].iter().filter_map(|(_, _, mean_us)| *mean_us).sum();
-    let held_us = commands[locking].1? + later_us;
-    let explanation = format!(
-        "{} rows of pgbench_branches, each locked for {} by a transaction that updates it, until its end",
-        number(rows),
-        duration(held_us)
-    );
-    Some((rows * MICROS_PER_SECOND / held_us, explanation))
+/// The rows that one of the scripts says its transactions compete for. Of a mix, its share of the transactions counts.
+fn hottest_row(record: &Record) -> Option<Ceiling> {
+    let scripts = record.plan.scripts.iter().zip(&record.summary.scripts);
+    let found = scripts.filter_map(|(script, summary)| {
+        let contention = script.contention.as_ref()?;
+        let rows = match &contention.variable {
+            None => f64::from(contention.factor),
+            Some(name) => {
+                f64::from(contention.factor) * record.plan.variables.get(name)?.parse::<f64>().ok()?
+            }
+        };
+        let timed = |command: &CommandSummary| Timed {
+            min_us: command.min_us,
+            mean_us: command.mean_us,
+            sends: !command.text.starts_with('\\'),
+        };
+        let commands: Vec<Timed> = summary.commands.iter().map(timed).collect();
+        let locking = contention.command as usize;
+        let flush_us = commit_flush(record).and_then(|flushing| flushing.one_us()).map(|(us, _)| us);
+        let network_us = record.summary.generator.as_ref().and_then(|it| it.shortest_connect_us);
+        let held = Held::of(&commands, locking, network_us, flush_us)?;
+        let share = as_f64(summary.counts.succeeded) / as_f64(record.summary.counts.succeeded);
+        let (tps, explanation) = held.bound(rows, share)?;
+        ceiling(CeilingKind::HottestRow, (tps, explanation), record)
+    });
+    found.min_by(|a, b| a.tps.total_cmp(&b.tps))
+}
+
+/// How long a transaction holds a row that others want, at the least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    us: f64,
+    is_one_command: bool,
+}
+
+impl Held {
+    /// A row is locked from within the locking command to within the last one. The shortest execution of the locking
+    /// command stands for its work, since others wait for the lock; of the round trips that the client sees, its own
+    /// is over before the lock is there, or begins after it: between `n` commands lie `n` − 1 round trips. A transaction
+    /// of one command holds the lock through the flush of its commit; how long before that, nobody can tell.
+    fn of(
+        commands: &[Timed],
+        locking: usize,
+        network_us: Option<f64>,
+        flush_us: Option<f64>,
+    ) -> Option<Held> {
+        let later = &commands.get(locking + 1..)?;
+        if !later.iter().any(|command| command.sends) {
+            return Some(Held { us: flush_us?, is_one_command: true });
+        }
+        let later_us: f64 = later.iter().filter_map(|command| command.mean_us).sum();
+        let sent = commands.iter().filter(|command| command.sends);
+        let shortest_us = sent.filter_map(|command| command.min_us).fold(f64::INFINITY, f64::min);
+        // Within one host no network was measured: a command can hardly be shorter than a round trip.
+        let round_trip_us = network_us.unwrap_or(shortest_us);
+        let work_us = (commands[locking].min_us? - round_trip_us).max(0.0);
+        Some(Held { us: work_us + later_us, is_one_command: false })
+    }
+
+    /// Rows ÷ time under lock ÷ the script's share of the transactions. Utilization law: Jain, The Art of Computer
+    /// Systems Performance Analysis (1991), section 33.1.
+    fn bound(self, rows: f64, share: f64) -> Option<Bound> {
+        let Held { us, is_one_command } = self;
+        if us <= 0.0 {
+            return None;
+        }
+        let how = if is_one_command { "the flush of its commit" } else { "the end of the transaction" };
+        let explanation = format!(
+            "transactions compete for {} rows, each locked for {} until {how}",
+            number(rows),
+            duration(us)
+        );
+        Some((rows * MICROS_PER_SECOND / us / share, explanation))
+    }
 }
 
 /// What bears on flushes.
@@ -70,11 +128,22 @@ struct Flushing {
     on_disk_us: Option<f64>,
 }
 
-fn flush(record: &Record) -> Option<Ceiling> {
+impl Flushing {
+    /// How long a flush takes, and how that is known.
+    fn one_us(self) -> Option<(f64, &'static str)> {
+        match self.spent_us.zip(self.flushes) {
+            Some((spent_us, flushes)) => Some((spent_us / flushes, "as the server measured")),
+            None => Some((self.on_disk_us?, "as measured before the run")),
+        }
+    }
+}
+
+/// What is known of the flushes that commits wait for; `None` where they wait for none.
+fn commit_flush(record: &Record) -> Option<Flushing> {
     let observation = record.observation.as_ref()?;
     let settings = &record.environment.server.as_ref()?.non_default_settings;
     let is_off = |name| settings.get(name) == Some("off");
-    let writes = observation.per_transaction.wal_bytes? >= 1.0;
+    let writes = observation.per_transaction.wal_bytes? >= COMMIT_RECORD_BYTES;
     if is_off("fsync") || is_off("synchronous_commit") || !writes {
         return None;
     }
@@ -86,30 +155,33 @@ fn flush(record: &Record) -> Option<Ceiling> {
     let of_wal = |column| counted("pg_stat_wal", "", column);
     let of_io = |column| counted("pg_stat_io", "/wal/", column);
     let spent_ms = of_wal("wal_sync_time_ms").or_else(|| of_io("fsync_time_ms"));
-    let bound = flushes(Flushing {
+    let known = Flushing {
         transactions: transactions(record),
         clients: f64::from(record.plan.clients),
         flushes: of_wal("wal_sync").or_else(|| of_io("fsyncs")).filter(|flushes| *flushes > 0.0),
         spent_us: spent_ms.filter(|ms| *ms > 0.0).map(|ms| ms * MICROS_PER_MILLI),
         on_disk_us: record.environment.disk.as_ref().and_then(|disk| Some(disk.flush_us.as_ref()?.p50)),
-    })?;
-    ceiling(CeilingKind::Flush, bound, record)
+    };
+    // A flush serves one commit of each client at most: where it seems to serve more, transactions commit without one.
+    let is_possible = known.flushes.is_none_or(|flushes| known.transactions <= flushes * known.clients);
+    is_possible.then_some(known)
 }
 
-/// Commits per flush ÷ time of a flush: flushes of the log come one after the other, and one flush serves all commits
-/// that have come meanwhile (PostgreSQL's manual, "WAL Configuration").
+fn flush(record: &Record) -> Option<Ceiling> {
+    ceiling(CeilingKind::Flush, flushes(commit_flush(record)?)?, record)
+}
+
+/// Commits per flush ÷ time of a flush: flushes of WAL come one after the other, and one flush serves all commits that
+/// have come meanwhile (PostgreSQL's manual, "WAL Configuration").
 fn flushes(known: Flushing) -> Option<Bound> {
-    let (flush_us, source) = match known.spent_us.zip(known.flushes) {
-        Some((spent_us, flushes)) => (spent_us / flushes, "as the server measured"),
-        None => (known.on_disk_us?, "as measured before the run"),
-    };
+    let (flush_us, source) = known.one_us()?;
     let (sharing, how) = match known.flushes {
         Some(flushes) if known.transactions >= flushes => (known.transactions / flushes, "on average"),
         Some(_) => (1.0, "at a time, since hardly any two came together"),
         None => (known.clients, "at most, one of each client"),
     };
     let explanation = format!(
-        "a flush of the log takes {} ({source}) and serves {} transactions {how}",
+        "a WAL flush takes {} ({source}) and serves {} transactions {how}",
         duration(flush_us),
         number(sharing)
     );
@@ -137,31 +209,75 @@ fn distance(clients: f64, trips: f64, distance_us: f64) -> Bound {
 
 /// Only on the server's host.
 fn cpu(record: &Record) -> Option<Ceiling> {
-    let cost = &record.observation.as_ref()?.per_transaction;
-    let server_us = cost.backend_user_cpu_us? + cost.backend_system_cpu_us?;
-    let client_us = record.summary.client_cpu_us_per_transaction.unwrap_or(0.0);
-    let bound = processors(f64::from(record.environment.host.cpu_count?), server_us, client_us);
+    let observation = record.observation.as_ref()?;
+    let cost = &observation.per_transaction;
+    let host = &record.environment.host;
+    let bound = Processors {
+        of_host: f64::from(host.cpu_count?),
+        of_server: observation.server_cpus_allowed,
+        of_pgmeter: host.cpus_allowed.or(host.cpu_available.map(f64::from)),
+        server_us: cost.backend_user_cpu_us? + cost.backend_system_cpu_us?,
+        pgmeter_us: record.summary.client_cpu_us_per_transaction.unwrap_or(0.0),
+    }
+    .bound();
     ceiling(CeilingKind::Cpu, bound, record)
 }
 
-/// Processors ÷ CPU time of a transaction, that of pgmeter included since it runs on the same host.
-fn processors(processors: f64, server_us: f64, client_us: f64) -> Bound {
-    let explanation = format!(
-        "{} processors; a transaction takes {} of the backends and {} of pgmeter on the same host",
-        number(processors),
-        duration(server_us),
-        duration(client_us)
-    );
-    (processors * MICROS_PER_SECOND / (server_us + client_us), explanation)
+/// Processors, and what a transaction takes of them.
+#[derive(Clone, Copy, Debug)]
+struct Processors {
+    of_host: f64,
+    /// What affinity and quotas leave to each; `None`: not known.
+    of_server: Option<f64>,
+    of_pgmeter: Option<f64>,
+    server_us: f64,
+    pgmeter_us: f64,
+}
+
+impl Processors {
+    /// Processors ÷ CPU time of a transaction: of the host for both, and of what each of them may use for itself.
+    fn bound(self) -> Bound {
+        let Self { of_host, of_server, of_pgmeter, server_us, pgmeter_us } = self;
+        let per_second = |cpus: f64, us: f64| cpus * MICROS_PER_SECOND / us;
+        let taken = format!(
+            "a transaction takes {} of the backends and {} of pgmeter",
+            duration(server_us),
+            duration(pgmeter_us)
+        );
+        let server = of_server.filter(|&cpus| cpus < of_host);
+        let pgmeter = of_pgmeter.filter(|&cpus| cpus < of_host && pgmeter_us > 0.0);
+        let shared = per_second(of_host, server_us + pgmeter_us);
+        let candidates = [
+            Some((shared, format!("{} processors; {taken} on the same host", number(of_host)))),
+            server.map(|cpus| {
+                (
+                    per_second(cpus, server_us),
+                    format!("the server may use {} processors; {taken}", number(cpus)),
+                )
+            }),
+            pgmeter.map(|cpus| {
+                (
+                    per_second(cpus, pgmeter_us),
+                    format!("pgmeter may use {} processors; {taken}", number(cpus)),
+                )
+            }),
+        ];
+        let lowest = candidates.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
+        lowest.expect("the host's processors are always among them")
+    }
 }
 
 fn transactions(record: &Record) -> f64 {
     as_f64((record.summary.counts.succeeded + record.summary.counts.failed).max(1))
 }
 
-/// Whole numbers without a fraction, others with one digit.
+/// Whole numbers without a fraction, others with one digit, below 1 with two.
 fn number(value: f64) -> String {
-    if value.fract().abs() < 0.05 { format!("{value:.0}") } else { format!("{value:.1}") }
+    match value {
+        value if value < 0.995 => format!("{value:.2}"),
+        value if value.fract().abs() < 0.05 => format!("{value:.0}"),
+        value => format!("{value:.1}"),
+    }
 }
 
 fn duration(us: f64) -> String {
@@ -182,18 +298,43 @@ mod tests {
         assert_eq!(sentence, expected_sentence);
     }
 
+    fn timed(min_us: f64, mean_us: f64) -> Timed {
+        Timed { min_us: Some(min_us), mean_us: Some(mean_us), sends: true }
+    }
+
     #[test]
-    fn a_branch_is_locked_from_its_update_to_the_end() {
+    fn a_row_is_locked_for_a_round_trip_less_than_the_client_sees() {
+        let set = Timed { sends: false, ..timed(1.0, 1.0) };
+        // BEGIN, the update that locks, an insert, END: 1 ms of network in each of them.
         let commands = [
-            ("\\set bid …", Some(1.0), Some(1.0)),
-            ("UPDATE pgbench_branches SET …", Some(100.0), Some(9_000.0)),
-            ("INSERT INTO pgbench_history …", Some(50.0), Some(150.0)),
-            ("END;", Some(900.0), Some(1_750.0)),
+            set,
+            timed(1_000.0, 1_050.0),
+            timed(1_100.0, 9_000.0),
+            timed(1_050.0, 1_150.0),
+            timed(1_900.0, 2_750.0),
         ];
-        let sentence = "10 rows of pgbench_branches, each locked for 2.00 ms by a transaction that updates it, until \
-                        its end";
-        check(rows_under_lock(10.0, &commands).unwrap(), 5_000.0, sentence);
-        assert_eq!(rows_under_lock(10.0, &commands[2..]), None);
+        let held = Held::of(&commands, 2, Some(1_000.0), None).unwrap();
+        assert_eq!(held, Held { us: 100.0 + 1_150.0 + 2_750.0, is_one_command: false });
+        assert_eq!(
+            Held::of(&commands, 2, None, None),
+            Some(held),
+            "the shortest command stands for a round trip"
+        );
+        let sentence =
+            "transactions compete for 10 rows, each locked for 4.00 ms until the end of the transaction";
+        check(held.bound(10.0, 1.0).unwrap(), 2_500.0, sentence);
+        check(held.bound(10.0, 0.5).unwrap(), 5_000.0, sentence);
+    }
+
+    #[test]
+    fn one_command_holds_its_row_through_the_flush_of_its_commit() {
+        let commands = [timed(1_000.0, 5_000.0)];
+        let held = Held::of(&commands, 0, Some(900.0), Some(500.0)).unwrap();
+        let sentence =
+            "transactions compete for 10 rows, each locked for 500 µs until the flush of its commit";
+        check(held.bound(10.0, 1.0).unwrap(), 20_000.0, sentence);
+        assert_eq!(Held::of(&commands, 0, Some(900.0), None), None, "without a flush nothing is known");
+        assert_eq!(Held::of(&commands, 7, None, Some(500.0)), None);
     }
 
     #[test]
@@ -206,19 +347,19 @@ mod tests {
             on_disk_us: Some(500.0),
         };
         let sentence =
-            "a flush of the log takes 2.00 ms (as the server measured) and serves 3 transactions on average";
+            "a WAL flush takes 2.00 ms (as the server measured) and serves 3 transactions on average";
         check(flushes(known).unwrap(), 1_500.0, sentence);
         let unmeasured = Flushing { spent_us: None, ..known };
         check(
             flushes(unmeasured).unwrap(),
             6_000.0,
-            "a flush of the log takes 500 µs (as measured before the run) and serves 3 transactions on average",
+            "a WAL flush takes 500 µs (as measured before the run) and serves 3 transactions on average",
         );
         let uncounted = Flushing { flushes: None, ..known };
         check(
             flushes(uncounted).unwrap(),
             16_000.0,
-            "a flush of the log takes 500 µs (as measured before the run) and serves 8 transactions at most, one of \
+            "a WAL flush takes 500 µs (as measured before the run) and serves 8 transactions at most, one of \
              each client",
         );
         assert_eq!(flushes(Flushing { on_disk_us: None, ..uncounted }), None);
@@ -232,8 +373,18 @@ mod tests {
 
     #[test]
     fn processors_are_shared_by_server_and_client() {
-        let sentence =
-            "2 processors; a transaction takes 150 µs of the backends and 50 µs of pgmeter on the same host";
-        check(processors(2.0, 150.0, 50.0), 10_000.0, sentence);
+        let both = Processors {
+            of_host: 2.0,
+            of_server: Some(2.0),
+            of_pgmeter: None,
+            server_us: 150.0,
+            pgmeter_us: 50.0,
+        };
+        let taken = "a transaction takes 150 µs of the backends and 50 µs of pgmeter";
+        check(both.bound(), 10_000.0, &format!("2 processors; {taken} on the same host"));
+        let quota = Processors { of_server: Some(0.5), ..both };
+        check(quota.bound(), 3_333.3, &format!("the server may use 0.50 processors; {taken}"));
+        let pinned = Processors { of_pgmeter: Some(0.25), ..both };
+        check(pinned.bound(), 5_000.0, &format!("pgmeter may use 0.25 processors; {taken}"));
     }
 }

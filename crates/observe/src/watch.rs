@@ -70,6 +70,8 @@ pub(crate) struct Watch {
     /// CPU time of our own backend.
     own_cpu_at_origin_s: Option<f64>,
     pub(crate) own_cpu_s: Option<f64>,
+    /// Processors that our own backend may use, as all of the server's processes.
+    pub(crate) server_cpus_allowed: Option<f64>,
     pub(crate) looks_missed: u64,
     /// For whoever watches the run.
     lately: Lately,
@@ -110,6 +112,7 @@ impl Watch {
             ended_at_end: None,
             own_cpu_at_origin_s: None,
             own_cpu_s: None,
+            server_cpus_allowed: None,
             looks_missed: 0,
             lately,
             profile: None,
@@ -411,6 +414,8 @@ impl Watch {
             let why = "its counts were reset during the run; what was counted before that is lost";
             self.server.missing.push(missing(profile::NAME, why));
         }
+        self.server_cpus_allowed =
+            self.server.postmaster.and_then(|_| results::cpus_allowed(self.server.asking.pid()));
         self.own_cpu_s = self.own_cpu().zip(self.own_cpu_at_origin_s).map(|(now, then)| now - then);
         if self.server.asking.is_lost() {
             let why = self.server.asking.last_failure.clone().unwrap_or_default();

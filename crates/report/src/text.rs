@@ -73,7 +73,7 @@ fn status_lines(record: &Record, style: &TextStyle) -> String {
 
 /// What pgmeter has against itself; nothing if something else was the limit, which `limit` then says.
 fn accusation(record: &Record, style: &TextStyle) -> String {
-    let Some(Generator { verdict: Verdict { limit: LimitedBy::Client, evidence }, .. }) =
+    let Some(Generator { verdict: Verdict { limit: LimitedBy::Generator, evidence, .. }, .. }) =
         &record.summary.generator
     else {
         return String::new();
@@ -266,8 +266,9 @@ fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
 
 /// `server: the worker was idle 63 % of the time …`; what pgmeter has against itself stands at the top.
 fn limit(summary: &Summary) -> Option<String> {
-    let Verdict { limit, evidence } = &summary.generator.as_ref()?.verdict;
-    (*limit != LimitedBy::Client).then(|| format!("{}: {}", limit.name(), harmless(evidence)))
+    let Verdict { limit, evidence, resource } = &summary.generator.as_ref()?.verdict;
+    let of = resource.map_or(String::new(), |resource| format!(" ({})", resource.name()));
+    (*limit != LimitedBy::Generator).then(|| format!("{}{of}: {}", limit.name(), harmless(evidence)))
 }
 
 /// The table; response times, with service times beside them where they are something else.

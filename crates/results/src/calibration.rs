@@ -125,8 +125,16 @@ impl Calibration {
     /// Whether it says something of a run on this host with this loop.
     fn fits(&self, host: &Host, event_loop: EventLoopName) -> bool {
         let machine = |host: &Host| {
-            let Host { hostname, os: _, kernel, cpu_model, cpu_count, cpu_available, memory_bytes: _ } =
-                host.clone();
+            let Host {
+                hostname,
+                os: _,
+                kernel,
+                cpu_model,
+                cpu_count,
+                cpu_available,
+                cpus_allowed: _,
+                memory_bytes: _,
+            } = host.clone();
             (hostname, kernel, cpu_model, cpu_count, cpu_available)
         };
         self.form == FORM

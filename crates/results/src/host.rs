@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The host that pgmeter ran on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Its name.
     pub hostname: String,
@@ -19,6 +19,9 @@ pub struct Host {
     pub cpu_count: Option<u32>,
     /// Logical processors that this process may use (affinity and CPU quota taken into account).
     pub cpu_available: Option<u32>,
+    /// The same with fractions, where a quota of the control group gives a part of a processor.
+    #[serde(default)]
+    pub cpus_allowed: Option<f64>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
 }
@@ -38,6 +41,7 @@ impl Host {
             cpu_available: std::thread::available_parallelism()
                 .ok()
                 .and_then(|n| u32::try_from(n.get()).ok()),
+            cpus_allowed: crate::cpus_allowed(std::process::id()),
             memory_bytes: memory_bytes(&read("/proc/meminfo")),
         }
     }

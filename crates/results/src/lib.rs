@@ -23,6 +23,7 @@ mod host;
 
 mod conditions;
 
+mod cpu_allowance;
 mod disk;
 
 mod summary;
@@ -52,6 +53,7 @@ mod intervals;
 mod kept_text;
 
 mod safe_text;
+mod server_limit;
 
 mod secrets;
 
@@ -78,6 +80,7 @@ pub use comparison::{
 };
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Estimate, SteadyState};
+pub use cpu_allowance::cpus_allowed;
 pub use disk::{Disk, DiskHolds, FlushTime};
 pub use endings::{OtherEndings, Percentiles};
 pub use environment::{
@@ -96,10 +99,11 @@ pub use observation::{
     ObserverCost, PerTransaction, ServerSample, ShareInterval, StatementCounters, WaitMean, WaitMethod,
     WaitShare, Waits,
 };
-pub use plan::{Connection, Limit, Plan, Protocol, Script, Target};
+pub use plan::{Connection, Contention, Limit, Plan, Protocol, Script, Target};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;
+pub use server_limit::ServerResource;
 pub use stalls::{Stall, Stalls};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{

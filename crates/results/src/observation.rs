@@ -53,6 +53,9 @@ pub struct Observation {
     pub events: Vec<Event>,
     /// The same over time, usually a second each.
     pub samples: Vec<ServerSample>,
+    /// Processors that the server's affinity and CPU quotas leave it, where it is on this host.
+    #[serde(default)]
+    pub server_cpus_allowed: Option<f64>,
     /// What would bound the throughput, and how near the run came to it, the lowest first.
     pub ceilings: Vec<Ceiling>,
 }
@@ -272,10 +275,21 @@ pub struct Ceiling {
     pub kind: CeilingKind,
     /// Transactions per second that it would allow.
     pub tps: f64,
-    /// The run's throughput by that; may be above 1, since it is of the first order.
+    /// The run's throughput by that. It exceeds 1 by no more than [`Ceiling::ERROR`].
     pub reached_share: f64,
     /// Where the figure comes from, in a sentence with its numbers.
     pub explanation: SafeText,
+}
+
+impl Ceiling {
+    /// How far a run may exceed a ceiling, as a share of it: the times that ceilings are made of are measured, each with
+    /// an error of a few percent. More is a defect of the formula.
+    pub const ERROR: f64 = 0.1;
+
+    /// Whether the run exceeded it by more than its error.
+    pub fn is_exceeded(&self) -> bool {
+        self.reached_share > 1.0 + Self::ERROR
+    }
 }
 
 /// Kinds of ceilings.

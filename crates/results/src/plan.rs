@@ -74,6 +74,20 @@ pub struct Script {
     pub masked: bool,
     /// Its weight among the scripts.
     pub weight: u32,
+    /// The rows that its transactions compete for, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
+}
+
+/// Rows that transactions compete for: each locks one of them until its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contention {
+    /// The command of the script that locks, from 0.
+    pub command: u32,
+    /// The number of rows, or the factor of the variable.
+    pub factor: u32,
+    /// The script variable that it is multiplied with.
+    pub variable: Option<String>,
 }
 
 /// A [`Script`] as it stands in a record.
@@ -89,12 +103,15 @@ struct ReadScript {
     #[serde(default)]
     masked: bool,
     weight: u32,
+    #[serde(default)]
+    contention: Option<Contention>,
 }
 
 impl From<ReadScript> for Script {
     fn from(read: ReadScript) -> Script {
-        let ReadScript { name, description, builtin, target, text, sha256, masked, weight } = read;
-        let script = Script { name, description, builtin, target, text, sha256, masked, weight };
+        let ReadScript { name, description, builtin, target, text, sha256, masked, weight, contention } =
+            read;
+        let script = Script { name, description, builtin, target, text, sha256, masked, weight, contention };
         if masked {
             return script;
         }

@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Latency;
 use crate::generator::{CalibrationUsed, CommandTimes, HeldBack, Lateness, WorkerCondition};
 use crate::wording::{number, percent, rate, time};
+use crate::{Latency, ServerResource};
 
 /// Who was the limit of a run, and how one can know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Verdict {
     pub limit: LimitedBy,
     /// One sentence with the numbers that it rests on, without a full stop.
     pub evidence: String,
+    /// Of a server that was the limit: what it had too little of, if that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<ServerResource>,
 }
 
 /// What kept a run from being faster.
@@ -23,8 +26,11 @@ pub struct Verdict {
 pub enum LimitedBy {
     /// The server, as it should be.
     Server,
-    /// pgmeter itself, or the machine under it.
-    Client,
+    /// The load generator: pgmeter itself, or the machine under it. (Up to schema 4 this was `client`.)
+    #[serde(alias = "client")]
+    Generator,
+    /// The number of clients: too few for the rate that was asked for, while the server answered fast.
+    ClientCount,
     /// What lies between.
     Network,
     /// Nothing, or nobody can tell.
@@ -36,7 +42,8 @@ impl LimitedBy {
     pub fn name(self) -> &'static str {
         match self {
             LimitedBy::Server => "server",
-            LimitedBy::Client => "client",
+            LimitedBy::Generator => "generator",
+            LimitedBy::ClientCount => "number of clients",
             LimitedBy::Network => "network",
             LimitedBy::Undecided => "undecided",
         }
@@ -167,7 +174,11 @@ pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
 }
 
 fn found(limit: LimitedBy, evidence: String) -> Option<Verdict> {
-    Some(Verdict { limit, evidence })
+    Some(verdict_of(limit, evidence))
+}
+
+fn verdict_of(limit: LimitedBy, evidence: String) -> Verdict {
+    Verdict { limit, evidence, resource: None }
 }
 
 fn too_little(run: &Run<'_>) -> Option<Verdict> {
@@ -180,12 +191,12 @@ fn too_little(run: &Run<'_>) -> Option<Verdict> {
             time(run.duration_s * 1e6)
         )
     };
-    little.then(|| Verdict { limit: LimitedBy::Undecided, evidence: evidence() })
+    little.then(|| verdict_of(LimitedBy::Undecided, evidence()))
 }
 
 fn nothing_sent(run: &Run<'_>) -> Option<Verdict> {
     let evidence = "the scripts sent no command to a server, so it was pgmeter that was measured";
-    if run.sends_sql { None } else { found(LimitedBy::Client, evidence.to_owned()) }
+    if run.sends_sql { None } else { found(LimitedBy::Generator, evidence.to_owned()) }
 }
 
 fn saturated_worker(run: &Run<'_>) -> Option<Verdict> {
@@ -202,7 +213,7 @@ fn saturated_worker(run: &Run<'_>) -> Option<Verdict> {
         format!("idle only {} of the time", percent(idle))
     };
     let shares = shares(run);
-    found(LimitedBy::Client, format!("{who} was {idle}: {shares}; {}", advice(run)))
+    found(LimitedBy::Generator, format!("{who} was {idle}: {shares}; {}", advice(run)))
 }
 
 /// What the busiest worker did with its time.
@@ -248,7 +259,7 @@ fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
             .find(|(_, late, response, _)| *late > DISTORTING * response);
         if let Some((how_often, late_us, response_us, _)) = distorted {
             return found(
-                LimitedBy::Client,
+                LimitedBy::Generator,
                 format!(
                     "{how_often} a worker woke {} or more too late to begin a transaction, and that is {} of the \
                      response time there, {}; service times are free of it",
@@ -276,15 +287,15 @@ fn skipped_rate(run: &Run<'_>) -> Option<Verdict> {
     let Opening::Scheduled { rate_tps, missed_share, .. } = run.opening else { return None };
     let CommandTimes { round_trips, round_trip_us, .. } = run.commands;
     let occupied = round_trips as f64 * round_trip_us? / (f64::from(run.clients) * run.duration_s * 1e6);
-    (missed_share > MISSED_MAX && occupied < DOUBTFUL).then(|| Verdict {
-        limit: LimitedBy::Undecided,
-        evidence: format!(
+    (missed_share > MISSED_MAX && occupied < DOUBTFUL).then(|| {
+        let evidence = format!(
             "{} of the transactions at {} tps were skipped or not done in time, though the clients had nothing to do for \
              {} of theirs: something held all of them up now and then, see the response times over time",
             percent(missed_share),
             rate(rate_tps),
             percent(1.0 - occupied)
-        ),
+        );
+        verdict_of(LimitedBy::Undecided, evidence)
     })
 }
 
@@ -296,7 +307,7 @@ fn stall(run: &Run<'_>, rate_tps: f64, late: Lateness, response: Latency) -> Opt
         return None;
     }
     found(
-        LimitedBy::Client,
+        LimitedBy::Generator,
         format!(
             "once a worker woke {} too late, and {} of all transactions were due meanwhile; service times are free of \
              it",
@@ -312,7 +323,7 @@ fn calibrated_maximum(run: &Run<'_>) -> Option<Verdict> {
     let Calibrated { round_trips_per_s_max, reached_share, floor_us } = run.calibrated?;
     if reached_share >= REACHED && run.busiest.busy_share() >= DOMINANT {
         return found(
-            LimitedBy::Client,
+            LimitedBy::Generator,
             format!(
                 "{} round trips per second and worker are {} of the {} that this machine makes with a server that \
                  takes no time",
@@ -327,7 +338,7 @@ fn calibrated_maximum(run: &Run<'_>) -> Option<Verdict> {
         return None;
     }
     found(
-        LimitedBy::Client,
+        LimitedBy::Generator,
         format!(
             "{} of the {} that a round trip took are what this machine needs with a server that takes no time",
             time(floor_us.min(took_us)),
@@ -341,7 +352,7 @@ fn waiting_of_its_own(run: &Run<'_>) -> Option<Verdict> {
     if run.shell_occupancy >= DOMINANT {
         let share = percent(run.shell_occupancy);
         return found(
-            LimitedBy::Client,
+            LimitedBy::Generator,
             format!(
                 "\\shell and \\setshell, which keep a worker's other clients waiting, took {share} of the workers' time"
             ),
@@ -409,7 +420,7 @@ fn crowded_worker(run: &Run<'_>) -> Option<Verdict> {
     let waited = percent(run.busiest.run_queue_share.unwrap_or(0.0));
     let (core_wait, took) = (time(core_wait_us), time(took_us));
     found(
-        LimitedBy::Client,
+        LimitedBy::Generator,
         format!(
             "{} waited for a core {waited} of the time, {core_wait} of the {took} that a round trip took; {CROWD_ADVICE}",
             busiest(run)
@@ -426,7 +437,7 @@ fn halves(run: &Run<'_>) -> Option<Verdict> {
     if own_us >= DOMINANT * took_us {
         let (own, took) = (time(own_us), time(took_us));
         return found(
-            LimitedBy::Client,
+            LimitedBy::Generator,
             format!("{own} of the {took} that a round trip took are pgmeter's own"),
         );
     }
@@ -467,7 +478,7 @@ fn no_alibi(run: &Run<'_>) -> Option<Verdict> {
 fn remainder(run: &Run<'_>) -> Verdict {
     let Some(RoundTrip { took_us, own_us, core_wait_us: _, network_us }) = run.round_trip else {
         let evidence = "no command of the scripts came to a good end".to_owned();
-        return Verdict { limit: LimitedBy::Undecided, evidence };
+        return verdict_of(LimitedBy::Undecided, evidence);
     };
     let network_us = network_us.unwrap_or(0.0);
     let server_us = (took_us - own_us - network_us).max(0.0);
@@ -478,7 +489,7 @@ fn remainder(run: &Run<'_>) -> Verdict {
             time(own_us),
             time(network_us)
         );
-        return Verdict { limit: LimitedBy::Undecided, evidence };
+        return verdict_of(LimitedBy::Undecided, evidence);
     }
     let evidence = format!(
         "{} was idle {} of the time while its clients waited for the server, {} of the {} of a round trip",
@@ -487,7 +498,7 @@ fn remainder(run: &Run<'_>) -> Verdict {
         time(server_us),
         time(took_us)
     );
-    Verdict { limit: LimitedBy::Server, evidence }
+    verdict_of(LimitedBy::Server, evidence)
 }
 
 /// The worker that was idle least, among one or many.

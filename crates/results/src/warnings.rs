@@ -70,6 +70,7 @@ impl Record {
             }
         }
         self.doubt_the_server();
+        self.complete_verdict();
     }
 
     /// That pgmeter waited for the server does not make the server the limit if others had its processors.

@@ -236,6 +236,7 @@ mod tests {
                 sha256: None,
                 masked: false,
                 weight: 1,
+                contention: None,
             };
             script_names(&names.iter().map(script).collect::<Vec<_>>())
         };

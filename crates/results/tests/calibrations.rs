@@ -14,6 +14,7 @@ fn host() -> Host {
         cpu_model: Some("AMD EPYC 9654".to_owned()),
         cpu_count: Some(192),
         cpu_available: Some(4),
+        cpus_allowed: None,
         memory_bytes: None,
     }
 }

@@ -27,6 +27,7 @@ fn document() -> Value {
         json!({"low": 0.0, "high": 1000.0, "degrees_of_freedom": 7, "autocorrelation": 0.1});
     document["plan"]["scripts"][0]["sha256"] = json!("00");
     document["plan"]["scripts"][0]["masked"] = json!(true);
+    document["summary"]["generator"]["verdict"]["resource"] = json!("wal_flush");
     document["summary"]["steady_state"] =
         json!({"settled": true, "steady_from_s": 0.0, "evidence": "it was"});
     document

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgmeter_results::{
-    BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse, Disk,
-    DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval, Introspection, Latency,
-    Level, Limit, Measured, Observation, ObserveLevel, ObserverCost, PartitionMethod, PerTransaction,
-    PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, SafeText, Script, ServerFacts,
-    Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Work,
+    BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse,
+    Contention, Disk, DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval,
+    Introspection, Latency, Level, Limit, Measured, Observation, ObserveLevel, ObserverCost, PartitionMethod,
+    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, SafeText, Script,
+    ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Work,
 };
 use stats::{
     CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,
@@ -29,6 +29,7 @@ fn script(name: &str) -> Script {
         sha256: None,
         masked: false,
         weight: 1,
+        contention: Some(Contention { command: 8, factor: 1, variable: Some("scale".to_owned()) }),
     }
 }
 
@@ -68,6 +69,7 @@ fn environment() -> Environment {
             cpu_model: Some("AMD EPYC 9654".to_owned()),
             cpu_count: Some(192),
             cpu_available: Some(4),
+            cpus_allowed: Some(7.5),
             memory_bytes: Some(1 << 34),
         },
         conditions: Conditions {
@@ -396,7 +398,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     let half = &whole[..whole.len() / 2];
     assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
     insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
-    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 39 column 34; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 49 column 34; name a file that pgmeter wrote, unchanged"#);
 }
 
 #[test]
@@ -439,6 +441,7 @@ fn seen(per_transaction: PerTransaction) -> Observation {
         statements: Vec::new(),
         events: Vec::new(),
         samples: Vec::new(),
+        server_cpus_allowed: None,
         ceilings: Vec::new(),
     }
 }

@@ -66,6 +66,18 @@ pub enum ParseErrorKind {
         /// What is wrong.
         mistake: ConditionMistake,
     },
+    /// A comment that begins like a directive and is none.
+    #[error(
+        "\"{comment}\" is not a directive; the one there is reads \"-- pgmeter: contended rows = 10\", \"= :scale\" or \
+         \"= 10 * :scale\""
+    )]
+    UnknownDirective {
+        /// The whole comment.
+        comment: Box<str>,
+    },
+    /// Two comments about contended rows.
+    #[error("a script names its contended rows once, above the command that locks them first")]
+    SecondContention,
     /// `\target` elsewhere than before the first command, or twice.
     #[error("a script has at most one \\target, and that before its first command")]
     TargetPlace,

@@ -18,6 +18,7 @@ mod meta;
 mod array;
 mod batch;
 mod condition;
+mod contention;
 mod shell;
 mod sleep;
 
@@ -37,6 +38,7 @@ mod error;
 pub use array::SetArray;
 pub use batch::Batch;
 pub use condition::{Condition, Else};
+pub use contention::ContendedRows;
 pub use dialect::Dialect;
 pub use error::{ConditionMistake, EvaluationError, ParseError, ParseErrorKind};
 pub use expression::{Expression, Scope};

@@ -4,6 +4,7 @@
 use crate::array::SetArray;
 use crate::batch::Batch;
 use crate::condition::{self, Condition, Else};
+use crate::contention::ContendedRows;
 use crate::dialect::Dialect;
 use crate::error::{EvaluationError, ParseError, ParseErrorKind, shown};
 use crate::expression::{Expression, Scope};
@@ -32,6 +33,7 @@ pub fn parse(
         lines: Lines { text, counted: 0, line: 1 },
         commands: Vec::new(),
         target: None,
+        contention: None,
     };
     if let Some(at) = text.iter().position(|&byte| byte == 0) {
         let line = reader.lines.line_of(at);
@@ -42,6 +44,7 @@ pub fn parse(
         let piece = scan(text, from);
         if !piece.sql.is_empty() {
             let (line, display) = (reader.lines.line_of(piece.start), first_line(&piece.sql));
+            reader.look_for_contention(&text[from..piece.start])?;
             reader.commands.push(Command {
                 line,
                 display,
@@ -67,9 +70,30 @@ struct Reader<'a> {
     lines: Lines<'a>,
     commands: Vec<Command>,
     target: Option<Box<str>>,
+    contention: Option<(usize, ContendedRows)>,
 }
 
 impl Reader<'_> {
+    /// The comments above an SQL command may say that it locks rows that others want. Pgbench's scripts have comments
+    /// of any kind.
+    fn look_for_contention(&mut self, comments: &[u8]) -> Result<(), ParseError> {
+        let found = match ContendedRows::find(comments) {
+            Err(_) if self.dialect == Dialect::Pgbench => return Ok(()),
+            found => found,
+        };
+        let fault = |kind| script_error(self.file, self.lines.line, kind);
+        match found.map_err(|comment| fault(ParseErrorKind::UnknownDirective { comment }))? {
+            Some(_) if self.contention.is_some() && self.dialect == Dialect::Extended => {
+                Err(fault(ParseErrorKind::SecondContention))
+            }
+            Some(rows) => {
+                self.contention = Some((self.commands.len(), rows));
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The meta command whose backslash is byte `at`; gives the byte behind it.
     fn meta(&mut self, at: usize, symbols: &mut Symbols) -> Result<usize, ParseError> {
         let text = MetaText::at(self.text, at);
@@ -106,7 +130,7 @@ impl Reader<'_> {
     }
 
     fn finish(self) -> Result<Program, ParseError> {
-        let Self { file, mut commands, target, .. } = self;
+        let Self { file, mut commands, target, contention, .. } = self;
         if commands.is_empty() {
             return Err(script_error(file, 1, ParseErrorKind::EmptyScript { file: file.into() }));
         }
@@ -119,7 +143,7 @@ impl Reader<'_> {
             };
             script_error(file, line.map_or(1, |command| command.line), kind)
         })?;
-        Ok(Program { name: file.into(), target, commands: commands.into() })
+        Ok(Program { name: file.into(), target, contention, commands: commands.into() })
     }
 }
 
@@ -159,6 +183,7 @@ impl Lines<'_> {
 pub struct Program {
     name: Box<str>,
     target: Option<Box<str>>,
+    contention: Option<(usize, ContendedRows)>,
     commands: Box<[Command]>,
 }
 
@@ -171,6 +196,11 @@ impl Program {
     /// The name behind `\target`, if the script has one: where its transactions go.
     pub fn target(&self) -> Option<&str> {
         self.target.as_deref()
+    }
+
+    /// The command, from 0, that locks one of so many rows until its transaction ends, if the script says so.
+    pub fn contention(&self) -> Option<(usize, &ContendedRows)> {
+        self.contention.as_ref().map(|(command, rows)| (*command, rows))
     }
 
     /// The commands in order; never empty.

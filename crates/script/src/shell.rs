@@ -209,7 +209,7 @@ mod tests {
         }
         assert_eq!(
             read(b"\xff").unwrap_err(),
-            "echo: shell command must return an integer (not \"\u{fffd}\")"
+            "echo: shell command must return an integer (not \"\u{10ffff}\")"
         );
         assert_eq!(read(b"").unwrap_err(), "echo: could not read result of shell command");
     }

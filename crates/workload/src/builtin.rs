@@ -14,6 +14,9 @@ pub struct Builtin {
     pub description: &'static str,
     /// The script itself, each command on a line of its own.
     pub text: &'static str,
+    /// The beginning of the command that locks one of as many rows as the scale says until the transaction ends, if
+    /// there is one.
+    pub contended: Option<&'static str>,
 }
 
 /// Every built-in script, in the order in which `-b list` shows them.
@@ -34,6 +37,7 @@ UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
 INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
 END;
 ",
+        contended: Some("UPDATE pgbench_branches"),
     },
     Builtin {
         name: "simple-update",
@@ -49,6 +53,7 @@ SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
 END;
 ",
+        contended: None,
     },
     Builtin {
         name: "select-only",
@@ -57,6 +62,7 @@ END;
 \\set aid random(1, 100000 * :scale)
 SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 ",
+        contended: None,
     },
 ];
 

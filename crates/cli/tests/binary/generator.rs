@@ -54,7 +54,7 @@ fn a_run_in_which_pgmeter_does_most_of_the_work_accuses_pgmeter_at_the_top() {
     assert!(out.stdout.starts_with("CLIENT-LIMITED: "), "{}", out.stdout);
     assert!(!out.stdout.contains("  limit  "), "{}", out.stdout);
     let generator = generator(bench.record());
-    assert_eq!(generator.verdict.limit, LimitedBy::Client);
+    assert_eq!(generator.verdict.limit, LimitedBy::Generator);
     assert!(generator.busy_share > 0.5, "{generator:?}");
     assert_eq!((generator.workers.len(), generator.workers[0].clients), (1, 4));
 }

@@ -165,6 +165,7 @@ mod tests {
             statements: Vec::new(),
             events: Vec::new(),
             samples,
+            server_cpus_allowed: None,
             ceilings: Vec::new(),
         }
     }

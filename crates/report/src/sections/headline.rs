@@ -46,7 +46,7 @@ pub(crate) fn headline(record: &Record) -> Headline {
         quantiles: quantiles.unwrap_or_default(),
         limit: limit_sentence(limited_by).to_owned(),
         evidence: verdict.map(|verdict| capitalised(&harmless(&verdict.evidence))).unwrap_or_default(),
-        client_limited: limited_by == Some(LimitedBy::Client),
+        client_limited: limited_by == Some(LimitedBy::Generator),
         steady: steady.map(|steady| capitalised(&harmless(&steady.evidence))),
         unsettled: steady.is_some_and(|steady| steady.settled == Some(false)),
     }
@@ -55,9 +55,10 @@ pub(crate) fn headline(record: &Record) -> Headline {
 fn limit_sentence(limit: Option<LimitedBy>) -> &'static str {
     match limit {
         Some(LimitedBy::Server) => "The server was the limit.",
-        Some(LimitedBy::Client) => {
+        Some(LimitedBy::Generator) => {
             "pgmeter was the limit: the figures say more about it than about the server."
         }
+        Some(LimitedBy::ClientCount) => "The number of clients was the limit.",
         Some(LimitedBy::Network) => "The network was the limit.",
         Some(LimitedBy::Undecided) => "What the limit was cannot be told.",
         None => "Nobody looked what the limit was.",

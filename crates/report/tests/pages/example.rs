@@ -286,6 +286,7 @@ fn plan(duration_s: f64) -> Plan {
             sha256: None,
             masked: false,
             weight: 1,
+            contention: None,
         }],
         clients: 8,
         workers: 2,
@@ -376,6 +377,7 @@ fn generator() -> Generator {
             evidence: "the busiest worker was idle 88 % of the time, and of a round trip of 412 µs \
                        pgmeter's own part was 5.2 µs"
                 .to_owned(),
+            resource: None,
         },
     }
 }
@@ -410,6 +412,7 @@ fn host() -> Host {
         cpu_model: Some("AMD EPYC 9654".to_owned()),
         cpu_count: Some(16),
         cpu_available: Some(8),
+        cpus_allowed: Some(16.0),
         memory_bytes: Some(68_719_476_736),
     }
 }
@@ -471,6 +474,7 @@ fn observation(example: &Example) -> Observation {
         statements: vec![statement()],
         events: events(),
         samples: (0..example.seconds).map(|second| sample(second, example.seed)).collect(),
+        server_cpus_allowed: None,
         ceilings: vec![
             Ceiling {
                 kind: CeilingKind::Flush,

@@ -25,7 +25,7 @@ fn judged(limit: LimitedBy, evidence: &str) -> Record {
         commands: CommandTimes { round_trips: 0, round_trip_us: None, sleep_share: 0.0, shell_share: 0.0 },
         own_us_per_round_trip: None,
         calibration: None,
-        verdict: Verdict { limit, evidence: evidence.to_owned() },
+        verdict: Verdict { limit, evidence: evidence.to_owned(), resource: None },
     });
     record
 }
@@ -35,7 +35,7 @@ const NEVER_IDLE: &str = "its worker was never idle: it ran 97 % of the time and
 
 #[test]
 fn a_run_that_pgmeter_limited_says_so_before_anything_else() {
-    let shown = text(&judged(LimitedBy::Client, NEVER_IDLE), &PLAIN);
+    let shown = text(&judged(LimitedBy::Generator, NEVER_IDLE), &PLAIN);
     let expected = "\
 CLIENT-LIMITED: its worker was never idle: it ran 97 % of the time and waited
 for a core 2.5 %; give it more threads (-j) or fewer clients. The figures say
@@ -65,7 +65,7 @@ fn every_other_limit_is_one_of_the_lines() {
 
 #[test]
 fn an_interrupted_run_says_both() {
-    let record = Record { status: Status::Interrupted, ..judged(LimitedBy::Client, NEVER_IDLE) };
+    let record = Record { status: Status::Interrupted, ..judged(LimitedBy::Generator, NEVER_IDLE) };
     let shown = text(&record, &PLAIN);
     let (interrupted, rest) = shown.split_once("\n\n").expect("there is a paragraph");
     assert!(interrupted.starts_with("INTERRUPTED after 3.0 s of 3 s."), "{shown}");
@@ -84,7 +84,7 @@ fn the_event_loop_is_named_with_the_reason_why_it_is_not_the_better_one() {
 
 #[test]
 fn evidence_from_a_file_cannot_steer_the_terminal() {
-    for limit in [LimitedBy::Client, LimitedBy::Server] {
+    for limit in [LimitedBy::Generator, LimitedBy::Server] {
         let shown = text(&judged(limit, "it\x1b[2J was"), &PLAIN);
         assert!(shown.contains("it\\x1b[2J was") && !shown.contains('\x1b'), "{shown}");
     }
@@ -95,5 +95,5 @@ fn what_pgbench_says_is_what_it_always_said() {
     let presentation =
         pgbench::Presentation { failures_detailed: false, report_per_command: false, progress: false };
     let of = |record: &Record| pgbench::final_report(record, &presentation);
-    assert_eq!(of(&judged(LimitedBy::Client, NEVER_IDLE)), of(&fixture::record()));
+    assert_eq!(of(&judged(LimitedBy::Generator, NEVER_IDLE)), of(&fixture::record()));
 }

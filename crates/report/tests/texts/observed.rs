@@ -83,6 +83,7 @@ fn observed() -> Record {
             event(EventKind::Autovacuum, 8.0, "pgbench_tellers"),
         ],
         samples: Vec::new(),
+        server_cpus_allowed: None,
         ceilings: vec![Ceiling {
             kind: CeilingKind::Flush,
             tps: 1_600.0,

@@ -63,7 +63,7 @@ fn judge(case: Case) -> (LimitedBy, String) {
         held_back: case.held_back,
         shortest_connect_us: None,
     };
-    let Verdict { limit, evidence } = verdict(&Run {
+    let Verdict { limit, evidence, .. } = verdict(&Run {
         duration_s: case.duration_s,
         finished: case.finished,
         clients: case.clients,
@@ -113,19 +113,19 @@ fn a_worker_that_never_sleeps_is_the_limit() {
         |cpu_share, waited| Case { cpu_share, run_queue_share: Some(waited), ..waiting_for_the_server() };
     check(
         busy(0.97, 0.025),
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "its worker was never idle: it ran 97 % of the time and waited for a core 2.5 %; give it more threads (-j) \
          or fewer clients",
     );
     check(
         Case { workers: 4, ..busy(0.90, 0.02) },
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "worker 0 was idle only 8.0 % of the time: it ran 90 % of the time and waited for a core 2.0 %; give it more \
          threads (-j) or fewer clients",
     );
     check(
         Case { run_queue_share: None, ..busy(0.95, 0.0) },
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "its worker was idle only 5.0 % of the time: it ran 95 % of the time; give it more threads (-j) or fewer \
          clients",
     );
@@ -154,7 +154,7 @@ fn between_an_alibi_and_guilt_nothing_is_decided() {
     assert_eq!(limit_at(0.74), LimitedBy::Server);
     assert_eq!(limit_at(0.76), LimitedBy::Undecided);
     assert_eq!(limit_at(0.89), LimitedBy::Undecided);
-    assert_eq!(limit_at(0.91), LimitedBy::Client);
+    assert_eq!(limit_at(0.91), LimitedBy::Generator);
     check(
         Case { cpu_share: 0.8, ..waiting_for_the_server() },
         LimitedBy::Undecided,
@@ -185,7 +185,7 @@ fn who_has_more_than_half_of_a_round_trip_is_its_limit() {
     assert_eq!(judge(of(round_trip(3_400.0, 40.0, 1_650.0))).0, LimitedBy::Server);
     check(
         of(round_trip(7.0, 4.1, 0.0)),
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "4.10 µs of the 7.00 µs that a round trip took are pgmeter's own",
     );
     check(
@@ -205,7 +205,7 @@ fn answers_that_lie_there_for_want_of_a_core_are_not_the_servers() {
     };
     check(
         crowded(1_100.0),
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "the worker waited for a core 35 % of the time, 1.10 ms of the 4.00 ms that a round trip took; it shares its \
          cores with others: run it on a machine of its own, or with fewer clients",
     );
@@ -242,13 +242,13 @@ fn a_rate_that_is_kept_has_no_limit_unless_pgmeter_comes_late() {
     assert_eq!(judge(scheduled(0.01, 100.0, 500.0)).0, LimitedBy::Undecided);
     check(
         scheduled(0.0, 120.0, 140.0),
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "half of the time a worker woke 120 µs or more too late to begin a transaction, and that is 30 % of the \
          response time there, 400 µs; service times are free of it",
     );
     check(
         scheduled(0.0, 10.0, 1_000.0),
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "in one of a hundred cases a worker woke 1.00 ms or more too late to begin a transaction, and that is 50 % of \
          the response time there, 2.00 ms; service times are free of it",
     );
@@ -294,7 +294,7 @@ fn a_single_long_delay_of_a_worker_is_late_for_all_that_was_due_meanwhile() {
     };
     check(
         stalled(600_000.0, 523_000.0),
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "once a worker woke 600 ms too late, and 7.5 % of all transactions were due meanwhile; service times are free \
          of it",
     );
@@ -311,16 +311,16 @@ fn what_the_machine_can_do_at_best_is_no_measure_of_a_server() {
     };
     check(
         calibrated(0.96, 20.0),
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "230,400 round trips per second and worker are 96 % of the 240,000 that this machine makes with a server that \
          takes no time",
     );
     assert_eq!(judge(calibrated(0.79, 20.0)).0, LimitedBy::Server);
-    assert_eq!(judge(calibrated(0.81, 20.0)).0, LimitedBy::Client);
+    assert_eq!(judge(calibrated(0.81, 20.0)).0, LimitedBy::Generator);
     assert_eq!(judge(Case { cpu_share: 0.45, ..calibrated(1.5, 20.0) }).0, LimitedBy::Server);
     check(
         Case { round_trip: round_trip(34.0, 6.0, 0.0), ..calibrated(0.1, 20.0) },
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "20.0 µs of the 34.0 µs that a round trip took are what this machine needs with a server that takes no time",
     );
     assert_eq!(
@@ -333,7 +333,7 @@ fn what_the_machine_can_do_at_best_is_no_measure_of_a_server() {
 fn a_run_that_sends_nothing_measures_pgmeter() {
     check(
         Case { sends_sql: false, round_trip: None, cpu_share: 0.1, ..waiting_for_the_server() },
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "the scripts sent no command to a server, so it was pgmeter that was measured",
     );
     check(
@@ -357,7 +357,7 @@ fn what_scripts_do_between_their_commands_is_not_the_servers() {
     );
     check(
         between(0.0, 0.6),
-        LimitedBy::Client,
+        LimitedBy::Generator,
         "\\shell and \\setshell, which keep a worker's other clients waiting, took 60 % of the workers' time",
     );
     assert_eq!(judge(between(0.4, 0.4)).0, LimitedBy::Server);
