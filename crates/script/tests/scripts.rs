@@ -162,10 +162,10 @@ fn bytes_that_are_not_utf8_reach_the_server_unchanged() {
     assert_eq!(sql.numbered_text(), b"select '\xe9', $1, $2;");
     assert_eq!(sql.parameters(), [x, y]);
     assert_eq!(shell.command_line(&variables, &symbols).unwrap(), b"echo \xe9 5");
-    assert_eq!(symbols.name(x), "x\u{fffd}");
+    assert_eq!(symbols.name(x), "x\u{10ffff}");
     assert_eq!(
         variables.value(y, &symbols).unwrap_err().to_string(),
-        "malformed variable \"y\u{fffd}\" value: \"\u{fffd}\u{fffd}\""
+        "malformed variable \"y\u{10fffe}\" value: \"\u{10ffc3}\u{10ffff}\""
     );
 }
 

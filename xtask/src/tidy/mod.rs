@@ -42,6 +42,7 @@ const BANS: &[Ban<'_>] = &[
         allowed: &[
             ("crates/engine/src/clock.rs", "the clock of a run"),
             ("crates/connect/src/session/stream.rs", "when to give up waiting for an answer"),
+            ("crates/connect/src/session/limits.rs", "how long a statement has been waited for"),
             ("crates/observe/src/clock.rs", "when the server is looked at"),
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),
             ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),

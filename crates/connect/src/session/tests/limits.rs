@@ -1,4 +1,5 @@
-//! Statements that take too long: what ends the session, and what does not.
+//! Statements that take too long: what ends the session, and what does not. The server is a fake whose silence and
+//! answers the tests decide.
 
 use std::time::Duration;
 
