@@ -1,7 +1,8 @@
 //! All that the drop-in writes: its answer on stdout, and on stderr messages in the form of all programs of PostgreSQL:
 //! `pgbench: error: …`, with colours if `PG_COLOR` asks for them. What it says is decided elsewhere. Bytes of scripts,
-//! file names and servers go out as they came. When a reader has gone away the program ends, as programs in C do.
+//! file names and servers go out as they came, but not to a terminal, which they could steer. When a reader has gone away the program ends, as programs in C do.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -133,18 +134,19 @@ impl Diagnostics {
 
     /// A line on stderr.
     pub(super) fn say(&self, level: Level, text: impl Display) {
-        let text = self.render(level, text.to_string().trim_end_matches('\n'));
-        self.write(&format!("{text}\n"));
+        let text = text.to_string();
+        let text = shown(text.trim_end_matches('\n'), io::stderr().is_terminal());
+        put(&mut io::stderr().lock(), &format!("{}\n", self.render(level, &text)));
     }
 
     /// Text on stderr without anything in front or behind.
     pub(super) fn write(&self, text: &str) {
-        put(&mut io::stderr().lock(), text);
+        put(&mut io::stderr().lock(), &shown(text, io::stderr().is_terminal()));
     }
 
     /// Text on stdout.
     pub(super) fn print(&self, text: &str) {
-        put(&mut io::stdout().lock(), text);
+        put(&mut io::stdout().lock(), &shown(text, io::stdout().is_terminal()));
     }
 
     pub(super) fn error(&self, text: impl Display) {
@@ -159,6 +161,15 @@ impl Diagnostics {
             }
         }
     }
+}
+
+/// The text for where it goes: on a terminal, what would steer that stands as its code. A carriage return stays, since
+/// progress on one line ends with it.
+fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if !is_terminal {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.split('\r').map(results::escaped).collect::<Vec<_>>().join("\r"))
 }
 
 /// Writes the text at once. Nobody is left to be told when the reader has gone away; a device that is full is no reason
@@ -181,6 +192,13 @@ mod tests {
         assert_eq!(plain.render(Level::Error, "no"), "pgbench: error: no");
         assert_eq!(plain.render(Level::Info, "so"), "pgbench: so");
         assert_eq!(plain.render(Level::Bare, "it"), "it");
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_shown_there_as_its_code() {
+        let text = encoding::decode(b"a\x1b]0;x\x07\tb\xf6\rc\n");
+        assert_eq!(shown(&text, true), "a\\x1b]0;x\\x07\tb\\xf6\rc\n");
+        assert_eq!(encoding::encode(&shown(&text, false)).as_ref(), b"a\x1b]0;x\x07\tb\xf6\rc\n");
     }
 
     #[test]
