@@ -207,14 +207,16 @@ impl Shared {
             return;
         };
         let (done, is_done) = mpsc::channel();
+        if self.only_cancels {
+            // Said before the program can end for it.
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), b"Cancel request sent\n");
+        }
         let _ = thread::Builder::new().name("cancel request".to_owned()).spawn(move || {
             // A server that cannot be reached has nothing left to cancel.
             let _ = done.send(connect::cancel(&address, &transport, &key).is_ok());
         });
-        let is_sent = is_done.recv_timeout(CANCEL_LIMIT);
-        if self.only_cancels && is_sent == Ok(true) {
-            terminal::talk("Cancel request sent\n");
-        }
+        // Whether it was taken is told by the statement's end.
+        let _ = is_done.recv_timeout(CANCEL_LIMIT);
         thread::sleep(CANCEL_LIMIT);
         let still_waits = self.waiting().as_ref().is_some_and(|waiting| waiting.number == number);
         if let Some(closer) = closer.filter(|_| still_waits) {

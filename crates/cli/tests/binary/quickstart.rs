@@ -26,7 +26,10 @@ fn one_command_measures_two_workloads_and_leaves_only_their_records() {
             assert!(server.version.starts_with(version), "{}", server.version);
             let observed = record.observation.expect("it was observed");
             assert!(!observed.statements.is_empty(), "statements are counted without any option");
-            assert!(observed.missing.is_empty(), "{:?}", observed.missing);
+            // Before version 10 backends show no wait event during I/O.
+            let is_expected = |what: &str| version == "9.6" && what == "running share by CPU time";
+            let missing: Vec<_> = observed.missing.iter().filter(|it| !is_expected(&it.what)).collect();
+            assert!(missing.is_empty(), "{missing:?}");
         }
         assert!(bench.servers_left().is_empty(), "{:?}", bench.servers_left());
     }

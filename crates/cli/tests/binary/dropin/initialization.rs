@@ -55,10 +55,9 @@ fn the_steps_are_told_line_by_line() {
 fn ctrl_c_cancels_what_the_server_does_and_says_so() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("dropin_init_cancelled");
-    for (steps, last) in [
-        ("dtg", "pgbench: error: PQendcopy failed"),
-        ("dtG", "pgbench: detail: Query was: insert into pgbench_accounts"),
-    ] {
+    for (steps, last) in
+        [("dtg", "pgbench: error: PQendcopy failed"), ("dtG", "pgbench: detail: Query was: ")]
+    {
         let mut command = bench.pgbench(["-i", "-s", "500", "-I", steps, &conninfo]);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the program can be started");
         let stderr = child.stderr.take().expect("it is a pipe");
