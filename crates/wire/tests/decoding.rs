@@ -165,7 +165,7 @@ fn an_error_carries_its_code_and_its_words_even_if_they_are_not_utf_8() {
     Decoder::new().decode(&message(b'E', body), &mut sink).unwrap();
     let error = seen.unwrap();
     assert_eq!(error.position, Some(12));
-    let text = "FEHLER:  verklemmt \u{fffd}\nDETAIL:  zwei\nHINT:  warten\nCONTEXT:  innen";
+    let text = "FEHLER:  verklemmt \u{10fffc}\nDETAIL:  zwei\nHINT:  warten\nCONTEXT:  innen";
     assert_eq!(error.to_string(), text);
 }
 

@@ -270,6 +270,6 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_shown_all_the_same() {
         let text = error_at(Some(3)).report(Some(b"\xff\xfe x"));
-        assert_eq!(text, "ERROR:  it went wrong\nLINE 1: \u{fffd}\u{fffd} x\n          ^");
+        assert_eq!(text, "ERROR:  it went wrong\nLINE 1: \u{10ffff}\u{10fffe} x\n          ^");
     }
 }
