@@ -26,7 +26,7 @@ fn a_record_says_what_the_server_was_doing() {
         if let Some(backends) = waits.running_backends {
             // Each share is of the four backends' time that was not idle.
             let busy = 4.0 * (1.0 - waits.idle_share);
-            assert!(backends > 0.0 && (running * busy - backends).abs() < 0.01, "{version}: {waits:?}");
+            assert!(backends > 0.0 && (running * busy - backends).abs() < 0.1, "{version}: {waits:?}");
         }
         let (first, last) = (&observation.samples[0], observation.samples.last().expect("there are some"));
         assert!(first.start_s < 0.0 && last.end_s > 1.0, "{version}");
