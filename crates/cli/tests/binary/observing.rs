@@ -24,9 +24,10 @@ fn a_record_says_what_the_server_was_doing() {
         assert!((shares - 1.0).abs() < 1e-9, "{version}: {waits:?}");
         let running = waits.top.iter().find(|wait| wait.event == "running").map_or(0.0, |wait| wait.share);
         if let Some(backends) = waits.running_backends {
-            // Each share is of the four backends' time that was not idle.
-            let busy = 4.0 * (1.0 - waits.idle_share);
-            assert!(backends > 0.0 && (running * busy - backends).abs() < 0.1, "{version}: {waits:?}");
+            // Each share is of the time that backends were not idle; a look may miss one that has ended or not begun.
+            let seen = waits.backends_seen as f64 / waits.looks as f64;
+            let busy = seen * (1.0 - waits.idle_share);
+            assert!(backends > 0.0 && (running * busy - backends).abs() < 0.01, "{version}: {waits:?}");
         }
         let (first, last) = (&observation.samples[0], observation.samples.last().expect("there are some"));
         assert!(first.start_s < 0.0 && last.end_s > 1.0, "{version}");
@@ -34,6 +35,9 @@ fn a_record_says_what_the_server_was_doing() {
         assert!(cost.wal_bytes.is_some_and(|bytes| bytes > 100.0), "{version}: {cost:?}");
         assert!(cost.blocks_hit.is_some_and(|blocks| blocks > 5.0), "{version}: {cost:?}");
         assert!(observation.ceilings.windows(2).all(|pair| pair[0].tps <= pair[1].tps));
+        // One branch for four clients: the run comes as near to a ceiling as any.
+        let exceeded: Vec<_> = observation.ceilings.iter().filter(|it| it.is_exceeded()).collect();
+        assert!(exceeded.is_empty(), "{version}: {exceeded:?}");
     }
 }
 
