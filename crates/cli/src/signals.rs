@@ -21,6 +21,8 @@ const SIGNALLED: i32 = 128;
 const CANCEL_LIMIT: Duration = Duration::from_secs(3);
 /// Time for the last words of a program that ends at once.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
+/// Said of what was stopped because its time was over.
+pub(crate) const OUT_OF_TIME: &str = "it was stopped because the time budget was used up";
 /// How often waiting for a connection is interrupted to see whether a signal has come.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -36,6 +38,8 @@ struct Shared {
     time_is_up: AtomicBool,
     /// The first signal that asked to stop; 0: none has.
     first: AtomicI32,
+    /// `stop` is set because a time is over, and not by a signal.
+    out_of_time: AtomicBool,
     /// The control session that may be waiting for a long statement.
     waiting: Mutex<Option<Waiting>>,
     /// What is being done cannot be asked to stop, and may be left at any moment.
@@ -124,6 +128,40 @@ impl Signals {
         }
     }
 
+    /// Whether what is being done was stopped because its time is over.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.shared.out_of_time.load(Ordering::SeqCst)
+    }
+
+    /// Does something that may not take longer than this. After that time it is stopped as by a signal, and fails.
+    pub(crate) fn within<T>(
+        &self,
+        limit: Option<Duration>,
+        work: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let Some(limit) = limit else { return work() };
+        let shared = &self.shared;
+        let (done, is_done) = mpsc::channel::<()>();
+        let result = thread::scope(|scope| {
+            let watch = thread::Builder::new().name("time budget".to_owned());
+            let watching = watch.spawn_scoped(scope, move || shared.stop_after(limit, &is_done));
+            watching.map_err(|error| Failure::System { what: "start a thread".to_owned(), error })?;
+            let result = work();
+            drop(done);
+            result
+        });
+        if !shared.out_of_time.swap(false, Ordering::SeqCst) {
+            return result;
+        }
+        shared.stop.store(false, Ordering::SeqCst);
+        if shared.first.load(Ordering::SeqCst) != 0 {
+            // A signal came too: it is told by the same flag.
+            shared.stop.store(true, Ordering::SeqCst);
+            return result;
+        }
+        result.map_err(|_| Failure::Aborted(OUT_OF_TIME.to_owned()))
+    }
+
     /// Connects. A signal ends the waiting for it; a server that never answers does not keep the program then.
     pub(crate) fn connect(&self, target: &Target) -> Result<Session, Failure> {
         Ok(self.abandonable(target, Session::connect)?.map_err(|error| *error)?)
@@ -203,25 +241,58 @@ impl Shared {
 
     /// Cancels the statement that a session waits for; closes the session if that does not end it.
     fn cancel(&self) {
-        let Some(Waiting { number, address, transport, key, closer }) = self.waiting().clone() else {
-            return;
-        };
-        let (done, is_done) = mpsc::channel();
+        let Some(waiting) = self.waiting().clone() else { return };
         if self.only_cancels {
             // Said before the program can end for it.
             let _ = std::io::Write::write_all(&mut std::io::stderr(), b"Cancel request sent\n");
         }
+        let is_sent = waiting.request_cancel();
+        // Whether it was taken is told by the statement's end.
+        let _ = is_sent.recv_timeout(CANCEL_LIMIT);
+        thread::sleep(CANCEL_LIMIT);
+        self.close_if_waiting(&waiting);
+    }
+
+    /// Closes a session if it still waits for the same.
+    fn close_if_waiting(&self, Waiting { number, closer, .. }: &Waiting) {
+        let still_waits = self.waiting().as_ref().is_some_and(|waiting| waiting.number == *number);
+        if let Some(closer) = closer.as_ref().filter(|_| still_waits) {
+            closer.close("it was interrupted, and the server did not cancel the statement");
+        }
+    }
+
+    /// Asks to stop after a time, unless what is watched is done before; then cancels what sessions wait for, one
+    /// statement after the other, until it is done.
+    fn stop_after(&self, limit: Duration, is_done: &mpsc::Receiver<()>) {
+        let is_over = |time| is_done.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
+        if !is_over(limit) {
+            return;
+        }
+        self.out_of_time.store(true, Ordering::SeqCst);
+        self.stop.store(true, Ordering::SeqCst);
+        loop {
+            // Nobody waits for the request itself: it ends by its own limit.
+            let cancelled = self.waiting().clone().inspect(|waiting| drop(waiting.request_cancel()));
+            if !is_over(CANCEL_LIMIT) {
+                return;
+            }
+            if let Some(waiting) = cancelled {
+                self.close_if_waiting(&waiting);
+            }
+        }
+    }
+}
+
+impl Waiting {
+    /// Asks the server to cancel the statement, on a thread of its own, and tells when the request is made.
+    fn request_cancel(&self) -> mpsc::Receiver<bool> {
+        let Waiting { address, transport, key, .. } = self.clone();
+        let (done, is_done) = mpsc::channel();
         let _ = thread::Builder::new().name("cancel request".to_owned()).spawn(move || {
             // A server that cannot be reached has nothing left to cancel.
             let _ = done.send(connect::cancel(&address, &transport, &key).is_ok());
         });
-        // Whether it was taken is told by the statement's end.
-        let _ = is_done.recv_timeout(CANCEL_LIMIT);
-        thread::sleep(CANCEL_LIMIT);
-        let still_waits = self.waiting().as_ref().is_some_and(|waiting| waiting.number == number);
-        if let Some(closer) = closer.filter(|_| still_waits) {
-            closer.close("it was interrupted, and the server did not cancel the statement");
-        }
+        is_done
     }
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use connect::{Address, Transport};
 use pgmeter_engine::{
-    Driver, Event, HostPlan, Limit, Plan, Protocol, Receive, ScriptPlan, ShellAnswer, TargetPlan, no_witness,
-    run_on,
+    Driver, Event, HostPlan, IsOver, Limit, Plan, Protocol, Receive, ScriptPlan, ShellAnswer, TargetPlan,
+    no_witness, run_on,
 };
 use script::{Dialect, Symbols};
 use stats::Timestamp;
@@ -131,7 +131,7 @@ impl Driver for Canned {
         self.events.pop_front()
     }
 
-    fn run_shell(&mut self, _: &[u8], _: bool) -> io::Result<ShellAnswer> {
-        Ok(ShellAnswer::default())
+    fn run_shell(&mut self, _: &[u8], _: bool, _: Option<IsOver<'_>>) -> io::Result<Option<ShellAnswer>> {
+        Ok(Some(ShellAnswer::default()))
     }
 }

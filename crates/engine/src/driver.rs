@@ -71,6 +71,9 @@ pub struct BackPressure {
     pub held_back_for: Duration,
 }
 
+/// Whether nothing is to be waited for any longer at a time.
+pub type IsOver<'a> = &'a dyn Fn(Timestamp) -> bool;
+
 /// Sockets and a clock, for one worker.
 pub trait Driver {
     /// Reads the clock.
@@ -128,6 +131,12 @@ pub trait Driver {
     fn next_event(&mut self) -> Option<Event>;
 
     /// Runs a command through the shell and waits for its end, which keeps all clients of this worker waiting. Its
-    /// output goes where ours goes, unless it is to be captured.
-    fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer>;
+    /// output goes where ours goes, unless it is to be captured. Once `is_over` says so for the time it is, the command
+    /// and all that it has started are killed, and there is no answer; without `is_over` it is waited for.
+    fn run_shell(
+        &mut self,
+        command: &[u8],
+        capture: bool,
+        is_over: Option<IsOver<'_>>,
+    ) -> io::Result<Option<ShellAnswer>>;
 }

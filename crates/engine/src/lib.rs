@@ -27,7 +27,7 @@ mod witness;
 mod worker;
 
 pub use abort::{AbortCause, AbortedClient, Place};
-pub use driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
+pub use driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
 pub use error::{ConnectReason, EngineError};
 pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, Reconnects};
 pub use plan::{EventLoopChoice, Grace, HostPlan, Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};

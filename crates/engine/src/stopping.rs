@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use stats::Timestamp;
 
-use crate::plan::Grace;
+use crate::outcome::Exceeded;
+use crate::plan::{Grace, Plan};
+use crate::timeline::Timeline;
 
 /// What the caller sets to end a run.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +90,37 @@ impl<'a> Stop<'a> {
             (Grace::Automatic, u64::MAX) => Some(Grace::MIN),
             (Grace::Automatic, grace_ns) => Some(Duration::from_nanos(grace_ns)),
         }
+    }
+
+    /// What has been exceeded by now, if anything.
+    #[inline]
+    pub(crate) fn exceeded(&self, plan: &Plan, timeline: &Timeline, now: Timestamp) -> Option<Exceeded> {
+        match timeline.end {
+            Some(end) if now >= end => self.exceeded_after(end, plan, timeline, now),
+            _ if self.is_silent() => plan.silence_limit.map(Exceeded::Silence),
+            _ if timeline.is_past_deadline(now) => plan.deadline.map(Exceeded::Deadline),
+            _ => None,
+        }
+    }
+
+    /// The same after the end of the run.
+    #[cold]
+    fn exceeded_after(
+        &self,
+        end: Timestamp,
+        plan: &Plan,
+        timeline: &Timeline,
+        now: Timestamp,
+    ) -> Option<Exceeded> {
+        let grace = self.grace(plan.grace).filter(|grace| now.since(end) >= *grace);
+        let deadline = plan.deadline.filter(|_| timeline.is_past_deadline(now));
+        grace.map(Exceeded::Grace).or(deadline.map(Exceeded::Deadline))
+    }
+
+    /// Whether nothing is to be waited for any longer: for what keeps a worker from looking by itself.
+    pub(crate) fn is_over(&self, plan: &Plan, timeline: Timeline, now: Timestamp) -> bool {
+        let timeline = self.early_end(now).and_then(|end| timeline.ending_at(end)).unwrap_or(timeline);
+        self.is_asked() || self.exceeded(plan, &timeline, now).is_some()
     }
 
     /// No transaction has ended for as long as the plan waits.

@@ -16,7 +16,7 @@ use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrivals;
 use crate::cancelling::RunningSession;
 use crate::client::{Client, Step};
-use crate::driver::{Driver, Event, EventLoop, Receive};
+use crate::driver::{Driver, Event, EventLoop, IsOver, Receive};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
 use crate::measurement::{IntervalSink, Measurement};
@@ -373,8 +373,15 @@ impl<'p, D: Driver> Worker<'p, D> {
                     step = client.wake(&mut self.workbench.turn(now, *warmup));
                 }
                 Step::Shell { command, capture } => {
-                    let answer = self.driver.run_shell(&command, capture);
+                    let Load { plan, .. } = self.load;
+                    let is_over = |now| shift.stop.is_over(plan, shift.timeline, now);
+                    // pgbench waits for as long as it takes.
+                    let is_limited = plan.manner == Manner::Pgmeter;
+                    let limit: Option<IsOver<'_>> = if is_limited { Some(&is_over) } else { None };
+                    let answer = self.driver.run_shell(&command, capture, limit);
                     now = self.tell_time(shift);
+                    // The transaction is cut off as soon as the worker looks.
+                    let Some(answer) = answer.transpose() else { return false };
                     let Seat { client, warmup, .. } = &mut self.seats[seat];
                     step = client.shell_done(answer, &mut self.workbench.turn(now, *warmup));
                 }

@@ -198,12 +198,14 @@ impl Campaign {
         let plan = &self.subject.plan;
         let planned = &plan.trials[position];
         terminal.say(standing::name(plan, position));
-        let ready = stage.ready(planned.cell)?;
+        let time_left = || pace.budget_left().map(|left| left + trial::BUDGET_GRACE);
+        let ready = signals.within(time_left(), || stage.ready(planned.cell))?;
         pace.ready(step);
         let trial = self.row.trials[position].trial;
         let cell = &plan.cells[planned.cell];
         if !cell.configuration.steps.is_empty() {
-            return steps::run(cell, &ready.target, trial, &self.places, terminal, signals);
+            let steps = || steps::run(cell, &ready.target, trial, &self.places, terminal, signals);
+            return signals.within(time_left(), steps);
         }
         let watched =
             trial::Watched { terminal, above: self.above(terminal), budget_left: pace.budget_left() };

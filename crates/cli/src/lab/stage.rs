@@ -105,7 +105,7 @@ impl<'a> Stage<'a> {
         let was_there = self.stood.contains(&server);
         let ready = match self.make_ready(cell) {
             Err(Failure::Connect(error @ (ConnectError::Failed { .. } | ConnectError::Lost(_))))
-                if was_there =>
+                if was_there && self.signals.check().is_ok() =>
             {
                 self.terminal.warn(format_args!("the server of this trial went away: {error}"));
                 let subject = Rc::clone(&self.subject);

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptChoice, ScriptName, Workload};
 use connect::{Session, Target};
-use engine::{EventLoopChoice, Grace, Limit, Manner, Outcome, Progress, Protocol};
+use engine::{Grace, Limit, Manner, Outcome, Progress, Protocol};
 use results::{Environment, ObserveLevel, Plan, Record, Status, Store, TrialFigures, UtcTime, WaitMean};
 
 use super::campaign::text_of;
 use super::network::{self, RunningRelay};
 use super::stage::Ready;
+use crate::event_loop;
 use crate::failure::Failure;
 use crate::introspection;
 use crate::job::{Job, Showing, Vacuum, Vacuuming, Witnesses};
@@ -28,7 +29,7 @@ use crate::terminal::Terminal;
 const SILENCE_LIMIT: Duration = Duration::from_secs(600);
 
 /// A trial that began in time and takes longer than was forecast may exceed the time budget by this much.
-const BUDGET_GRACE: Duration = Duration::from_secs(10);
+pub(super) const BUDGET_GRACE: Duration = Duration::from_secs(10);
 
 /// A trial that came to its end.
 pub(super) struct Finished {
@@ -128,7 +129,7 @@ pub(super) fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Re
         continue_on_error: false,
         exit_on_abort: true,
         manner: Manner::Pgmeter,
-        event_loop: EventLoopChoice::Auto,
+        event_loop: event_loop::of_environment()?,
         calibrations: introspection::calibrations(),
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
         asks_settings: true,

@@ -6,49 +6,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use results::{Record, Status, Store, TrialStatus};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Finished, Running};
+use crate::processes::{descendants, ends, processes_of, signal_server};
 
 /// Far beyond any limit of these tests, so that only what would never end exceeds it.
 const DEADLINE: Duration = Duration::from_secs(120);
 const LOOPS: [&str; 2] = ["io_uring", "epoll"];
 /// A script that says when the load is on.
 const TELLING: &str = "\\shell touch loaded\nSELECT 1;\n";
-
-/// The processes below one, with their names.
-fn descendants(of: u32) -> Vec<(u32, String)> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir("/proc").expect("Linux").flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        let (Some(open), Some(close)) = (stat.find('('), stat.rfind(')')) else { continue };
-        let parent = stat[close + 1..].split_whitespace().nth(1).and_then(|parent| parent.parse().ok());
-        all.push((pid, parent.unwrap_or(0), stat[open + 1..close].to_owned()));
-    }
-    let mut found: Vec<(u32, String)> = Vec::new();
-    let mut next = vec![of];
-    while let Some(parent) = next.pop() {
-        for (pid, _, name) in all.iter().filter(|(_, of, _)| *of == parent) {
-            found.push((*pid, name.clone()));
-            next.push(*pid);
-        }
-    }
-    found
-}
-
-fn send(pid: u32, signal: Signal) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process");
-    // Backends come and go.
-    let _ = kill_process(pid, signal);
-}
-
-/// Stops or continues a server: its postmaster first, so that no more processes come.
-fn signal_server(postmaster: u32, signal: Signal) {
-    send(postmaster, signal);
-    descendants(postmaster).into_iter().for_each(|(pid, _)| send(pid, signal));
-}
 
 /// Stops the server that a running program has started.
 fn stop_server_of(run: &Running) {
@@ -67,20 +35,6 @@ fn await_load(bench: &Bench) {
         assert!(since.elapsed() < DEADLINE, "the load never began");
         std::thread::yield_now();
     }
-}
-
-/// Waits for the end, which must come.
-#[track_caller]
-fn ends(mut run: Running) -> Finished {
-    let since = Instant::now();
-    while !run.has_ended() {
-        if since.elapsed() > DEADLINE {
-            run.signal(Signal::KILL);
-            panic!("it did not end:\n{}", run.finish().stderr);
-        }
-        std::thread::yield_now();
-    }
-    run.finish()
 }
 
 /// What is said of transactions that were cut off, in the report and in the record.
@@ -165,6 +119,31 @@ fn a_sleep_that_is_longer_than_the_run_is_cut_off() {
     let flags = ["bench", "-n", "-c", "2", "-T", "1", "--grace", "1000ms", "-f", script];
     let run = Running::start(&mut bench.command(flags.iter().chain(&[conninfo.as_str()])));
     check_cut_off(&ends(run).exits(2), &bench.record(), 2);
+}
+
+#[test]
+fn a_shell_command_that_never_ends_is_killed_after_the_grace_period_or_by_an_interrupt() {
+    let conninfo = Cluster::shared("18").database("shell");
+    for (event_loop, command) in [("io_uring", "\\shell"), ("epoll", "\\setshell value")] {
+        for interrupted in [false, true] {
+            let bench = Bench::new();
+            let text = format!("SELECT 1;\n{command} touch loaded; sleep 1000; true\n");
+            let script = bench.file("shell.sql", &text);
+            let time = if interrupted { "600" } else { "1" };
+            let flags = ["bench", "-n", "-c", "2", "-T", time, "--grace", "1s", "-f", script];
+            let mut command = bench.command(flags.iter().chain(&[conninfo.as_str()]));
+            let run = Running::start(command.env("PGMETER_EVENT_LOOP", event_loop));
+            await_load(&bench);
+            if interrupted {
+                run.signal(Signal::INT);
+                let out = ends(run).exits(130);
+                assert!(out.stdout.contains("INTERRUPTED"), "{}", out.stdout);
+            } else {
+                check_cut_off(&ends(run).exits(2), &bench.record(), 2);
+            }
+            assert!(processes_of(&bench).is_empty(), "{:?}", processes_of(&bench));
+        }
+    }
 }
 
 #[test]
@@ -263,6 +242,36 @@ fn an_experiment_whose_server_is_stopped_keeps_to_its_time_budget() {
     stop_server_of(&run);
     ends(run).exits(2).says(&["the trial failed", "the run was not over after", "count as unfinished"]);
     assert!(bench.servers_left().is_empty());
+}
+
+#[test]
+fn steps_and_loading_that_do_not_end_keep_to_the_time_budget() {
+    let conninfo = Cluster::shared("18").conninfo();
+    let load =
+        "[load]\nduration = \"1s\"\nwarmup = \"0s\"\nsetup = \"nap.sql\"\n[data]\nworkload = \"none\"\n";
+    let steps = "[data]\nworkload = \"none\"\n[[step]]\nname = \"one\"\nbefore = \"SELECT pg_sleep(1000)\"\n\
+                 sql = \"SELECT 1\"\nlimit = \"1s\"\n";
+    let running = [load, steps].map(|text| {
+        let bench = Bench::new();
+        bench.file("nap.sql", "SELECT pg_sleep(1000);\n");
+        let experiment =
+            format!("name = \"budget\"\n[server]\ndsn = \"{conninfo}\"\n{text}[design]\nrepeats = 2\n");
+        let file = bench.file("budget.toml", &experiment);
+        (Running::start(&mut bench.command(["lab", "run", file, "--budget", "6s"])), bench)
+    });
+    for (run, bench) in running {
+        // The other trial is left for another time.
+        ends(run).exits(3).says(&["stopped because the time budget was used up", "1 of 2 trials are left"]);
+        let mut store = Store::create(&bench.path().join("pgmeter-results/results.sqlite")).expect("a store");
+        let row = store.newest_experiment("budget", "full").expect("it can be read").expect("it is there");
+        let states: Vec<_> = row.trials.iter().map(|trial| trial.status).collect();
+        assert_eq!(states, [TrialStatus::Failed, TrialStatus::Planned]);
+    }
+    let left = "select datname from pg_database where datname like 'pgmeter_lab%'";
+    let sleeping = "select query from pg_stat_activity where query like 'SELECT pg_sleep(1000)%'";
+    for sql in [left, sleeping] {
+        assert_eq!(Cluster::session(&conninfo).query(sql).expect("the query is right").len(), 0, "{sql}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod lab_kills;
 mod lab_networks;
 mod null_server;
 mod observing;
+mod processes;
 mod quickstart;
 mod relay;
 mod runs;

@@ -16,7 +16,7 @@ use super::gauges::Gauges;
 use super::punctuality::Punctuality;
 use super::{EVENTS_PER_WAIT, gauges, shell};
 use crate::clock::{Clock, process_cpu_time};
-use crate::driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
+use crate::driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
 
 use alarm::Alarm;
 use connection::{Buffers, Connection};
@@ -179,7 +179,12 @@ impl Driver for EpollDriver {
         self.ready.pop()
     }
 
-    fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
-        shell::run(command, capture)
+    fn run_shell(
+        &mut self,
+        command: &[u8],
+        capture: bool,
+        is_over: Option<IsOver<'_>>,
+    ) -> io::Result<Option<ShellAnswer>> {
+        shell::run(command, capture, is_over.map(|is_over| || is_over(self.clock.now())))
     }
 }

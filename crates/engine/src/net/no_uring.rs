@@ -9,7 +9,7 @@ use connect::{Address, Transport};
 use stats::Timestamp;
 
 use crate::clock::Clock;
-use crate::driver::{Driver, Event, Receive, ShellAnswer};
+use crate::driver::{Driver, Event, IsOver, Receive, ShellAnswer};
 
 /// There is none.
 pub(crate) struct UringDriver(Infallible);
@@ -54,7 +54,12 @@ impl Driver for UringDriver {
         match self.0 {}
     }
 
-    fn run_shell(&mut self, _command: &[u8], _capture: bool) -> io::Result<ShellAnswer> {
+    fn run_shell(
+        &mut self,
+        _command: &[u8],
+        _capture: bool,
+        _is_over: Option<IsOver<'_>>,
+    ) -> io::Result<Option<ShellAnswer>> {
         match self.0 {}
     }
 }

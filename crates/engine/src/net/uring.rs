@@ -14,7 +14,7 @@ use stats::Timestamp;
 
 use super::{EVENTS_PER_WAIT, gauges, shell};
 use crate::clock::{Clock, process_cpu_time};
-use crate::driver::{BackPressure, Driver, Event, EventLoop, Receive, ShellAnswer, ThreadUsage};
+use crate::driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
 
 use super::gauges::Gauges;
 use super::punctuality::Punctuality;
@@ -309,7 +309,12 @@ impl Driver for UringDriver {
         None
     }
 
-    fn run_shell(&mut self, command: &[u8], capture: bool) -> io::Result<ShellAnswer> {
-        shell::run(command, capture)
+    fn run_shell(
+        &mut self,
+        command: &[u8],
+        capture: bool,
+        is_over: Option<IsOver<'_>>,
+    ) -> io::Result<Option<ShellAnswer>> {
+        shell::run(command, capture, is_over.map(|is_over| || is_over(self.clock.now())))
     }
 }

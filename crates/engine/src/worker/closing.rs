@@ -36,21 +36,10 @@ impl<D: Driver> Worker<'_, D> {
     /// What has been exceeded by now, if anything: what is still under way has had all the time that it is given.
     #[inline]
     pub(super) fn exceeded(&mut self, now: Timestamp, shift: &Shift<'_>) -> Option<Exceeded> {
-        match shift.timeline.end {
-            Some(end) if now >= end => self.exceeded_after(end, now, shift),
-            _ if shift.stop.is_silent() => self.load.plan.silence_limit.map(Exceeded::Silence),
-            _ if shift.timeline.is_past_deadline(now) => self.load.plan.deadline.map(Exceeded::Deadline),
-            _ => None,
+        if shift.timeline.is_over(now) {
+            self.health.is_over(now, &mut self.driver);
         }
-    }
-
-    /// The same after the end of the run.
-    #[cold]
-    fn exceeded_after(&mut self, end: Timestamp, now: Timestamp, shift: &Shift<'_>) -> Option<Exceeded> {
-        self.health.is_over(now, &mut self.driver);
-        let grace = shift.stop.grace(self.load.plan.grace).filter(|grace| now.since(end) >= *grace);
-        let deadline = self.load.plan.deadline.filter(|_| shift.timeline.is_past_deadline(now));
-        grace.map(Exceeded::Grace).or(deadline.map(Exceeded::Deadline))
+        shift.stop.exceeded(self.load.plan, &shift.timeline, now)
     }
 
     /// Enough is known: nothing starts from `end` on, as if the plan had said so. Who waits for a moment after that is

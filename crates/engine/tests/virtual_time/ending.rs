@@ -90,6 +90,17 @@ fn a_sleep_that_is_too_long_is_cut_off_too() {
 }
 
 #[test]
+fn a_shell_command_that_takes_too_long_is_cut_off_and_pgbench_waits_for_it() {
+    let server = || FakeServer { shell_time: seconds(100), ..FakeServer::default() };
+    let plan = Plan { grace: Grace::Fixed(ms(500)), ..timed(2, "SELECT 1;\n\\shell true\n") };
+    let ran = run(&plan, server());
+    assert_eq!(ran.outcome.end, cut_off(2, 2, ms(500)));
+    assert_eq!((ran.counts().succeeded, ran.counts().unfinished), (0, 2));
+    let ran = run(&Plan { manner: Manner::Pgbench, grace: Grace::Unlimited, ..plan }, server());
+    assert_eq!((ran.outcome.end, ran.outcome.aborted.len()), (End::Complete, 0));
+}
+
+#[test]
 fn clients_that_are_still_connecting_for_a_transaction_are_cut_off() {
     let plan = Plan { reconnect: true, rate_per_s: Some(10.0), ..timed(2, "SELECT 1;") };
     let silence =

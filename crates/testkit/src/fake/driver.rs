@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use connect::{Address, Transport};
-use engine::{BackPressure, Driver, Event, Receive, ShellAnswer, ThreadUsage};
+use engine::{BackPressure, Driver, Event, IsOver, Receive, ShellAnswer, ThreadUsage};
 use script::Random;
 use stats::Timestamp;
 
@@ -16,6 +16,9 @@ use super::log::{Entry, Log};
 use super::timetable::Timetable;
 use super::{FakeServer, Pieces, Reach, Sends};
 use crate::session::{Fault, Manner, Moment, Received, Session, Step, Trouble};
+
+/// Virtual time between two looks whether a command of the shell is still to be waited for.
+const SHELL_LOOK: Duration = Duration::from_millis(100);
 
 /// See the module.
 pub struct FakeDriver {
@@ -360,9 +363,20 @@ impl Driver for FakeDriver {
         Some(event)
     }
 
-    fn run_shell(&mut self, command: &[u8], _capture: bool) -> io::Result<ShellAnswer> {
-        self.now = self.now + self.server.shell_time;
-        (self.server.shell)(command)
+    fn run_shell(
+        &mut self,
+        command: &[u8],
+        _capture: bool,
+        is_over: Option<IsOver<'_>>,
+    ) -> io::Result<Option<ShellAnswer>> {
+        let end = self.now + self.server.shell_time;
+        while self.now < end {
+            if is_over.is_some_and(|is_over| is_over(self.now)) {
+                return Ok(None);
+            }
+            self.now = end.min(self.now + SHELL_LOOK);
+        }
+        (self.server.shell)(command).map(Some)
     }
 }
 

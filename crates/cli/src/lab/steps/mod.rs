@@ -18,7 +18,7 @@ use super::campaign::text_of;
 use super::trial::Finished;
 use crate::describing;
 use crate::failure::Failure;
-use crate::signals::Signals;
+use crate::signals::{OUT_OF_TIME, Signals};
 use crate::storing::StoreArguments;
 use crate::surveying;
 use crate::terminal::{Terminal, Unit};
@@ -73,9 +73,15 @@ pub(super) fn run(
     let mut of_trial = Trial { configuration, target, terminal, signals, notes: Vec::new() };
     let mut steps = Vec::new();
     let taken = of_trial.take_all(&mut steps);
-    signals.check().map_err(|_| INTERRUPTED)?;
+    let is_out_of_time = signals.is_out_of_time();
+    if !is_out_of_time {
+        signals.check().map_err(|_| INTERRUPTED)?;
+    }
     surveying::look_back(&mut environment, processors);
-    let reason = taken.err().map(|failure| failure.to_string());
+    let reason = taken.err().map(|failure| match failure {
+        _ if is_out_of_time => OUT_OF_TIME.to_owned(),
+        failure => failure.to_string(),
+    });
     let variables = describing::variables(&configuration.load.variables);
     let record = StepsRecord {
         schema_version: results::STEPS_SCHEMA_VERSION,
