@@ -1,7 +1,8 @@
 //! The project's own chores: `cargo xtask ci` is what a contributor and the continuous integration run,
 //! `cargo xtask tidy` is its part that checks the rules of the house, `cargo xtask fuzz` feeds mutated input to all
 //! parsers, `cargo xtask self-bench` compares with pgbench, `cargo xtask compare-proof` shows how often `pgmeter compare`
-//! is right, `cargo xtask fetch-postgres-19` fetches a server before its release. No part of what users get.
+//! is right, `cargo xtask prove faults` how every command ends when something fails, `cargo xtask fetch-postgres-19` fetches
+//! a server before its release. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
 mod ci;
@@ -9,6 +10,7 @@ mod compare_proof;
 mod fetch_postgres;
 mod fuzz;
 mod leftovers;
+mod prove;
 mod self_bench;
 mod tally;
 mod tidy;
@@ -18,7 +20,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// What can be asked for.
-const CHORES: [&str; 6] = ["ci", "tidy", "fuzz", "self-bench", "compare-proof", "fetch-postgres-19"];
+const CHORES: [&str; 7] = ["ci", "tidy", "fuzz", "prove", "self-bench", "compare-proof", "fetch-postgres-19"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["tidy"] => run_tidy(),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
+        ["prove", ref arguments @ ..] => prove::run(arguments),
         ["self-bench", ref arguments @ ..] => self_bench::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
         ["fetch-postgres-19", ref arguments @ ..] => fetch_postgres::run(arguments),

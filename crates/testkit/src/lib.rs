@@ -3,13 +3,15 @@
 //! [`fake`] runs the null server's sessions in virtual time, from a seed and with faults, as a driver for the
 //! engine; [`null`] runs them over real sockets and answers at once. [`cluster`] is a real PostgreSQL, thrown
 //! away after the test; [`certificates`] are for its TLS; [`pgbench`] is where the original is, if it is
-//! installed. [`json_schema`] holds documents against our JSON Schemas.
+//! installed. [`fault_proxy`] damages the traffic of a real server; [`small_disk`] fills up. [`json_schema`] holds documents against our JSON Schemas.
 
 pub mod certificates;
 pub mod cluster;
 pub mod fake;
+pub mod fault_proxy;
 pub mod json_schema;
 pub mod pgbench;
+pub mod small_disk;
 
 pub use null;
 pub use null::session;

@@ -9,6 +9,7 @@ mod compare;
 mod connections;
 mod dropin;
 mod ends;
+mod faults;
 mod foreign_databases;
 mod generator;
 mod harness;
