@@ -132,8 +132,16 @@ fn what_only_a_real_server_has_is_refused_and_what_pgmeter_asks_of_it_is_answere
         "select version(), current_setting('server_version'), current_setting('server_version_num'), 1";
     let (said, _) = conversation.say_raw(&query(identity));
     assert!(String::from_utf8_lossy(&said).contains("pgmeter null server"));
-    let settings = "select name, current_setting(name) from pg_settings where true";
-    assert_eq!(conversation.say(&query(settings)).0, ["RowDescription", "SELECT 0", "ready"]);
+    for settings in [
+        "select name, current_setting(name) from pg_settings where true",
+        "select name, pg_catalog.current_setting(name) from pg_catalog.pg_settings where true",
+    ] {
+        assert_eq!(conversation.say(&query(settings)).0, ["RowDescription", "SELECT 0", "ready"]);
+    }
+    let path = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); ";
+    let (said, _) = conversation.say_raw(&query(&format!("{path}{identity}")));
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("pg_catalog, pg_temp") && said.contains("pgmeter null server"), "{said}");
 }
 
 #[test]

@@ -100,9 +100,9 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
             resets.push(question.view);
         }
         let grown = rows.into_iter().filter(|(_, row)| !row.is_nothing(&question.columns));
-        let rows: Vec<_> = grown
+        let mut rows: Vec<_> = grown
             .map(|(key, row)| CounterRow {
-                key,
+                key: if question.is_by_relation { watch.server.asking.name_of(&key).to_owned() } else { key },
                 values: question
                     .columns
                     .iter()
@@ -112,6 +112,7 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
                     .collect(),
             })
             .collect();
+        rows.sort_by(|one, other| one.key.cmp(&other.key));
         if !rows.is_empty() {
             tables.push(CounterTable { view: question.view.to_owned(), rows });
         }

@@ -121,6 +121,11 @@ impl View {
         self.from.contains("{tables}")
     }
 
+    /// Whether it has a row for each of some relations, whose key is the object identifier.
+    pub(crate) fn is_by_relation(&self) -> bool {
+        self.key == TABLE_KEY || self.key == INDEX_KEY
+    }
+
     fn exists_in(&self, version: u32) -> bool {
         version >= self.since
     }
@@ -201,8 +206,9 @@ const STATEMENT_COLUMNS: &[Column] = &[
     column("custom_plan_calls").is("sum(custom_plan_calls)").since(V19),
 ];
 
-const TABLE_KEY: &str = "relid::regclass::text";
-const INDEX_KEY: &str = "indexrelid::regclass::text";
+/// Object identifiers; `account` shows their names.
+const TABLE_KEY: &str = "relid";
+const INDEX_KEY: &str = "indexrelid";
 
 const DATABASE_COLUMNS: &[Column] = &[
     column("xact_commit"),
@@ -373,6 +379,8 @@ const INDEX_IO_COLUMNS: &[Column] = &[column("idx_blks_read"), column("idx_blks_
 pub(crate) struct Question {
     pub(crate) view: &'static str,
     pub(crate) pace: Pace,
+    /// Its rows are called by object identifiers of relations.
+    pub(crate) is_by_relation: bool,
     pub(crate) columns: Vec<Column>,
     /// Returns the row's key, the time of its last reset, and the columns in order.
     pub(crate) sql: String,
@@ -406,12 +414,12 @@ pub(crate) fn questions(version: u32, server: &Asked<'_>) -> Vec<Question> {
             view.from.replace("{tables}", &list).replace("{schema}", schema.unwrap_or_default()),
         );
         let sql = format!("select {key}, {reset}, {listed} from {from}");
-        Question { view: view.name, pace: view.pace, columns, sql }
+        Question { view: view.name, pace: view.pace, is_by_relation: view.is_by_relation(), columns, sql }
     };
     VIEWS.iter().filter(asked).map(question).collect()
 }
 
-/// Asks which autovacuum workers are at work on these tables: process, table, and what they do.
+/// Asks which autovacuum workers are at work on these tables: process, object identifier of the table, and what they do.
 pub(crate) fn vacuums(version: u32, tables: &[u32]) -> Option<String> {
     if tables.is_empty() {
         return None;
@@ -423,7 +431,7 @@ pub(crate) fn vacuums(version: u32, tables: &[u32]) -> Option<String> {
     };
     let of = |what: &str| {
         format!(
-            "select p.pid, p.relid::regclass, '{what}' from pg_stat_progress_{what} p join pg_stat_activity a on \
+            "select p.pid, p.relid, '{what}' from pg_stat_progress_{what} p join pg_stat_activity a on \
              a.pid = p.pid where p.relid in ({list}) and {is_worker}"
         )
     };
@@ -431,10 +439,10 @@ pub(crate) fn vacuums(version: u32, tables: &[u32]) -> Option<String> {
 }
 
 /// Asks for which rows backends queue, the longest queues first: whoever waits for a row's lock holds or wants the lock
-/// on its tuple.
-pub(crate) const QUEUES: &str = "select 'row (' || page || ',' || tuple || ') of ' || relation::regclass, count(*) from \
+/// on its tuple. The row, the relation's object identifier, and how many.
+pub(crate) const QUEUES: &str = "select 'row (' || page || ',' || tuple || ') of ', relation, count(*) from \
      pg_locks where locktype = 'tuple' and database = (select oid from pg_database where datname = \
-     current_database()) group by relation, page, tuple order by 2 desc limit 5";
+     current_database()) group by relation, page, tuple order by 3 desc limit 5";
 
 #[cfg(test)]
 mod tests;

@@ -140,6 +140,7 @@ impl Events {
         questions: &[Question],
         since_s: f64,
         end_s: f64,
+        name_of: impl Fn(&str) -> String,
     ) {
         let Some(question) = questions.iter().find(|question| question.view == TABLES) else { return };
         let column = |name| question.columns.iter().position(|known| known.name == name);
@@ -148,7 +149,7 @@ impl Events {
             for (table, row) in at_end.get(TABLES).into_iter().flatten() {
                 let ended_s = row.values.get(column).copied().flatten().map(|ago| end_s - ago);
                 let Some(ended_s) = ended_s.filter(|ended_s| *ended_s > since_s) else { continue };
-                let detail = format!("{table} ({what})");
+                let detail = format!("{} ({what})", name_of(table));
                 let is_known =
                     |event: &Event| event.kind == EventKind::Autovacuum && event.detail.as_str() == detail;
                 if !self.over.iter().any(is_known) {

@@ -20,6 +20,8 @@ mod scripts;
 
 mod probe;
 
+mod extension;
+
 mod asking;
 
 mod observer;
@@ -52,6 +54,7 @@ mod ceilings;
 
 pub use account::nothing;
 pub use ceilings::ceilings;
+pub use extension::extension_schema;
 pub use observer::{Lately, Observer, Ran, Wish};
 pub use one_backend::{Backend, BackendCpu};
 pub use processes::cpu_s;

@@ -1,12 +1,13 @@
 //! What this server lets us see: each question of the catalogue is asked once, and those that fail are named. Called
 //! by `observer` before the run begins, so that nothing unforeseen is asked while it goes on.
 
-use connect::quote::{identifier, literal};
+use connect::quote::literal;
 use connect::{ConnectError, Row, Session, Target};
 use results::Missing;
 
 use crate::asking::Asking;
 use crate::catalogue::{self, Asked, Question, V10};
+use crate::extension;
 use crate::processes;
 use crate::profile;
 use crate::scripts::Matcher;
@@ -14,10 +15,6 @@ use crate::whose::Whose;
 
 /// What the observer calls itself, so that nobody takes it for a client.
 const NAME: &str = "pgmeter observer";
-/// No statement of the observer's may be a burden for longer; nor may it wait behind somebody's lock.
-const SETTINGS: &str = "set statement_timeout = '2s'; set lock_timeout = '200ms'; \
-                        set default_transaction_read_only = on; set max_parallel_workers_per_gather = 0; \
-                        set client_min_messages = error";
 /// Tables that are looked at one by one; partitions count.
 const TABLES_MAX: usize = 200;
 /// As much of a statement as is needed to know it again.
@@ -83,12 +80,13 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
     let mut session = Session::connect(&target).map_err(failed)?;
     session.set_read_timeout(Some(crate::observer::PATIENCE)).map_err(failed)?;
     let mut asking = Asking::new(session);
-    let identity = "select 'pgmeter', backend_start from pg_stat_activity where pid = pg_backend_pid()";
-    let since = match asking.rows(identity).map_err(failed)?.first() {
-        Some(row) if row.get(0) == Some("pgmeter") => row.get(1).unwrap_or_default().to_owned(),
+    let identity = "select 'pgmeter', backend_start, pid from pg_stat_activity where pid = pg_backend_pid()";
+    let (since, backend) = match asking.rows(identity).map_err(failed)?.first() {
+        Some(row) if row.get(0) == Some("pgmeter") => {
+            (row.get(1).unwrap_or_default().to_owned(), row.get(2).and_then(|pid| pid.parse().ok()))
+        }
         _ => return Err(missing("everything", "the server does not answer questions about itself")),
     };
-    asking.sets(&[SETTINGS]).map_err(failed)?;
     let version = asking.version();
     let condition = whose.condition(&since);
     let mut server = Server {
@@ -106,7 +104,7 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
     let tables = server.tables(matcher);
     server.try_questions(&tables);
     server.try_vacuums(&tables);
-    server.try_waits(&condition, matcher);
+    server.try_waits(&condition, matcher, backend);
     server.try_profile();
     server.find_postmaster();
     server.note_settings();
@@ -120,12 +118,20 @@ impl Server {
         if names.is_empty() {
             return Vec::new();
         }
+        // The path is the user's; all else is asked under another.
+        let path = self.asking.rows_by_users_path("select pg_catalog.current_schemas(false)");
+        let path = path.ok().and_then(|rows| rows.first()?.get(0).map(literal));
+        let path = path.unwrap_or_else(|| "'{}'".to_owned());
         let sql = format!(
-            "with recursive used(oid) as (\
-               select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace \
-               where c.relkind in ('r', 'p', 'm') and c.relname in ({names}) \
-                 and n.nspname not in ('pg_catalog', 'information_schema') \
-                 and (pg_table_is_visible(c.oid) or n.nspname in ({names})) \
+            "with recursive named(oid, relname, relkind, nspname, place) as (\
+               select c.oid, c.relname, c.relkind, n.nspname, array_position({path}::name[], n.nspname) \
+               from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+               where c.relname in ({names}) and n.nspname not in ('pg_catalog', 'information_schema')), \
+             visible(oid) as (select distinct on (relname) oid from named where place is not null \
+               order by relname, place), \
+             used(oid) as (\
+               select oid from named where relkind in ('r', 'p', 'm') \
+                 and (oid in (select oid from visible) or nspname in ({names})) \
                union select i.inhrelid from used join pg_inherits i on i.inhparent = used.oid) \
              select oid from used order by oid limit {}",
             TABLES_MAX + 1
@@ -164,15 +170,18 @@ impl Server {
 
     /// Where pg_stat_statements is, in quotes; it must be created in the database that is connected to.
     fn schema_of_statements(&mut self) -> Option<String> {
-        let sql = "select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace \
-                   where e.extname = 'pg_stat_statements'";
-        let schema = self.asking.value(sql).map(|schema| identifier(&schema));
-        if schema.is_none() {
-            let why = "the extension is not in this database: load it with shared_preload_libraries and CREATE \
-                       EXTENSION pg_stat_statements";
-            self.missing.push(missing(catalogue::STATEMENTS, why));
-        }
-        schema
+        let found = self.asking.rows(&extension::sql(catalogue::STATEMENTS)).ok()?;
+        let why = match found.first().map(|row| extension::schema(catalogue::STATEMENTS, row)) {
+            Some(Ok(schema)) => return Some(schema),
+            Some(Err(why)) => why,
+            None => {
+                "the extension is not in this database: load it with shared_preload_libraries and CREATE \
+                     EXTENSION pg_stat_statements"
+                    .to_owned()
+            }
+        };
+        self.missing.push(missing(catalogue::STATEMENTS, why));
+        None
     }
 
     fn try_vacuums(&mut self, tables: &[u32]) {
@@ -183,11 +192,15 @@ impl Server {
         }
     }
 
-    fn try_waits(&mut self, condition: &str, matcher: &Matcher) {
+    fn try_waits(&mut self, condition: &str, matcher: &Matcher, backend: Option<u32>) {
         let waits = waits_sql(self.version, condition, matcher.needs_text());
         match self.asking.rows(&waits) {
             Ok(_) => {
-                let is_prepared = self.asking.sets(&[&format!("prepare {PREPARED} as {waits}")]).is_ok();
+                // Behind a pooler the number that we were given is not the backend's; what is prepared there would
+                // stay in a session of somebody else's.
+                let is_direct = backend == Some(self.asking.pid());
+                let prepare = format!("prepare {PREPARED} as {waits}");
+                let is_prepared = is_direct && self.asking.sets(&[&prepare]).is_ok();
                 self.waits = Some(Look { text: waits, is_prepared });
             }
             Err(error) => self.missing.push(missing("pg_stat_activity", error.to_string())),
@@ -196,35 +209,37 @@ impl Server {
 
     /// pg_wait_sampling, where it is: it has to be loaded, and created in the database that is connected to.
     fn try_profile(&mut self) {
-        let sql = "select (select n.nspname from pg_extension e join pg_namespace n \
-                     on n.oid = e.extnamespace where e.extname = 'pg_wait_sampling'), \
-                   current_setting('pg_wait_sampling.profile_pid', true), \
+        let sql = "select current_setting('pg_wait_sampling.profile_pid', true), \
                    exists(select from pg_available_extensions where name = 'pg_wait_sampling')";
-        let Ok(rows) = self.asking.rows(sql) else { return };
-        let Some(row) = rows.first() else { return };
-        let why = match (row.get(0), row.get(1), row.get(2)) {
+        let Ok(sets) = self.asking.sets(&[&extension::sql(profile::NAME), sql]) else { return };
+        let rows = |set: usize| sets.get(set).and_then(|set| set.rows.first());
+        let Some(row) = rows(1) else { return };
+        let schema = rows(0).map(|row| extension::schema(profile::NAME, row));
+        let why = match (schema, row.get(0), row.get(1)) {
             (None, None, Some("t")) => {
                 "the extension is installed and not loaded: with shared_preload_libraries and CREATE EXTENSION \
                  pg_wait_sampling its counts are used"
+                    .to_owned()
             }
             (None, None, _) => return,
             (None, Some(_), _) => {
-                "the extension is loaded and not in this database: CREATE EXTENSION pg_wait_sampling"
+                "the extension is loaded and not in this database: CREATE EXTENSION pg_wait_sampling".to_owned()
             }
             (Some(_), Some("off"), _) => {
-                "pg_wait_sampling.profile_pid is off, so it does not tell backends apart"
+                "pg_wait_sampling.profile_pid is off, so it does not tell backends apart".to_owned()
             }
             (Some(_), ..) if self.version < V10 => {
                 "before version 10 servers do not tell a backend that waits for its client from one that runs"
+                    .to_owned()
             }
-            (Some(schema), ..) => {
-                let schema = identifier(schema);
-                match self.asking.rows(&profile::sql(&schema, "select pg_backend_pid()")) {
-                    Ok(_) => self.profile = Some(schema),
-                    Err(error) => self.missing.push(missing(profile::NAME, error.to_string())),
+            (Some(Err(why)), ..) => why,
+            (Some(Ok(schema)), ..) => match self.asking.rows(&profile::sql(&schema, "select pg_backend_pid()")) {
+                Ok(_) => {
+                    self.profile = Some(schema);
+                    return;
                 }
-                return;
-            }
+                Err(error) => error.to_string(),
+            },
         };
         self.missing.push(missing(profile::NAME, why));
     }

@@ -186,6 +186,7 @@ impl Watch {
     /// The run has just begun.
     pub(crate) fn begin(&mut self) {
         if let Some(snapshot) = self.read_all() {
+            self.learn_names(&snapshot);
             self.last = snapshot.clone();
             self.at_start = snapshot;
         }
@@ -346,10 +347,10 @@ impl Watch {
     fn look_at_vacuums(&mut self, at_s: f64) {
         let Some(vacuums) = &self.server.vacuums else { return };
         let Ok(rows) = self.server.asking.rows(vacuums) else { return };
+        self.server.asking.learn_names(rows.iter().filter_map(|row| row.get(1)));
         let vacuuming = |row: &connect::Row| {
-            let (pid, table, what) =
-                (row.get(0)?.parse().ok()?, row.get(1)?.to_owned(), row.get(2)?.to_owned());
-            Some(Vacuuming { pid, table, what })
+            let table = self.server.asking.name_of(row.get(1)?).to_owned();
+            Some(Vacuuming { pid: row.get(0)?.parse().ok()?, table, what: row.get(2)?.to_owned() })
         };
         self.events.vacuums(rows.iter().filter_map(vacuuming).collect(), at_s);
     }
@@ -361,7 +362,11 @@ impl Watch {
             return;
         }
         let Ok(rows) = self.server.asking.rows(QUEUES) else { return };
-        let row = |row: &connect::Row| Some((row.get(0)?.to_owned(), row.get(1)?.parse().ok()?));
+        self.server.asking.learn_names(rows.iter().filter_map(|row| row.get(1)));
+        let row = |row: &connect::Row| {
+            let place = format!("{}{}", row.get(0)?, self.server.asking.name_of(row.get(1)?));
+            Some((place, row.get(2)?.parse().ok()?))
+        };
         self.events.queued_for(rows.iter().filter_map(row).collect());
     }
 
@@ -379,6 +384,14 @@ impl Watch {
             values.insert("backend_user_cpu_s".to_owned(), used.user_s);
             values.insert("backend_system_cpu_s".to_owned(), used.system_s);
         }
+    }
+
+    /// Names of tables and indexes are for showing: what is read is held together by their numbers.
+    fn learn_names(&mut self, snapshot: &Snapshot) {
+        let by_relation = self.server.questions.iter().filter(|question| question.is_by_relation);
+        let rows =
+            by_relation.filter_map(|question| snapshot.get(question.view)).flat_map(|rows| rows.keys());
+        self.server.asking.learn_names(rows.map(String::as_str));
     }
 
     fn read_all(&mut self) -> Option<Snapshot> {
@@ -427,7 +440,10 @@ impl Watch {
                 self.add_processes(&mut values);
                 let read_s = self.now_s();
                 self.events.read(&self.last, &snapshot, &self.server.questions, end_s);
-                self.events.short_vacuums(&snapshot, &self.server.questions, self.since_s, read_s);
+                self.learn_names(&snapshot);
+                let name_of = |number: &str| self.server.asking.name_of(number).to_owned();
+                let since_s = self.since_s;
+                self.events.short_vacuums(&snapshot, &self.server.questions, since_s, read_s, name_of);
                 let strata = self.strata_of_stretch();
                 self.series.close_last(end_s, values, strata.as_ref());
                 self.at_end = snapshot;

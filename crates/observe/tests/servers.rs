@@ -10,6 +10,7 @@ use connect::{Environment, Overrides, Session, Target, resolve};
 use pgmeter_observe::{Observer, Ran, Script, Whose, Wish};
 use results::{EventKind, Observation, ObserveLevel, WaitMean};
 use testkit::cluster::Cluster;
+use testkit::pooler::PgBouncer;
 
 const VERSIONS: [&str; 3] = ["9.6", "13", "18"];
 /// What these servers cannot show: they come without the extension, and with the default settings.
@@ -191,4 +192,53 @@ fn where_nobody_answers_the_observation_says_why_it_is_empty() {
     let observation = observer.finish(ran(0));
     assert_eq!((observation.missing.len(), observation.waits), (1, None));
     assert!(observation.missing[0].why.as_str().contains("/nowhere"));
+}
+
+#[test]
+#[allow(clippy::print_stderr)] // that it was skipped
+fn an_observer_leaves_nothing_behind_in_the_connections_of_a_pooler() {
+    let Some(mut pooler) = PgBouncer::start(Cluster::shared("18")) else {
+        eprintln!("SKIPPED: there is no pgbouncer, so nothing was tested through a pooler");
+        return;
+    };
+    pooler.session().execute("create table kept (id int)").unwrap();
+    let conninfo = pooler.conninfo();
+    let observer = observer(&conninfo, &["select 1 from kept"]);
+    observer.measure_from(Observer::now());
+    // The pooler has one connection, which goes to and fro between the two.
+    let mut session = pooler.session();
+    for _ in 0..30 {
+        session.execute("select pg_sleep(0.05) from (select 1 union all table kept) once").unwrap();
+    }
+    drop(session);
+    let observation = observer.finish(ran(1));
+    assert_eq!(missing(&observation), [""; 0]);
+    assert_eq!(pooler.left_behind(), [""; 0]);
+}
+
+/// A database whose owner is no superuser, with an extension that a superuser made, in a schema of the owner's.
+#[test]
+fn views_of_an_extension_that_another_role_can_replace_are_not_read() {
+    let cluster = Cluster::start_with("18", &[("shared_preload_libraries", "pg_stat_statements")]);
+    cluster.execute("create role owner_of_it login; create role observer_of_it login");
+    let conninfo = cluster.database("replaced");
+    let database = target(&conninfo).database;
+    cluster.execute(&format!("alter database {database} owner to owner_of_it"));
+    let mut superuser = client(&conninfo);
+    superuser.execute("create extension pg_stat_statements").unwrap();
+    let as_role = |role: &str| conninfo.replace("user=postgres", &format!("user={role}"));
+    let said = |conninfo: &str| {
+        let observer = observer(conninfo, &["select 1"]);
+        observer.measure_from(Observer::now());
+        let observation = observer.finish(ran(1));
+        let of_statements = observation.missing.iter().find(|missing| missing.what == "pg_stat_statements");
+        of_statements.map(|missing| missing.why.as_str().to_owned()).unwrap_or_default()
+    };
+    for conninfo in [conninfo.clone(), as_role("observer_of_it")] {
+        let why = said(&conninfo);
+        assert!(why.contains("owner_of_it") && why.contains("ALTER EXTENSION pg_stat_statements"), "{why}");
+    }
+    superuser.execute("create schema safe; alter extension pg_stat_statements set schema safe").unwrap();
+    superuser.execute("grant usage on schema safe to public").unwrap();
+    assert_eq!((said(&conninfo), said(&as_role("observer_of_it"))), Default::default());
 }

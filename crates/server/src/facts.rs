@@ -49,11 +49,15 @@ const IDENTITY: &str = "select version(), current_setting('server_version'), cur
                         current_setting('fsync'), current_setting('debug_assertions')";
 
 /// Not those of this session (client, session), nor what follows from other settings or from where the server's
-/// files are (override), except what initdb chose for good.
-const SETTINGS: &str = "select name, current_setting(name) from pg_settings \
-                        where (source not in ('default', 'override', 'client', 'session') \
-                               or name in ('data_checksums', 'wal_segment_size')) \
-                          and setting is distinct from boot_val \
+/// files are (override), except what initdb chose for good. Asked under the session's own `search_path`, which is one of
+/// them; so each function, operator and type is named with its schema.
+const SETTINGS: &str = "select name, pg_catalog.current_setting(name) from pg_catalog.pg_settings \
+                        where (source operator(pg_catalog.<>) all \
+                                 ('{default,override,client,session}'::pg_catalog.text[]) \
+                               or name operator(pg_catalog.=) any \
+                                 ('{data_checksums,wal_segment_size}'::pg_catalog.text[])) \
+                          and not coalesce(setting operator(pg_catalog.=) boot_val, \
+                                           setting is null and boot_val is null) \
                         order by name";
 
 /// What decides on durability, checkpoints and memory, and where the files are; versions differ in which they have.
@@ -87,10 +91,10 @@ pub fn facts(session: &mut Session) -> Result<Facts, ServerError> {
 }
 
 fn ask(session: &mut Session) -> Result<Facts, ConnectError> {
-    let identity = session.query(IDENTITY)?;
+    let identity = session.query_catalogs(IDENTITY)?;
     let text = |column| identity.first().and_then(|row| row.get(column)).unwrap_or_default().to_owned();
     let (data_directory, main_settings) = session
-        .query(MAIN_SETTINGS)?
+        .query_catalogs(MAIN_SETTINGS)?
         .iter()
         .filter_map(setting)
         .partition::<Vec<_>, _>(|setting| setting.name == DATA_DIRECTORY);
@@ -98,8 +102,8 @@ fn ask(session: &mut Session) -> Result<Facts, ConnectError> {
     Ok(Facts {
         main_settings,
         data_directory: data_directory.into_iter().next().map(|setting| setting.value),
-        extensions: session.query(EXTENSIONS)?.iter().filter_map(pair).collect(),
-        tls: session.query(TLS)?.first().and_then(pair),
+        extensions: session.query_catalogs(EXTENSIONS)?.iter().filter_map(pair).collect(),
+        tls: session.query_catalogs(TLS)?.first().and_then(pair),
         version_text: text(0),
         version: text(1),
         version_num: text(2).parse().unwrap_or(0),
@@ -123,7 +127,7 @@ fn may_be_secret(name: &str) -> bool {
 
 /// Only superusers may ask; others are answered with an error, which ends nothing.
 fn build(session: &mut Session) -> Result<Option<Build>, ConnectError> {
-    let rows = match session.query(BUILD) {
+    let rows = match session.query_catalogs(BUILD) {
         Ok(rows) => rows,
         Err(error) if error.server_error().is_some() => return Ok(None),
         Err(error) => return Err(error),

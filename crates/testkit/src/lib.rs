@@ -3,7 +3,8 @@
 //! [`fake`] runs the null server's sessions in virtual time, from a seed and with faults, as a driver for the
 //! engine; [`null`] runs them over real sockets and answers at once. [`cluster`] is a real PostgreSQL, thrown
 //! away after the test; [`certificates`] are for its TLS; [`pgbench`] is where the original is, if it is
-//! installed. [`fault_proxy`] damages the traffic of a real server; [`small_disk`] fills up. [`json_schema`] holds documents against our JSON Schemas.
+//! installed; [`pooler`] is PgBouncer, if it is. [`fault_proxy`] damages the traffic of a real server; [`small_disk`]
+//! fills up. [`json_schema`] holds documents against our JSON Schemas.
 
 pub mod certificates;
 pub mod cluster;
@@ -11,6 +12,7 @@ pub mod fake;
 pub mod fault_proxy;
 pub mod json_schema;
 pub mod pgbench;
+pub mod pooler;
 pub mod small_disk;
 
 pub use null;

@@ -194,7 +194,7 @@ impl Connection<'_> {
              and usename = current_user and datname = pg_catalog.current_database() and application_name = \
              pg_catalog.current_setting('application_name') and pid <> pg_catalog.pg_backend_pid()"
         );
-        let _ = self.session.execute(&end);
+        let _ = self.session.query_catalogs(&end);
     }
 
     /// Commits what `work` did; if it fails, nothing of it is kept and the session can go on.
@@ -303,8 +303,11 @@ fn copy_statement(session: &mut Session, relation: &str) -> Result<String, Workl
     if session.server_version_num() < FREEZES_FROM {
         return Ok(plain);
     }
-    let kind =
-        format!("select relkind from pg_catalog.pg_class where oid = '{relation}'::pg_catalog.regclass");
+    // Within the transaction that loads, whose `search_path` has to stay: the operator is named with its schema.
+    let kind = format!(
+        "select relkind from pg_catalog.pg_class \
+         where oid operator(pg_catalog.=) '{relation}'::pg_catalog.regclass"
+    );
     let rows = query(session, &kind)?;
     let ordinary = rows.first().and_then(|row| row.get(0)) == Some("r");
     Ok(if ordinary { format!("{plain} with (freeze on)") } else { plain })

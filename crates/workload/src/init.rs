@@ -139,3 +139,8 @@ pub(crate) fn execute(session: &mut Session, sql: &str) -> Result<(), WorkloadEr
 pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<connect::Row>, WorkloadError> {
     session.query(sql).map_err(|source| WorkloadError::Query { sql: sql.to_owned(), source })
 }
+
+/// Runs one question about catalogs, which no object of a user's can answer.
+pub(crate) fn query_catalogs(session: &mut Session, sql: &str) -> Result<Vec<connect::Row>, WorkloadError> {
+    session.query_catalogs(sql).map_err(|source| WorkloadError::Query { sql: sql.to_owned(), source })
+}

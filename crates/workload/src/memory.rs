@@ -4,7 +4,7 @@
 
 use connect::Session;
 
-use crate::init::query;
+use crate::init::query_catalogs;
 use crate::stage::Stage;
 use crate::{InitOptions, Step};
 
@@ -45,6 +45,6 @@ pub(crate) fn settings(
 fn configured_kb(session: &mut Session) -> Option<u64> {
     let sql = "select setting from pg_catalog.pg_settings where name = 'maintenance_work_mem' \
                and source in ('default', 'configuration file', 'command line', 'environment variable')";
-    let rows = query(session, sql).ok()?;
+    let rows = query_catalogs(session, sql).ok()?;
     rows.first()?.get(0)?.parse().ok()
 }

@@ -13,10 +13,12 @@ const COUNT_BRANCHES: &str = "select count(*) from pgbench_branches";
 /// not; and how many partitions it has. No row if there is no such table in the search path. A server
 /// before 10 does not know the catalog.
 const FIND_PARTITIONS: &str = "\
-    select partitioned.partstrat, (select pg_catalog.count(*) from pg_catalog.pg_inherits where inhparent = accounts.oid) \
+    select partitioned.partstrat, (select pg_catalog.count(*) from pg_catalog.pg_inherits \
+    where inhparent operator(pg_catalog.=) accounts.oid) \
     from pg_catalog.pg_class accounts \
-    left join pg_catalog.pg_partitioned_table partitioned on partitioned.partrelid = accounts.oid \
-    where accounts.oid = pg_catalog.to_regclass('pgbench_accounts')";
+    left join pg_catalog.pg_partitioned_table partitioned \
+    on partitioned.partrelid operator(pg_catalog.=) accounts.oid \
+    where accounts.oid operator(pg_catalog.=) pg_catalog.to_regclass('pgbench_accounts')";
 
 /// What `pgbench` does before each run that was not told to leave it (`-n`).
 const BEFORE_RUN: [&str; 3] =

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use connect::Session;
 
-use crate::init::query;
+use crate::init::{query, query_catalogs};
 use crate::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, Partitioning};
 use crate::{InitOptions, Logging, PartitionMethod, WorkloadError};
 
@@ -28,11 +28,28 @@ pub(crate) struct Standing {
     pub foreign_keys: BTreeSet<String>,
 }
 
-/// The relations of which something is asked, by the names under which a script would find them.
-const OURS: &str = "\
-    select c.oid, c.relname from pg_catalog.pg_class c where c.oid in (\
-    pg_catalog.to_regclass('pgbench_accounts')::oid, pg_catalog.to_regclass('pgbench_branches')::oid, \
-    pg_catalog.to_regclass('pgbench_history')::oid, pg_catalog.to_regclass('pgbench_tellers')::oid)";
+/// Asks for the relations by the names under which a script would find them.
+const NUMBERS: &str = "\
+    select pg_catalog.to_regclass('pgbench_accounts')::pg_catalog.oid, \
+    pg_catalog.to_regclass('pgbench_branches')::pg_catalog.oid, \
+    pg_catalog.to_regclass('pgbench_history')::pg_catalog.oid, \
+    pg_catalog.to_regclass('pgbench_tellers')::pg_catalog.oid";
+
+/// The tables that are there, as object identifiers for SQL.
+struct Ours {
+    all: String,
+    accounts: String,
+    branches: String,
+}
+
+impl Ours {
+    fn find(session: &mut Session) -> Result<Ours, WorkloadError> {
+        let rows = query(session, NUMBERS)?;
+        let number = |column| rows.first().and_then(|row| row.get(column)).unwrap_or("0").to_owned();
+        let all: Vec<_> = (0..4).map(number).collect();
+        Ok(Ours { all: all.join(", "), accounts: number(0), branches: number(1) })
+    }
+}
 
 /// From this version on, tables can be partitioned.
 const PARTITIONS_FROM: u32 = 100_000;
@@ -45,11 +62,12 @@ impl Standing {
     /// # Errors
     /// [`WorkloadError::NotResumable`] if they are others than the options would have begun.
     pub(crate) fn find(session: &mut Session, options: &InitOptions) -> Result<Standing, WorkloadError> {
-        let tables: BTreeSet<String> = names(session, &format!("select relname from ({OURS}) ours"))?;
+        let ours = Ours::find(session)?;
+        let tables = names(session, &format!("select relname from pg_class where oid in ({})", ours.all))?;
         if tables.is_empty() {
             return Ok(Standing::default());
         }
-        let has_all = tables.len() == 4 && has_partitions(session, options)?;
+        let has_all = tables.len() == 4 && has_partitions(session, options, &ours)?;
         if !has_all {
             return match tables.iter().try_fold(false, |any, name| Ok(any || has_rows(session, name)?))? {
                 true => refuse("of the tables that are there some hold rows and others are missing"),
@@ -57,16 +75,16 @@ impl Standing {
                 false => Ok(Standing::default()),
             };
         }
-        check_storage(session, options)?;
+        check_storage(session, options, &ours)?;
         let mut standing = Standing { has_tables: true, ..Standing::default() };
         standing.find_rows(session, options)?;
-        standing.find_vacuumed(session)?;
-        standing.find_keys(session)?;
+        standing.find_vacuumed(session, &ours)?;
+        standing.find_keys(session, &ours)?;
         Ok(standing)
     }
 
     fn find_rows(&mut self, session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
-        let branches = first(session, "select count(*) from pgbench_branches")?;
+        let branches = first(session, "select pg_catalog.count(*) from pgbench_branches")?;
         let is_any_account_there = has_rows(session, ACCOUNTS.name)?;
         match branches.as_str() {
             "0" if is_any_account_there => return refuse("there are accounts without branches"),
@@ -94,14 +112,14 @@ impl Standing {
     }
 
     /// Those that somebody vacuumed since rows came. What only the server did by itself is done again.
-    fn find_vacuumed(&mut self, session: &mut Session) -> Result<(), WorkloadError> {
+    fn find_vacuumed(&mut self, session: &mut Session, ours: &Ours) -> Result<(), WorkloadError> {
         let analyzed = "last_analyze is not null and n_mod_since_analyze = 0";
         let vacuumed = format!("last_vacuum is not null and {analyzed}");
-        let ours = format!(
-            "select s.relname from pg_catalog.pg_stat_all_tables s join ({OURS}) ours on ours.oid = s.relid \
-             where {vacuumed}"
+        let whole = format!(
+            "select relname from pg_catalog.pg_stat_all_tables where relid in ({}) and {vacuumed}",
+            ours.all
         );
-        self.vacuumed = names(session, &ours)?;
+        self.vacuumed = names(session, &whole)?;
         if session.server_version_num() < PARTITIONS_FROM {
             return Ok(());
         }
@@ -112,19 +130,20 @@ impl Standing {
         };
         let partitions = format!(
             "select s.relname from pg_catalog.pg_stat_all_tables s \
-             join pg_catalog.pg_inherits i on i.inhrelid = s.relid join ({OURS}) ours on ours.oid = i.inhparent \
-             where {is_done}"
+             join pg_catalog.pg_inherits i on i.inhrelid = s.relid where i.inhparent in ({}) and {is_done}",
+            ours.all
         );
         self.vacuumed.extend(names(session, &partitions)?);
         Ok(())
     }
 
-    fn find_keys(&mut self, session: &mut Session) -> Result<(), WorkloadError> {
-        let of_ours = format!("conrelid in (select ours.oid from ({OURS}) ours)");
+    fn find_keys(&mut self, session: &mut Session, ours: &Ours) -> Result<(), WorkloadError> {
+        let of_ours = format!("conrelid in ({})", ours.all);
         let keyed = format!(
             "select c.relname from pg_catalog.pg_constraint k join pg_catalog.pg_class c on c.oid = k.conrelid \
              where k.contype = 'p' and ({of_ours} or conrelid in \
-             (select inhrelid from pg_catalog.pg_inherits where inhparent in (select ours.oid from ({OURS}) ours)))"
+             (select inhrelid from pg_catalog.pg_inherits where inhparent in ({})))",
+            ours.all
         );
         self.keyed = names(session, &keyed)?;
         let foreign =
@@ -135,14 +154,16 @@ impl Standing {
 }
 
 /// Whether pgbench_accounts has the partitions asked for; an error if it has others.
-fn has_partitions(session: &mut Session, options: &InitOptions) -> Result<bool, WorkloadError> {
+fn has_partitions(session: &mut Session, options: &InitOptions, ours: &Ours) -> Result<bool, WorkloadError> {
     let wanted = options.partitioning;
     let found = if session.server_version_num() < PARTITIONS_FROM {
         None
     } else {
-        let sql = "select partstrat from pg_catalog.pg_partitioned_table \
-                   where partrelid = pg_catalog.to_regclass('pgbench_accounts')::oid";
-        names(session, sql)?.pop_first()
+        let sql = format!(
+            "select partstrat from pg_catalog.pg_partitioned_table where partrelid = {}",
+            ours.accounts
+        );
+        names(session, &sql)?.pop_first()
     };
     let strategy = wanted.map(|wanted| match wanted.method {
         PartitionMethod::Range => "r",
@@ -152,11 +173,13 @@ fn has_partitions(session: &mut Session, options: &InitOptions) -> Result<bool, 
         return refuse("pgbench_accounts is not partitioned in that way");
     }
     let Some(Partitioning { method, partitions }) = wanted else { return Ok(true) };
-    let bounds = "select c.relname || ' ' || pg_catalog.pg_get_expr(c.relpartbound, c.oid) \
-                  from pg_catalog.pg_inherits i join pg_catalog.pg_class c on c.oid = i.inhrelid \
-                  where i.inhparent = pg_catalog.to_regclass('pgbench_accounts')::oid";
+    let bounds = format!(
+        "select c.relname || ' ' || pg_catalog.pg_get_expr(c.relpartbound, c.oid) \
+         from pg_catalog.pg_inherits i join pg_catalog.pg_class c on c.oid = i.inhrelid where i.inhparent = {}",
+        ours.accounts
+    );
     let plain = |text: &str| text.to_lowercase().replace(['\'', ' '], "");
-    let there: BTreeSet<String> = names(session, bounds)?.iter().map(|bound| plain(bound)).collect();
+    let there: BTreeSet<String> = names(session, &bounds)?.iter().map(|bound| plain(bound)).collect();
     let accounts = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
     let expected = (1..=partitions).map(|number| {
         let bounds = schema::partition_bounds(method, accounts, number, partitions);
@@ -170,16 +193,20 @@ fn has_partitions(session: &mut Session, options: &InitOptions) -> Result<bool, 
 }
 
 /// Fill factor and logging are as asked for.
-fn check_storage(session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
-    let storage = "select pg_catalog.array_to_string(reloptions, ',') || ' ' || relpersistence::pg_catalog.text \
-                   from pg_catalog.pg_class where oid = pg_catalog.to_regclass('pgbench_branches')::oid";
+fn check_storage(session: &mut Session, options: &InitOptions, ours: &Ours) -> Result<(), WorkloadError> {
+    let storage = format!(
+        "select pg_catalog.array_to_string(reloptions, ',') || ' ' || relpersistence::pg_catalog.text \
+         from pg_catalog.pg_class where oid = {}",
+        ours.branches
+    );
     let is_unlogged = match options.logging {
         Logging::All => false,
         Logging::None => true,
         Logging::NoneAsPgbench => options.partitioning.is_none(),
     };
     let expected = format!("fillfactor={} {}", options.fillfactor, if is_unlogged { "u" } else { "p" });
-    if first(session, storage)? == expected {
+    let found = query_catalogs(session, &storage)?;
+    if found.first().and_then(|row| row.get(0)) == Some(expected.as_str()) {
         return Ok(());
     }
     refuse("the tables there have another fill factor, or are logged in another way")
@@ -199,8 +226,8 @@ fn first(session: &mut Session, sql: &str) -> Result<String, WorkloadError> {
     Ok(rows.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned())
 }
 
-/// The first column.
+/// The first column of a question about catalogs.
 fn names(session: &mut Session, sql: &str) -> Result<BTreeSet<String>, WorkloadError> {
-    let rows = query(session, sql)?;
+    let rows = query_catalogs(session, sql)?;
     Ok(rows.iter().filter_map(|row| row.get(0)).map(str::to_owned).collect())
 }

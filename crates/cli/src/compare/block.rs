@@ -47,7 +47,7 @@ struct Counter(Cell<Option<&'static str>>);
 impl Counter {
     fn read(&self, control: &RefCell<Session>) -> Option<f64> {
         let sql = self.0.get()?;
-        let rows = control.borrow_mut().query(sql);
+        let rows = control.borrow_mut().query_catalogs(sql);
         let number = rows.ok().and_then(|rows| first(rows.first()?)?.parse().ok());
         if number.is_none() {
             self.0.set(None);
@@ -205,7 +205,7 @@ impl Side {
             literal(&self.name())
         );
         for _ in 0..LEAVING_LOOKS {
-            let rows = self.control.borrow_mut().query(&sql).unwrap_or_default();
+            let rows = self.control.borrow_mut().query_catalogs(&sql).unwrap_or_default();
             if rows.first().and_then(first).is_none_or(|count| count == "0") {
                 return;
             }
@@ -222,7 +222,7 @@ impl Side {
     fn backends(&self) -> Vec<u32> {
         let sql =
             format!("SELECT pid FROM pg_stat_activity WHERE application_name = {}", literal(&self.name()));
-        let rows = self.control.borrow_mut().query(&sql).unwrap_or_default();
+        let rows = self.control.borrow_mut().query_catalogs(&sql).unwrap_or_default();
         rows.iter().filter_map(|row| first(row)?.parse().ok()).collect()
     }
 }
@@ -237,7 +237,7 @@ fn first(row: &connect::Row) -> Option<&str> {
 
 /// Whether the server's processes are those of this host: the one that answers is called as PostgreSQL calls them.
 fn is_here(control: &mut Session) -> bool {
-    let Ok(rows) = control.query("SELECT pg_backend_pid()") else { return false };
+    let Ok(rows) = control.query_catalogs("SELECT pg_backend_pid()") else { return false };
     let Some(pid) = rows.first().and_then(|row| first(row)?.parse::<u32>().ok()) else { return false };
     let called = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     called.starts_with("postgres: ") && observe::cpu_s(pid).is_some()

@@ -172,7 +172,7 @@ fn settings_of_the_server(
         return Ok(Vec::new());
     }
     let mut control = signals.connect(target)?;
-    let rows = control.query(
+    let rows = control.query_catalogs(
         "SELECT lower(name) FROM pg_settings WHERE context = 'user' OR context = 'superuser' \
          AND (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)",
     )?;

@@ -73,7 +73,7 @@ fn databases(session: &mut Session, condition: &str) -> Result<Vec<Database>, Fa
     let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
     let database =
         |row: &Row| Database { name: text(row, 0), owner: text(row, 1), is_own: row.get(2) == Some("t") };
-    Ok(session.query(&format!("{DATABASES} {condition}"))?.iter().map(database).collect())
+    Ok(session.query_catalogs(&format!("{DATABASES} {condition}"))?.iter().map(database).collect())
 }
 
 /// Names a database that begins like ours and is not: whoever made it knows what it is for.
@@ -177,7 +177,7 @@ fn drop_patiently(session: &mut Session, name: &str) -> Result<(), Failure> {
         }
         Some(_) => {}
     }
-    session.execute(&format!(
+    session.query_catalogs(&format!(
         "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE datname = {} \
          AND usename = current_user AND pid <> pg_catalog.pg_backend_pid()",
         literal(name)
@@ -216,9 +216,9 @@ fn remove_from(dsn: &str, prefix: &str, terminal: &Terminal) -> Result<(), Failu
          AND pid <> pg_catalog.pg_backend_pid()",
         literal(prefix)
     );
-    session.execute(&format!("SELECT pg_catalog.pg_terminate_backend(pid) {theirs}"))?;
+    session.query_catalogs(&format!("SELECT pg_catalog.pg_terminate_backend(pid) {theirs}"))?;
     for _ in 0..PATIENCE_LOOKS {
-        if session.query(&format!("SELECT 1 {theirs}"))?.is_empty() {
+        if session.query_catalogs(&format!("SELECT 1 {theirs}"))?.is_empty() {
             break;
         }
         session.execute("SELECT pg_catalog.pg_sleep(0.05)")?;

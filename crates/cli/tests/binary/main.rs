@@ -13,6 +13,7 @@ mod faults;
 mod foreign_databases;
 mod generator;
 mod harness;
+mod hostile_objects;
 mod lab;
 mod lab_kills;
 mod lab_networks;

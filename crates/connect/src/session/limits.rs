@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{Shutdown, shutdown};
 
 use super::stream::Patience;
-use super::{CancelRequest, Session, cancel_all};
+use super::{CATALOGS_ALONE, CancelRequest, Session, cancel_all};
 use crate::error::{Cause, ConnectError};
 use crate::target::Target;
 
@@ -85,6 +85,7 @@ impl Waiting {
         self.heard = Instant::now();
         self.locked_since = None;
         self.statement.clear();
+        let sql = sql.strip_prefix(CATALOGS_ALONE).unwrap_or(sql);
         for word in sql.split_whitespace().take(WORDS_SHOWN) {
             let blank = if self.statement.is_empty() { "" } else { " " };
             self.statement.extend([blank, word]);
@@ -193,7 +194,7 @@ impl Session {
              FROM pg_catalog.pg_stat_activity WHERE pid = {} AND wait_event_type = 'Lock'",
             self.key.process_id
         );
-        match session.query(&sql) {
+        match session.query_catalogs(&sql) {
             Ok(rows) => match rows.first() {
                 Some(row) => Look::Locked(row.get(0).unwrap_or_default().to_owned()),
                 None => Look::AtWork,

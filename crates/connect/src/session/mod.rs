@@ -31,6 +31,10 @@ pub use results::{ResultSet, Row};
 const INPUT_LENGTH: usize = 32 * 1024;
 /// The server takes no longer message.
 const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
+/// What a question about catalogs begins with: until the transaction of this one message ends, no function, operator or
+/// type of another schema is found. Else the owner of a database could put code of his own in the place of the server's,
+/// which then ran with our rights (CVE-2018-1058). A pooler gets the connection back as it was.
+const CATALOGS_ALONE: &str = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); ";
 const SQL_TOO_LONG: &str = "a statement of 1 GiB or more is longer than servers take";
 /// A longer row is not kept: it would not fit into an answer.
 #[expect(clippy::cast_possible_truncation, reason = "64 MiB")]
@@ -98,6 +102,13 @@ impl Session {
         let sets = self.query_sets(sql)?;
         let last = sets.into_iter().rev().find(|set| set.returns_rows);
         Ok(last.map(|set| set.rows).unwrap_or_default())
+    }
+
+    /// Runs a question about catalogs; returns its rows. It finds what the server itself has and nothing else, whatever
+    /// `search_path` the database or the role has: relations of users have to be named with their schema, or by number.
+    /// In an open transaction that holds for what follows, too.
+    pub fn query_catalogs(&mut self, sql: &str) -> Result<Vec<Row>, ConnectError> {
+        self.query(&format!("{CATALOGS_ALONE}{sql}"))
     }
 
     /// Runs several statements; returns one result set for each.

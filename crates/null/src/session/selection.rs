@@ -56,7 +56,8 @@ impl Selection {
 }
 
 /// How pgmeter asks a server what it is, for the record, and the answers.
-const QUESTIONS: [(&str, &[&str]); 2] = [
+const QUESTIONS: [(&str, &[&str]); 4] = [
+    ("SELECT pg_catalog.set_config('search_path'", &["pg_catalog, pg_temp"]),
     (
         "select version(), current_setting('server_version'), current_setting('server_version_num')",
         &[
@@ -67,6 +68,7 @@ const QUESTIONS: [(&str, &[&str]); 2] = [
             "off",
         ],
     ),
+    ("select name, pg_catalog.current_setting(name) from pg_catalog.pg_settings", &[]),
     ("select name, current_setting(name) from pg_settings", &[]),
 ];
 

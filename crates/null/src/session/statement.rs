@@ -33,6 +33,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn of(sql: &[u8]) -> Self {
+        let sql = sql.trim_ascii_start();
         if QUESTIONS_ABOUT_CATALOGS.iter().any(|question| sql.starts_with(question.as_bytes())) {
             return Self { text: sql.into(), kind: Kind::Catalogs, parameters: 0, selection: None };
         }

@@ -27,8 +27,8 @@ const SIZES: &str = "SELECT coalesce(sum(pg_table_size(c.oid)), 0)::bigint, coal
 pub(super) struct Meter {
     backend: Option<Backend>,
     version: u32,
-    /// Whether pg_stat_statements can be asked, which alone counts blocks that became dirty.
-    has_statements: bool,
+    /// The view pg_stat_statements where it can be asked, which alone counts blocks that became dirty.
+    statements: Option<String>,
     notes: Vec<SafeText>,
 }
 
@@ -52,14 +52,18 @@ impl Meter {
     pub(super) fn of(session: &mut Session) -> Self {
         let backend = Backend::of(session.cancel_key().process_id);
         let version = session.server_version_num();
-        let mut meter = Self { backend, version, has_statements: false, notes: Vec::new() };
+        let mut meter = Self { backend, version, statements: None, notes: Vec::new() };
         if meter.backend.is_none() {
             meter.note("CPU time: the server is not on this host, or in a container of its own");
         }
-        let sql = "SELECT to_regclass('pg_stat_statements')";
-        meter.has_statements = session.query(sql).is_ok_and(|rows| value(&rows, 0).is_some());
-        if !meter.has_statements {
-            meter.note("blocks dirtied: pg_stat_statements alone counts them, and is not in this database");
+        match observe::extension_schema(session, "pg_stat_statements") {
+            Ok(Some(schema)) => meter.statements = Some(format!("{schema}.pg_stat_statements")),
+            Ok(None) => {
+                meter.note(
+                    "blocks dirtied: pg_stat_statements alone counts them, and is not in this database",
+                );
+            }
+            Err(why) => meter.note(&format!("blocks dirtied: {why}")),
         }
         if version < V16 {
             meter.note("blocks written: before PostgreSQL 16 no process tells its own");
@@ -104,7 +108,7 @@ impl Meter {
 
     /// Bytes of all user tables, and of their indexes.
     pub(super) fn sizes(&mut self, session: &mut Session) -> (Option<u64>, Option<u64>) {
-        match session.query(SIZES) {
+        match session.query_catalogs(SIZES) {
             Ok(rows) => (number(&rows, 0), number(&rows, 1)),
             Err(error) => {
                 self.note(&format!("sizes: {error}"));
@@ -148,28 +152,24 @@ impl Meter {
         };
         for sql in telling {
             // What is not told now is told later, and then counts for what comes next.
-            let _ = session.query(sql);
+            let _ = session.query_catalogs(sql);
         }
         self.read_buffers(session)
     }
 
     fn read_buffers(&mut self, session: &mut Session) -> StepBuffers {
-        let dirtied = match self.has_statements {
-            true => self
-                .asked(
-                    session,
-                    "blocks dirtied",
-                    "SELECT sum(shared_blks_dirtied + local_blks_dirtied) FROM pg_stat_statements",
-                )
-                .and_then(|rows| number(&rows, 0)),
-            false => None,
-        };
+        let dirtied = self.statements.as_ref().map(|statements| {
+            format!("SELECT sum(shared_blks_dirtied + local_blks_dirtied) FROM {statements}")
+        });
+        let dirtied = dirtied
+            .and_then(|sql| self.asked(session, "blocks dirtied", &sql))
+            .and_then(|rows| number(&rows, 0));
         let rows = self.asked(session, "blocks", buffers_sql(self.version)).unwrap_or_default();
         StepBuffers { hit: number(&rows, 0), read: number(&rows, 1), dirtied, written: number(&rows, 2) }
     }
 
     fn asked(&mut self, session: &mut Session, what: &str, sql: &str) -> Option<Vec<Row>> {
-        session.query(sql).map_err(|error| self.note(&format!("{what}: {error}"))).ok()
+        session.query_catalogs(sql).map_err(|error| self.note(&format!("{what}: {error}"))).ok()
     }
 }
 
