@@ -76,6 +76,9 @@ pub(crate) struct QuickstartArguments {
     /// Directory with the programs of a PostgreSQL installed here, instead of fetching one
     #[arg(long, value_name = "DIR")]
     pub(crate) bin_dir: Option<PathBuf>,
+    /// SHA-256 sum that the archive of the programs must have; only for versions that are fetched
+    #[arg(long, value_name = "SHA256", conflicts_with = "bin_dir")]
+    pub(crate) checksum: Option<server::Checksum>,
     /// When run as root: the user who runs the server [default: postgres, else nobody]
     #[arg(long, value_name = "USER")]
     pub(crate) server_user: Option<String>,
@@ -447,6 +450,9 @@ pub(crate) enum ServerAction {
         /// Directory with the programs of a PostgreSQL installed here, instead of fetching one
         #[arg(long, value_name = "DIR")]
         bin_dir: Option<PathBuf>,
+        /// SHA-256 sum that the archive of the programs must have; only for versions that are fetched
+        #[arg(long, value_name = "SHA256", conflicts_with = "bin_dir")]
+        checksum: Option<server::Checksum>,
         /// When run as root: the user who runs the server [default: postgres, else nobody]
         #[arg(long, value_name = "USER")]
         server_user: Option<String>,

@@ -35,8 +35,12 @@ pub(crate) fn run(
     arguments.html.as_deref().map(reporting::check_place).transpose()?;
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, terminal);
-    let (version, bin_dir) = (&arguments.pg_version, arguments.bin_dir.as_deref());
-    let installation = signals.leave_at_once(|| obtain(version, bin_dir, &locations, terminal))?;
+    let programs = Programs {
+        version: &arguments.pg_version,
+        bin_dir: arguments.bin_dir.as_deref(),
+        checksum: arguments.checksum.as_ref(),
+    };
+    let installation = signals.leave_at_once(|| obtain(programs, &locations, terminal))?;
     signals.check()?;
 
     let bar = terminal.bar(None, Unit::Nothing);
@@ -188,16 +192,27 @@ pub(crate) fn sweep(locations: &Locations, terminal: &Terminal) {
     }
 }
 
+/// Which programs of PostgreSQL are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Programs<'a> {
+    /// Of this version.
+    pub(crate) version: &'a str,
+    /// Or those in this directory.
+    pub(crate) bin_dir: Option<&'a std::path::Path>,
+    /// From the archive with this sum.
+    pub(crate) checksum: Option<&'a server::Checksum>,
+}
+
 /// Finds or fetches the programs of PostgreSQL, with a bar.
 pub(crate) fn obtain(
-    version: &str,
-    bin_dir: Option<&std::path::Path>,
+    programs: Programs<'_>,
     locations: &Locations,
     terminal: &Terminal,
 ) -> Result<Installation, Failure> {
     let mut bar: Option<Bar> = None;
     let mut fetched = false;
-    let installation = server::obtain(version, bin_dir, locations, &mut |progress| match progress {
+    let Programs { version, bin_dir, checksum } = programs;
+    let mut told = |progress| match progress {
         FetchProgress::Downloading { version, bytes, total: Some(total) } => {
             let counting = bar.take().filter(Bar::counts);
             let counting = counting.unwrap_or_else(|| terminal.bar(Some(total), Unit::Bytes));
@@ -212,7 +227,11 @@ pub(crate) fn obtain(
             waiting.label(fetch_label(&other));
             bar = Some(waiting);
         }
-    })?;
+    };
+    let installation = match checksum {
+        Some(checksum) => server::obtain_verified(version, checksum, locations, &mut told),
+        None => server::obtain(version, bin_dir, locations, &mut told),
+    }?;
     drop(bar);
     let origin = match installation.origin {
         Origin::Named => "as asked for",

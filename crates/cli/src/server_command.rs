@@ -6,7 +6,7 @@ use server::{Locations, ServerOptions};
 
 use crate::arguments::ServerAction;
 use crate::failure::Failure;
-use crate::quickstart::{instrumentation, obtain, settings, sweep};
+use crate::quickstart::{Programs, instrumentation, obtain, settings, sweep};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -27,6 +27,7 @@ fn act(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<
             name,
             pg_version,
             bin_dir,
+            checksum,
             server_user,
             settings: texts,
             no_instrumentation,
@@ -40,7 +41,14 @@ fn act(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<
                 stop: Some(signals.shared_stop()),
                 ..ServerOptions::default()
             };
-            let obtain = || obtain(pg_version, bin_dir.as_deref(), &locations, terminal);
+            let obtain = || {
+                let programs = Programs {
+                    version: pg_version,
+                    bin_dir: bin_dir.as_deref(),
+                    checksum: checksum.as_ref(),
+                };
+                obtain(programs, &locations, terminal)
+            };
             let installation = signals.leave_at_once(obtain)?;
             let status = named::install(name, &installation, &options, &locations)?;
             terminal.say(format_args!("server {name} is made: {}", status.data_dir.display()));

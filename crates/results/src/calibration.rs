@@ -3,6 +3,7 @@
 //! thrown away at any time, and a file that cannot be read is none.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,9 @@ impl Calibration {
         let draft = path.with_extension(format!("{}.part", std::process::id()));
         let mut json = serde_json::to_string_pretty(self).expect("a calibration has string keys only");
         json.push('\n');
-        let written = fs::write(&draft, json).and_then(|()| fs::rename(&draft, &path));
+        // Never through a link that another user has put there: the directory may be shared.
+        let mut file = fs::File::create_new(&draft).map_err(failed)?;
+        let written = file.write_all(json.as_bytes()).and_then(|()| fs::rename(&draft, &path));
         written
             .inspect_err(|_| {
                 // If it cannot be removed either, the first error is the one to tell.

@@ -108,3 +108,15 @@ fn a_place_that_cannot_be_written_says_what_to_do() {
     let sentence = sentence.replace(&dir.path().display().to_string(), "DIR");
     insta::assert_snapshot!(sentence, @"cannot keep the calibration in DIR/file/below: something that is not a directory is in the way; choose another directory");
 }
+
+#[test]
+fn a_link_in_the_place_of_the_draft_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let precious = dir.path().join("precious");
+    fs::write(&precious, "precious").unwrap();
+    let path = calibration().keep(dir.path()).unwrap();
+    let draft = path.with_extension(format!("{}.part", std::process::id()));
+    std::os::unix::fs::symlink(&precious, &draft).unwrap();
+    assert!(calibration().keep(dir.path()).is_err());
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+}

@@ -21,6 +21,9 @@ const ROOT: &str = "root";
 /// Whom root takes, in this order, when nobody was named.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
 
+/// The group of a user who is not in the file: that of nobody on most systems.
+const NO_GROUP: u32 = 65534;
+
 /// Variables that PostgreSQL's programs would obey, or that would tell them a password.
 const REMOVED_VARIABLES: [&str; 15] = [
     "PGDATA",
@@ -57,6 +60,16 @@ impl Account {
         let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         Account::choose_from(&passwd, own, named)
+    }
+
+    /// Of root: the user with this number; where that is root itself, an unprivileged one.
+    pub(crate) fn of_owner(uid: u32) -> Result<Account, ServerError> {
+        if uid == 0 {
+            return Account::choose(None);
+        }
+        let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
+        let gid = entries(&passwd).find(|entry| entry.uid == uid).map_or(NO_GROUP, |entry| entry.gid);
+        Ok(Account { name: uid.to_string(), uid, gid, change: true })
     }
 
     fn choose_from(passwd: &str, own: (u32, u32), named: Option<&str>) -> Result<Account, ServerError> {

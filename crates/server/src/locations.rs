@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::ServerError;
+use crate::{ServerError, trust};
 
 /// What of the process's surroundings matters here.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,8 @@ impl Locations {
     /// `PGMETER_CACHE_DIR` and `PGMETER_STATE_DIR` override both.
     ///
     /// # Errors
-    /// No home directory and no override; an override that is no absolute path.
+    /// No home directory and no override; an override that is no absolute path; as root, a directory that another user
+    /// could change.
     pub fn from_environment(environment: &Environment) -> Result<Locations, ServerError> {
         let cache =
             Place { ours: "PGMETER_CACHE_DIR", of_root: "/var/cache", xdg: "XDG_CACHE_HOME", home: ".cache" };
@@ -56,10 +57,15 @@ impl Locations {
             xdg: "XDG_STATE_HOME",
             home: ".local/state",
         };
+        let (cache_dir, state_dir) = (cache.directory(environment)?, state.directory(environment)?);
+        if environment.root {
+            trust::check_directory(&cache_dir, cache.ours)?;
+            trust::check_directory(&state_dir, state.ours)?;
+        }
         let search_path = environment.variables.get("PATH").map(std::env::split_paths);
         Ok(Locations {
-            cache_dir: cache.directory(environment)?,
-            state_dir: state.directory(environment)?,
+            cache_dir,
+            state_dir,
             search_path: search_path
                 .into_iter()
                 .flatten()
@@ -139,6 +145,28 @@ mod tests {
         let ours = [("PGMETER_CACHE_DIR", "/c"), ("PGMETER_STATE_DIR", "/s"), ("HOME", "/home/u")];
         assert_eq!(directories(true, &ours), ("/c".to_owned(), "/s".to_owned()));
         assert_eq!(directories(false, &ours), ("/c".to_owned(), "/s".to_owned()));
+    }
+
+    /// Only root is asked, and finds temporary files to be its own.
+    #[test]
+    #[allow(clippy::print_stderr)]
+    fn root_keeps_nothing_where_another_user_could_change_it() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("NOT TESTED: what others could change is a question of root's");
+            return;
+        }
+        let base = tempfile::tempdir().unwrap();
+        let theirs = base.path().join("theirs");
+        std::fs::create_dir(&theirs).unwrap();
+        std::os::unix::fs::chown(&theirs, Some(4711), None).unwrap();
+        let deep = theirs.join("not/there/yet").display().to_string();
+        for variable in ["PGMETER_CACHE_DIR", "PGMETER_STATE_DIR"] {
+            let error = locations(true, &[(variable, &deep)]).unwrap_err().to_string();
+            let place = theirs.display().to_string();
+            assert!(error.contains(&place) && error.contains(variable) && error.contains("4711"), "{error}");
+        }
+        let ours = base.path().join("ours").display().to_string();
+        assert_eq!(directories(true, &[("PGMETER_STATE_DIR", &ours)]).1, ours);
     }
 
     #[test]

@@ -176,7 +176,8 @@ impl<'a> Stage<'a> {
             Origin::Programs(directory) => ("", Some(directory.as_path())),
             Origin::Running(dsn) => return running(dsn, &self.prefix, self.signals),
         };
-        let obtain = || quickstart::obtain(version, bin_dir, &self.locations, self.terminal);
+        let programs = quickstart::Programs { version, bin_dir, checksum: None };
+        let obtain = || quickstart::obtain(programs, &self.locations, self.terminal);
         // Where servers stand already, they are stopped before the program ends.
         let installation =
             if self.standing.is_empty() { self.signals.leave_at_once(obtain) } else { obtain() }?;

@@ -1,0 +1,184 @@
+//! Which user could change what stands at a path: its owner, whoever may write to it, and the same of each directory on
+//! the way, links included. As root, nothing that another user could change is run as root, and no server is kept there.
+//! Asked by `installation`, `locations`, `home` and `cache`.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::ServerError;
+
+/// As in the kernel: a path with more links is none.
+const LINKS_MAX: u32 = 40;
+const STICKY: u32 = 0o1000;
+const GROUP_WRITES: u32 = 0o020;
+const OTHERS_WRITE: u32 = 0o002;
+const ROOT: u32 = 0;
+
+/// A place on the way to a path, at which another user than root may change what stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Changeable {
+    pub(crate) place: PathBuf,
+    /// Its owner.
+    pub(crate) uid: u32,
+}
+
+/// The first place at which somebody else than root could change what this absolute path leads to. What is not there
+/// yet can be changed by nobody.
+///
+/// # Errors
+/// The path cannot be followed.
+pub(crate) fn changeable(path: &Path) -> io::Result<Option<Changeable>> {
+    let mut left: VecDeque<OsString> = parts(path).collect();
+    let mut place = PathBuf::from("/");
+    let mut links = 0;
+    let mut is_sticky = match examine(&place, &fs::metadata(&place)?, false) {
+        Ok(is_sticky) => is_sticky,
+        Err(found) => return Ok(Some(found)),
+    };
+    while let Some(part) = left.pop_front() {
+        if part == ".." {
+            place.pop();
+            is_sticky = fs::metadata(&place)?.mode() & STICKY != 0;
+            continue;
+        }
+        let next = place.join(&part);
+        let about = match fs::symlink_metadata(&next) {
+            Ok(about) => about,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if about.is_symlink() {
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(io::Error::other("it has too many symbolic links"));
+            }
+            // In a sticky directory the owner of a link can replace it.
+            if is_sticky && about.uid() != ROOT {
+                return Ok(Some(Changeable { place: next, uid: about.uid() }));
+            }
+            let target = fs::read_link(&next)?;
+            if target.is_absolute() {
+                place = PathBuf::from("/");
+            }
+            parts(&target).rev().for_each(|part| left.push_front(part));
+            continue;
+        }
+        match examine(&next, &about, left.is_empty()) {
+            Ok(next_is_sticky) => is_sticky = next_is_sticky,
+            Err(found) => return Ok(Some(found)),
+        }
+        place = next;
+    }
+    Ok(None)
+}
+
+fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(part) => Some(part.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+/// Whether only its owners change what is in it, as in /tmp; an error if others may change this one. The last place of a
+/// path may not even be added to.
+fn examine(place: &Path, about: &Metadata, is_last: bool) -> Result<bool, Changeable> {
+    let is_sticky = about.is_dir() && about.mode() & STICKY != 0;
+    let others =
+        about.mode() & OTHERS_WRITE != 0 || (about.mode() & GROUP_WRITES != 0 && about.gid() != ROOT);
+    if about.uid() != ROOT || (others && (!is_sticky || is_last)) {
+        return Err(Changeable { place: place.to_owned(), uid: about.uid() });
+    }
+    Ok(is_sticky)
+}
+
+/// As root: that nobody else can change what is kept in this directory. `variable` names another one.
+pub(crate) fn check_directory(path: &Path, variable: &'static str) -> Result<(), ServerError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    match changeable(path).map_err(ServerError::io("follow", path))? {
+        None => Ok(()),
+        Some(Changeable { place, uid }) => {
+            Err(ServerError::OthersCanChange { path: path.to_owned(), place, uid, variable })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    /// `None`, which is said, where this process is not root or temporary files are another user's.
+    #[allow(clippy::print_stderr)]
+    fn directory() -> Option<tempfile::TempDir> {
+        let base = tempfile::tempdir().unwrap();
+        if !rustix::process::geteuid().is_root() || changeable(base.path()).unwrap().is_some() {
+            eprintln!("NOT TESTED: what others could change is a question of root's");
+            return None;
+        }
+        Some(base)
+    }
+
+    fn check(path: &Path, expected: Option<(&Path, u32)>) {
+        let expected = expected.map(|(place, uid)| Changeable { place: place.to_owned(), uid });
+        assert_eq!(changeable(path).unwrap(), expected, "{}", path.display());
+    }
+
+    #[test]
+    fn what_only_root_can_change_is_found_behind_all_links() {
+        let Some(base) = directory() else { return };
+        let inner = base.path().join("inner");
+        fs::create_dir_all(inner.join("bin")).unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        check(&inner.join("bin"), None);
+        check(&inner.join("bin/not/there"), None);
+        symlink("inner/../inner/bin", base.path().join("link")).unwrap();
+        check(&base.path().join("link"), None);
+
+        mode(&inner, 0o777);
+        for path in [inner.join("bin"), base.path().join("link"), base.path().join("link/not/there")] {
+            check(&path, Some((&inner, 0)));
+        }
+        mode(&inner, 0o775);
+        check(&inner.join("bin"), None);
+        chown(&inner, Some(0), Some(4711)).unwrap();
+        check(&inner.join("bin"), Some((&inner, 0)));
+        mode(&inner, 0o755);
+        chown(&inner, Some(4711), Some(0)).unwrap();
+        check(&inner.join("bin"), Some((&inner, 4711)));
+    }
+
+    #[test]
+    fn in_a_sticky_directory_each_owner_can_change_its_own() {
+        let Some(base) = directory() else { return };
+        let sticky = base.path().join("sticky");
+        fs::create_dir_all(sticky.join("mine")).unwrap();
+        fs::set_permissions(&sticky, Permissions::from_mode(0o1777)).unwrap();
+        check(&sticky.join("mine"), None);
+        check(&sticky, Some((&sticky, 0)));
+        symlink("mine", sticky.join("link")).unwrap();
+        check(&sticky.join("link"), None);
+        std::os::unix::fs::lchown(sticky.join("link"), Some(4711), None).unwrap();
+        check(&sticky.join("link"), Some((&sticky.join("link"), 4711)));
+    }
+
+    #[test]
+    fn a_loop_of_links_is_an_error() {
+        let base = tempfile::tempdir().unwrap();
+        symlink("b", base.path().join("a")).unwrap();
+        symlink("a", base.path().join("b")).unwrap();
+        let found = changeable(&base.path().join("a"));
+        assert!(found.is_err() || found.unwrap().is_some());
+    }
+}
