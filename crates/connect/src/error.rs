@@ -46,6 +46,8 @@ pub enum ConnectError {
         server: Option<Box<ServerError>>,
         /// True if the server asks for a password and none is known.
         needs_password: bool,
+        /// True if the connection was made and then broke.
+        was_broken: bool,
         /// The same as libpq says it, one paragraph for each place that was tried.
         libpq: String,
     },
@@ -82,13 +84,15 @@ impl ConnectError {
         // The last attempt is the one that ended the search, and the server's word there is the newest.
         let Some(last) = attempts.into_iter().last() else {
             let libpq = sentence.clone();
-            return ConnectError::Failed { sentence, server: None, needs_password: false, libpq };
+            let (needs_password, was_broken) = (false, false);
+            return ConnectError::Failed { sentence, server: None, needs_password, was_broken, libpq };
         };
         if !last.next.is_empty() {
             // Writing to a String cannot fail.
             let _ = write!(sentence, ". {}", last.next);
         }
-        ConnectError::Failed { sentence, server: last.server, needs_password: last.needs_password, libpq }
+        let Attempt { server, needs_password, was_broken, .. } = last;
+        ConnectError::Failed { sentence, server, needs_password, was_broken, libpq }
     }
 
     /// As libpq says it, for programs that stand in for one of its users: no advice, several lines perhaps.
@@ -113,6 +117,14 @@ impl ConnectError {
         self.server_error().map(|error| error.sqlstate)
     }
 
+    /// True if the server ended the connection or refused it for now: one that has crashed or is restarted takes
+    /// connections again soon.
+    pub fn is_of_a_restart(&self) -> bool {
+        let states = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
+        matches!(self, ConnectError::Lost(_) | ConnectError::Failed { was_broken: true, .. })
+            || self.sqlstate().is_some_and(|state| states.contains(&state))
+    }
+
     /// True if the server asks for a password and none is known: prompting may help.
     pub fn is_password_needed(&self) -> bool {
         matches!(self, ConnectError::Failed { needs_password: true, .. })
@@ -127,6 +139,7 @@ pub(crate) struct Attempt {
     next: String,
     server: Option<Box<ServerError>>,
     needs_password: bool,
+    was_broken: bool,
     libpq: String,
 }
 
@@ -138,6 +151,11 @@ impl Attempt {
     pub(crate) fn new(target: &Target, address: &Address, cause: Cause) -> Attempt {
         let mut attempt = Attempt::plain(address.to_string(), String::new(), String::new());
         attempt.libpq = libpq::failed(address, &cause);
+        attempt.was_broken = match &cause {
+            Cause::Closed => true,
+            Cause::Io(error) => matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe),
+            _ => false,
+        };
         (attempt.why, attempt.next) = match cause {
             Cause::Io(error) => why_of_system(&error),
             Cause::Closed => (
@@ -199,7 +217,7 @@ impl Attempt {
 
     fn plain(place: String, why: String, next: String) -> Attempt {
         let libpq = format!("connection to {place} failed: {why}");
-        Attempt { place, why, next, server: None, needs_password: false, libpq }
+        Attempt { place, why, next, server: None, needs_password: false, was_broken: false, libpq }
     }
 
     /// libpq's rule: once a server has answered, its refusal is final, unless it is only not up yet.

@@ -5,6 +5,7 @@
 //! with our privileges.
 
 use std::collections::BTreeSet;
+use std::thread;
 use std::time::Duration;
 
 use ::lab::{Origin, Plan};
@@ -12,6 +13,7 @@ use connect::quote::{identifier, literal};
 use connect::{Environment, Overrides, Row, Session, Target};
 use results::{Sitting, Store};
 
+use super::stopwatch::Stopwatch;
 use crate::failure::Failure;
 use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
@@ -113,7 +115,7 @@ pub(super) fn end(
     let servers: BTreeSet<&str> = of_others.collect();
     let mut is_clean = true;
     for dsn in servers {
-        if let Err(failure) = remove_from(dsn, &prefix(&sitting.mark), terminal) {
+        if let Err(failure) = removing(|| remove_from(dsn, &prefix(&sitting.mark), terminal)) {
             is_clean = false;
             terminal.warn(format_args!(
                 "databases {}… may have stayed, and are removed by the next pgmeter lab run or resume: {failure}",
@@ -192,6 +194,8 @@ fn drop_statement(name: &str) -> String {
 
 /// A server that does not answer keeps nobody from ending: databases that are left are found again.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
+/// Between two tries to remove databases from a server that recovers.
+const LOOKS_APART: Duration = Duration::from_millis(50);
 
 /// Where databases are removed: with less patience than where they are made.
 pub(super) fn for_removal(target: &Target) -> Target {
@@ -200,6 +204,19 @@ pub(super) fn for_removal(target: &Target) -> Target {
         connect_timeout: limit(target.connect_timeout.or(target.control_timeout)),
         control_timeout: limit(target.control_timeout),
         ..target.clone()
+    }
+}
+
+/// Removes databases, and tries again for as long as the server recovers from a crash.
+pub(super) fn removing(mut remove: impl FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+    let stopwatch = Stopwatch::start();
+    loop {
+        match remove() {
+            Err(Failure::Connect(error)) if error.is_of_a_restart() && stopwatch.passed() < REMOVAL_LIMIT => {
+                thread::sleep(LOOKS_APART);
+            }
+            other => return other,
+        }
     }
 }
 

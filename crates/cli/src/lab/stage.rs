@@ -341,15 +341,16 @@ impl Standing {
 impl Drop for Standing {
     /// A server that was there before is left as it was; one of ours goes away as a whole.
     fn drop(&mut self) {
-        if self.server.is_none()
-            && let Ok(mut session) = Session::connect(&leftovers::for_removal(&self.target))
-        {
-            for name in &self.databases {
-                // One that cannot be dropped now is found again by its name: at the end of the sitting, or when the next
-                // comparison begins.
-                let _ = leftovers::drop_database(&mut session, name);
-            }
+        if self.server.is_some() {
+            return;
         }
+        // One that cannot be dropped now is found again by its name: at the end of the sitting, or when the next
+        // comparison begins.
+        let _ = leftovers::removing(|| {
+            let mut session = Session::connect(&leftovers::for_removal(&self.target))?;
+            let drop = |name: &String| leftovers::drop_database(&mut session, name);
+            self.databases.iter().map(drop).fold(Ok(()), Result::and)
+        });
     }
 }
 

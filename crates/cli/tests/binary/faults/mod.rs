@@ -17,7 +17,7 @@ const JOBS: &str = "PGMETER_TEST_FAULT_JOBS";
 /// The cells of a usual round of tests: each fault, each command, both loops.
 const CUT: &str = "server-killed/bench/io_uring,server-killed/quickstart/epoll,server-killed/pgbench/epoll,\
     server-paused/bench/epoll,server-stopped/bench/io_uring,server-stopped/bench/epoll,server-stopped/init/no-loop,\
-    backend-killed/bench/epoll,backend-killed/quickstart/io_uring,lock-held/bench/io_uring,lock-held/init/no-loop,\
+    backend-killed/bench/epoll,backend-killed/compare/io_uring,lock-held/bench/io_uring,lock-held/init/no-loop,\
     disk-full/bench/io_uring,slow-reader/bench/io_uring,slow-reader/bench/epoll,reset/bench/io_uring,\
     reset/compare/epoll,reset/pgbench,wrong-bytes/bench/epoll,wrong-bytes/pgbench/io_uring";
 const JOBS_OF_CUT: usize = 4;
