@@ -39,4 +39,4 @@ pub use tls::{
 };
 pub use transport::Transport;
 pub use unix_listener::{SocketFile, listen_unix};
-pub use wire::{ChannelBinding, Password, RequiredMethods, ServerError, SqlState};
+pub use wire::{ChannelBinding, Password, ProtocolError, RequiredMethods, ServerError, SqlState};

@@ -17,6 +17,8 @@ pub enum ProtocolError {
     UnknownMessage {
         /// The byte found where a message's type was expected.
         tag: u8,
+        /// What stands where its length would, which counts itself.
+        length: u32,
     },
     /// The message's body does not have the parts that the protocol manual gives it.
     Malformed {
@@ -37,7 +39,7 @@ impl fmt::Display for ProtocolError {
             ProtocolError::Length { tag, length } => {
                 write!(formatter, "a message of type {} claims an impossible length of {length} bytes", Tag(tag))
             }
-            ProtocolError::UnknownMessage { tag } => {
+            ProtocolError::UnknownMessage { tag, .. } => {
                 write!(formatter, "no PostgreSQL message begins with {}", Tag(tag))
             }
             ProtocolError::Malformed { message } => {

@@ -276,7 +276,7 @@ fn impossible_lengths_and_unknown_tags_are_errors_and_stay_so() {
     assert_eq!(end(b"Z\0\0\0\x03"), ProtocolError::Length { tag: b'Z', length: 3 });
     assert_eq!(end(b"Z\0\xff\xff\xff"), ProtocolError::Length { tag: b'Z', length: 0x00ff_ffff });
     assert_eq!(end(b"D\xff\xff\xff\xff"), ProtocolError::Length { tag: b'D', length: u32::MAX });
-    assert_eq!(end(b"x\0\0\0\x04"), ProtocolError::UnknownMessage { tag: b'x' });
+    assert_eq!(end(b"x\0\0\0\x04"), ProtocolError::UnknownMessage { tag: b'x', length: 4 });
     assert_eq!(end(b"HTTP/1.1 400 Bad Request"), ProtocolError::Length { tag: b'H', length: 0x5454_502f });
     assert_eq!(end(b"Ecould not fork new process for connection: x\n\0"), ProtocolError::UnframedError);
     assert_eq!(end(&message(b'Z', b"X")), ProtocolError::Malformed { message: "ReadyForQuery" });
@@ -285,7 +285,7 @@ fn impossible_lengths_and_unknown_tags_are_errors_and_stay_so() {
     let mut decoder = Decoder::new();
     let first = decoder.decode(b"\0\0\0\0\0", &mut |_| panic!("no message"));
     let second = decoder.decode(&message(b'Z', b"I"), &mut |_| panic!("no message"));
-    assert_eq!(first, Err(ProtocolError::UnknownMessage { tag: 0 }));
+    assert_eq!(first, Err(ProtocolError::UnknownMessage { tag: 0, length: 0 }));
     assert_eq!(second, first);
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use connect::ServerError;
+use connect::{ProtocolError, ServerError};
 use engine::{AbortCause, AbortedClient, Ended, Happening, Move, Place, Witness};
 use results::Plan;
 use script::{CaptureKind, Command, CommandKind, EvaluationError};
@@ -195,16 +195,20 @@ fn at_a_command(client: usize, place: &Place, cause: &AbortCause) -> Vec<String>
         format!("client {client} aborted in command {command} ({name}) of script {script}; {reason}")
     };
     let of_meta = |reason: &str| of_command(&name, reason);
-    let of_sql = |error: &ServerError, statement: Option<&[u8]>| {
-        let words = error.report(statement);
+    let of_result = |words: &str| {
         vec![format!("client {client} script {script} aborted in command {command} query {query}: {words}")]
     };
+    let of_sql = |error: &ServerError, statement: Option<&[u8]>| of_result(&error.report(statement));
     let of_query =
         |what: &str| format!("client {client} script {script} command {command} query {query}: {what}");
     match cause {
         AbortCause::Sql { error, statement } => of_sql(error, statement.as_deref()),
         AbortCause::Rollback(_) => vec![rollback_failed(client, cause)],
         AbortCause::ConnectionLost { last_word: Some(error), .. } => of_sql(error, None),
+        AbortCause::Protocol(ProtocolError::Length { tag, length }) => of_result(&lost_sync(*tag, *length)),
+        AbortCause::Protocol(ProtocolError::UnknownMessage { tag, length }) => {
+            of_result(&unknown_message(*tag, *length))
+        }
         AbortCause::ConnectionLost { .. } | AbortCause::Protocol(_) | AbortCause::Unasked => {
             // Whatever was waited for: the answers to a pipeline are no exception.
             vec![format!(
@@ -249,6 +253,24 @@ fn at_a_command(client: usize, place: &Place, cause: &AbortCause) -> Vec<String>
             vec![without_place(client, cause)]
         }
     }
+}
+
+/// libpq believes a longer length only of messages that may be long (pqParseInput3).
+const LIBPQ_SHORT_MAX: i32 = 30_000;
+
+/// libpq's words for a message that cannot have this length, which it takes as a signed number.
+fn lost_sync(tag: u8, length: u32) -> String {
+    let tag = encoding::decode(&[tag]).into_owned();
+    format!("lost synchronization with server: got message type \"{tag}\", length {}", length.cast_signed())
+}
+
+/// libpq's words for a message that it does not know.
+fn unknown_message(tag: u8, length: u32) -> String {
+    if !(4..=LIBPQ_SHORT_MAX).contains(&length.cast_signed()) {
+        return lost_sync(tag, length);
+    }
+    let tag = encoding::decode(&[tag]).into_owned();
+    format!("unexpected response from server; first received character was \"{tag}\"")
 }
 
 const BACKEND_DIED: &str = "perhaps the backend died while processing";

@@ -119,6 +119,11 @@ fn servers_that_fail_in_the_middle() {
             Rollback::Unasked,
         ),
         ("the connection ends without a word", Vec::new(), Rollback::Unasked),
+        ("another protocol", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), Rollback::Unasked),
+        ("a message that is too short", b"Z\0\0\0\x03".to_vec(), Rollback::Unasked),
+        ("a length below zero", b"C\xff\xff\xff\xfe".to_vec(), Rollback::Unasked),
+        ("an unknown message", message(b'y', b"what"), Rollback::Unasked),
+        ("an unknown message of an impossible length", b"\xe9\x7f\0\0\0".to_vec(), Rollback::Unasked),
         ("the connection ends behind an error", in_transaction(), Rollback::Unasked),
         ("the connection ends at the rollback", in_transaction(), Rollback::Closes),
         (

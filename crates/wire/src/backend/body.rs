@@ -75,7 +75,10 @@ pub(super) fn read(tag: u8, kept: Option<&[u8]>, length: u32) -> Result<Message<
         b's' => empty(body, Message::PortalSuspended),
         b'I' => empty(body, Message::EmptyQueryResponse),
         b'c' => empty(body, Message::CopyDone),
-        _ => Err(ProtocolError::UnknownMessage { tag }),
+        _ => {
+            let length = u32::try_from(body.len()).unwrap_or(u32::MAX).saturating_add(4);
+            Err(ProtocolError::UnknownMessage { tag, length })
+        }
     }
 }
 

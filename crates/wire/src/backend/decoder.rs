@@ -181,7 +181,7 @@ impl Decoder {
             b'V' => (LONG_BODY_MAX, None),
             b'R' | b'S' | b'K' | b'Z' | b'C' | b'T' | b't' | b'G' | b'H' | b'W' | b'A' | b'v' | b'1'
             | b'2' | b'3' | b'n' | b's' | b'I' | b'c' => (SHORT_BODY_MAX, Some(SHORT_BODY_MAX)),
-            _ => return Err(ProtocolError::UnknownMessage { tag }),
+            _ => return Err(ProtocolError::UnknownMessage { tag, length: claimed }),
         };
         match claimed.checked_sub(4) {
             Some(length) if length <= length_max => {

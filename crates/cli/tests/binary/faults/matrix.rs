@@ -123,7 +123,7 @@ pub(crate) const MATRIX: [Row; 54] = [
     row(DiskFull, Lab, 14, Exits(2, "No space left on device", Failed)),
     row(DiskFull, Compare, 20, Exits(2, "No space left on device", Nothing)),
     row(DiskFull, Init, 60, Exits(1, "No space left on device", Nothing)),
-    row(DiskFull, Quickstart, 60, Exits(1, "No space left on device", Nothing)),
+    row(DiskFull, Quickstart, 90, Exits(1, "No space left on device", Nothing)),
     row(DiskFull, Pgbench, 10, Exits(2, "No space left on device", Nothing)),
     row(SlowReader, Bench, 14, Exits(0, "tps", Complete)),
     row(SlowReader, Lab, 14, Exits(0, "tps", Complete)),
@@ -142,7 +142,7 @@ pub(crate) const MATRIX: [Row; 54] = [
     row(WrongBytes, Compare, 20, Exits(2, "not PostgreSQL's protocol", Nothing)),
     row(WrongBytes, Init, 60, Exits(0, "connecting again", Nothing)),
     row(WrongBytes, Quickstart, 0, OWN_SERVER),
-    row(WrongBytes, Pgbench, 5, Exits(2, "perhaps the backend died while processing", Nothing)),
+    row(WrongBytes, Pgbench, 5, Exits(2, "lost synchronization with server", Nothing)),
 ];
 
 impl Fault {
