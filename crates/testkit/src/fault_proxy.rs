@@ -14,11 +14,11 @@ use std::time::Duration;
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
 
 /// Bytes that are read at once.
-const PIECE: usize = 8192;
-/// Bytes that a slow reader lets the kernel hold for it: the smallest number that Linux takes is larger.
-const SLOW_BUFFER: usize = 1024;
-/// A slow reader waits so long after each piece: about 4 MB/s, less than any client writes.
-const SLOW_PAUSE: Duration = Duration::from_millis(2);
+const PIECE: usize = 16 << 10;
+/// Bytes that the kernel holds for a slow reader; it would hold megabytes by itself.
+const SLOW_BUFFER: usize = 64 << 10;
+/// A slow reader waits so long after each piece: it takes at most 16 MB/s, less than any client writes.
+const SLOW_PAUSE: Duration = Duration::from_millis(1);
 /// A server's bytes that arrive before the reset: the type of a message and half of its length.
 const BYTES_BEFORE_RESET: usize = 3;
 /// The wrong bytes: another protocol's.

@@ -29,7 +29,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Whoever still has a file open there keeps it until he closes it; the name is free at once.
+        // Open files stay until they are closed; the path is free at once.
         let _ = unmount(&self.path, UnmountFlags::DETACH);
     }
 }

@@ -209,7 +209,8 @@ impl Campaign {
         }
         let watched =
             trial::Watched { terminal, above: self.above(terminal), budget_left: pace.budget_left() };
-        trial::run(cell, planned.seed, ready, trial, &self.places, watched, signals)
+        let limit = time_left().map(|left| left + trial::RUN_MARGIN);
+        signals.within(limit, || trial::run(cell, planned.seed, ready, trial, &self.places, watched, signals))
     }
 
     /// What a terminal shows above a running trial.

@@ -31,6 +31,9 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(600);
 /// A trial that began in time and takes longer than was forecast may exceed the time budget by this much.
 pub(super) const BUDGET_GRACE: Duration = Duration::from_secs(10);
 
+/// A run ends itself by then, and requests to cancel too: for what comes before and after it.
+pub(super) const RUN_MARGIN: Duration = Duration::from_secs(15);
+
 /// A trial that came to its end.
 pub(super) struct Finished {
     /// Its run; a trial of steps has none.

@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use results::{Record, Status, Store, TrialStatus};
+use ring::{Options, Ring};
 use rustix::process::Signal;
 
 use super::ground::{Ground, NotTried, Struck, disk_for_servers, tables};
@@ -18,6 +19,10 @@ use crate::processes::processes_of;
 const SLACK: Duration = Duration::from_secs(30);
 /// A run of 3 s that is still going on so long after the fault does not end by itself.
 const HANGS_AFTER: Duration = Duration::from_secs(8);
+/// To see whether the machine has io_uring.
+const SMALL_RING: Options = Options { slots: 1, buffers: 1, buffer_bytes: 4096 };
+/// More than the kernel takes at once from a client over the loopback device.
+const SLOW_BYTES: usize = 4 << 20;
 /// More of an output than this says nothing new.
 const OUTPUT_MAX: usize = 4000;
 
@@ -38,6 +43,11 @@ pub(crate) enum Verdict {
 pub(crate) fn run(row: &Row, event_loop: &'static str) -> Verdict {
     if let Ending::NotApplicable(reason) = row.ending {
         return Verdict::NotApplicable(reason);
+    }
+    if event_loop == "io_uring"
+        && let Err(error) = Ring::new(SMALL_RING)
+    {
+        return Verdict::NotTried(format!("this machine has no io_uring for us: {error}"));
     }
     match Cell::new(row, event_loop).and_then(|cell| cell.run()) {
         Ok(verdict) => verdict,
@@ -119,12 +129,14 @@ impl<'a> Cell<'a> {
         self.bench.file("tables.sql", &tables(fault));
         let conninfo = self.ground.as_ref().map(Ground::conninfo).unwrap_or_default();
         let is_paused = fault == Fault::ServerPaused;
-        let grace: &[&str] = if is_paused { &[] } else { &["--grace", "1s"] };
+        // Where transactions come to their end, they are given the usual time.
+        let is_patient = is_paused || fault == Fault::SlowReader;
+        let grace: &[&str] = if is_patient { &[] } else { &["--grace", "1s"] };
         let load = ["-n", "-c", "4", "-T", "3", "-f", "load.sql", &conninfo];
         let mut command = match tried {
             Tried::Bench => self.bench.command(["bench"].iter().chain(&load).chain(grace)),
             Tried::Lab => {
-                self.bench.file("faults.toml", &experiment(&conninfo, is_paused));
+                self.bench.file("faults.toml", &experiment(&conninfo, is_patient));
                 self.bench.command(["lab", "run", "faults.toml"])
             }
             Tried::Compare => {
@@ -193,7 +205,7 @@ impl<'a> Cell<'a> {
     fn compare_kept(&self, kept: Kept) -> Vec<String> {
         let records = self.bench.records();
         let mut complaints: Vec<String> =
-            records.iter().filter_map(|record| self.other_loop(record)).collect();
+            records.iter().filter_map(|record| self.complain_of_run(record)).collect();
         let is_failed = |record: &Record| matches!(record.status, Status::Failed { .. });
         let path = self.bench.path().join("pgmeter-results/results.sqlite");
         let comparison = Store::open(&path).ok().is_some_and(|store| store.comparison(1).is_ok());
@@ -222,10 +234,15 @@ impl<'a> Cell<'a> {
         (states != [should]).then(|| format!("the trial is {states:?}, not {should:?}"))
     }
 
-    /// A run on another event loop than was asked for.
-    fn other_loop(&self, record: &Record) -> Option<String> {
-        let ran = record.summary.generator.as_ref()?.event_loop.name.name();
-        (ran != self.event_loop).then(|| format!("it ran on {ran}, not on {}", self.event_loop))
+    /// A run on another event loop than was asked for, or whose server did not read slowly.
+    fn complain_of_run(&self, record: &Record) -> Option<String> {
+        let generator = record.summary.generator.as_ref()?;
+        let ran = generator.event_loop.name.name();
+        if ran != self.event_loop {
+            return Some(format!("it ran on {ran}, not on {}", self.event_loop));
+        }
+        let is_slow = self.row.fault == Fault::SlowReader;
+        (is_slow && generator.held_back.sends == 0).then(|| "no send was held back".to_owned())
     }
 
     /// What is left behind: processes, servers, and sessions of a server that still answers.
@@ -261,13 +278,13 @@ fn script(fault: Fault) -> String {
             "INSERT INTO filler SELECT md5(random()::text) FROM generate_series(1, 20000) /* the load */;"
                 .to_owned()
         }
-        Fault::SlowReader => format!("SELECT length('{}') /* the load */;", "x".repeat(64 << 10)),
+        Fault::SlowReader => format!("SELECT length('{}') /* the load */;", "x".repeat(SLOW_BYTES)),
         _ => "UPDATE load SET n = n + 1 WHERE id = :client_id /* the load */;".to_owned(),
     }
 }
 
-fn experiment(conninfo: &str, is_paused: bool) -> String {
-    let grace = if is_paused { "auto" } else { "1s" };
+fn experiment(conninfo: &str, is_patient: bool) -> String {
+    let grace = if is_patient { "auto" } else { "1s" };
     format!(
         "name = \"faults\"\n[server]\ndsn = \"{conninfo}\"\n[load]\nscript = \"load.sql\"\nclients = 4\n\
          duration = \"3s\"\nwarmup = \"0s\"\nsetup = \"tables.sql\"\ngrace = \"{grace}\"\n[data]\nworkload = \"none\"\n\
