@@ -9,13 +9,14 @@ use script::Random;
 
 /// Inputs kept for their outcome; enough for variety, few enough that each is drawn again.
 const KEPT_MAX: usize = 4_000;
-/// Longest input kept for its outcome.
-const KEPT_LENGTH_MAX: usize = 4 * 1024;
+/// Bytes kept for their outcome.
+const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Inputs to draw from; never empty.
 pub struct Corpus {
     inputs: Vec<Vec<u8>>,
     seeds: usize,
+    bytes: usize,
     outcomes: HashSet<u64>,
 }
 
@@ -33,7 +34,7 @@ impl Corpus {
     pub fn of(seeds: Vec<Vec<u8>>) -> Corpus {
         let mut inputs = vec![Vec::new()];
         inputs.extend(seeds);
-        Corpus { seeds: inputs.len(), inputs, outcomes: HashSet::new() }
+        Corpus { seeds: inputs.len(), inputs, bytes: 0, outcomes: HashSet::new() }
     }
 
     /// All seeds, to be tried as they are.
@@ -52,8 +53,10 @@ impl Corpus {
     }
 
     /// Keeps an input if its outcome is new.
-    pub fn consider(&mut self, input: &[u8], outcome: u64) {
-        if self.kept() < KEPT_MAX && input.len() <= KEPT_LENGTH_MAX && self.outcomes.insert(outcome) {
+    pub fn consider(&mut self, input: &[u8], outcome: u64, length_max: usize) {
+        let is_full = self.kept() >= KEPT_MAX || self.bytes >= KEPT_BYTES_MAX;
+        if !is_full && input.len() <= length_max && self.outcomes.insert(outcome) {
+            self.bytes += input.len();
             self.inputs.push(input.to_vec());
         }
     }

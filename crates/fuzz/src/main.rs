@@ -1,6 +1,5 @@
-//! The project's fuzzer: feeds mutated input to the parsers of scripts, expressions, connection strings, password and
-//! service files, and to the decoder and the start-up of the protocol, and checks that nothing panics, hangs, or takes
-//! more memory than its length allows. Deterministic: one seed, one series of inputs. Started by `cargo xtask fuzz`.
+//! The project's fuzzer: feeds mutated input to everything that reads what others wrote (`targets`), and checks that
+//! nothing panics, hangs, or takes more memory than its length allows. Deterministic: one seed, one series of inputs. Started by `cargo xtask fuzz`.
 //!
 //! This process watches; another, started from the same program, does the work, so that a stack overflow, an
 //! abort or a hang is caught like a panic. No part of what users get.
@@ -13,6 +12,7 @@ mod notebook;
 mod recorder;
 mod round;
 mod targets;
+mod tree;
 mod watch;
 
 use std::process::ExitCode;

@@ -6,12 +6,12 @@ use script::Random;
 use crate::corpus::{Corpus, below};
 use crate::targets::Target;
 
-/// Longest input, but for the few that are blown up.
-pub const LENGTH_MAX: usize = 4 * 1024;
 /// Longest input that is blown up: what is quadratic, or nests without limit, shows.
 const BLOWN_UP_MAX: usize = 128 * 1024;
 /// One input of so many is blown up.
 const BLOWN_UP_EVERY: u64 = 4_000;
+/// Of so many inputs that have a grammar, one is changed without regard to it.
+const RESHAPED_OF: u64 = 4;
 /// Most changes between an input and what is made of it.
 const CHANGES_MAX: usize = 8;
 /// Most words of an input that is nothing but words.
@@ -57,12 +57,19 @@ pub fn next(target: &Target, corpus: &Corpus, random: &mut Random) -> Vec<u8> {
         }
         _ => corpus.draw(random).to_vec(),
     };
+    if let Some(reshape) = target.reshape
+        && random.range(RESHAPED_OF - 1) != 0
+        && let Some(shaped) = reshape(&input, corpus.draw(random), random)
+        && shaped.len() <= target.length_max
+    {
+        return shaped;
+    }
     // One in four of what was generated or drawn gets a single change, so that most of it stays whole.
     let changes = if random.range(3) == 0 { 1 } else { below(random, CHANGES_MAX + 1) };
     for _ in 0..changes {
         change(&mut input, target.words, corpus, random);
     }
-    input.truncate(LENGTH_MAX);
+    input.truncate(target.length_max);
     if random.range(BLOWN_UP_EVERY - 1) == 0 {
         blow_up(&mut input, random);
     }

@@ -103,7 +103,7 @@ pub fn run(
             (memory <= allowed).then_some(outcome).ok_or_else(too_much)
         });
         match outcome {
-            Ok(outcome) => corpus.consider(&input, outcome),
+            Ok(outcome) => corpus.consider(&input, outcome, target.length_max),
             Err(what) => return Ok(Err(Defect { number, what })),
         }
         figures.longest = figures.longest.max(input.len());
@@ -137,6 +137,8 @@ mod tests {
             name: "planted",
             words: &[b"defect", b"sound"],
             generate: None,
+            reshape: None,
+            length_max: 4096,
             memory: |_| 64 * 1024,
             prepare,
         }

@@ -53,8 +53,28 @@ impl Complaint {
 
     pub(crate) fn in_file(self, file: &str) -> LabError {
         let Place { line, column } = self.place;
-        LabError::File { file: file.to_owned(), line, column, what: self.what }
+        LabError::File { file: file.to_owned(), line, column, what: in_one_line(&self.what) }
     }
+}
+
+/// A sentence that quotes names from the file: a character that would end the line or control the terminal stands as its
+/// code, `\n` or `\u{1b}`.
+fn in_one_line(what: &str) -> String {
+    let steers = |character: char| character.is_control() || turns_direction(character);
+    let mut shown = String::with_capacity(what.len());
+    for character in what.chars() {
+        if steers(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Marks, embeddings and isolates of the bidirectional algorithm (Unicode Standard Annex 9).
+pub(crate) fn turns_direction(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Reads the text of a file into its top table.
@@ -111,6 +131,9 @@ fn value_node(text: &str, value: &TomlValue, of_key: Place) -> Result<Node, Comp
     let value = match value {
         TomlValue::String(text) => Value::Text(text.value().clone()),
         TomlValue::Integer(number) => Value::Integer(*number.value()),
+        TomlValue::Float(number) if !number.value().is_finite() => {
+            return Err(Complaint::at(at, format!("expected a finite number, found {}", number.value())));
+        }
         TomlValue::Float(number) => Value::Float(*number.value()),
         TomlValue::Boolean(truth) => Value::Boolean(*truth.value()),
         TomlValue::Datetime(_) => return Err(Complaint::at(at, "a date is no value of any key")),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::configuration::{DataSpec, Network, NetworkKind, Origin, ServerSpec, Workload};
+use crate::document::turns_direction;
 use crate::experiment::{Experiment, Order};
 use crate::load_words::{levels_in_words, load_in_words};
 use crate::memory::{Arrangement, data_bytes};
@@ -73,11 +74,6 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     // What a file says may not steer the terminal, nor turn the direction of writing.
     out.retain(|character| character == '\n' || !(character.is_control() || turns_direction(character)));
     out
-}
-
-/// Marks, embeddings and isolates of the bidirectional algorithm (Unicode Standard Annex 9).
-fn turns_direction(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn step_in_words(step: &Step) -> String {

@@ -41,6 +41,9 @@ pub struct Trial {
 
 /// Most trials of one experiment: beyond that a file is a mistake.
 const TRIALS_MAX: usize = 1_000_000;
+/// Most combinations: each is kept with its configuration and compared with the others, so that a million, which a file
+/// of a few kilobytes can ask for, would take gigabytes and days to plan.
+const COMBINATIONS_MAX: usize = 10_000;
 
 impl Plan {
     /// Multiplies the levels out and puts the trials in order, for a machine with room for all servers. `folder` is the
@@ -64,7 +67,14 @@ impl Plan {
     ) -> Result<Plan, LabError> {
         let complain = |what: String| LabError::File { file: file.to_owned(), line: 1, column: 1, what };
         let levels = experiment.factors.iter().map(|factor| factor.levels.len());
-        let number = levels.fold(experiment.design.repeats as usize, usize::saturating_mul);
+        let combinations = levels.fold(1, usize::saturating_mul);
+        if combinations > COMBINATIONS_MAX {
+            return Err(complain(format!(
+                "these are {combinations} combinations, more than {COMBINATIONS_MAX}; \
+                 leave out levels, or make several experiments of it"
+            )));
+        }
+        let number = combinations.saturating_mul(experiment.design.repeats as usize);
         if number > TRIALS_MAX {
             return Err(complain(format!("these are {number} trials, more than {TRIALS_MAX}")));
         }

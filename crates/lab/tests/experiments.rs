@@ -216,3 +216,38 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[load]\nvariables = { \"1x\" = 2 }"), @r#"x.toml:3:13: no script can call a variable "1x": letters, digits and _, and no digit first"#);
     insta::assert_snapshot!(named("[design]\norder = \"random\""), @r#"x.toml:3:9: expected "interleaved" or "sequential", found "random""#);
 }
+
+#[test]
+fn a_mistake_is_told_in_one_line_that_cannot_steer_a_terminal() {
+    let folder = Folder::new();
+    for text in [
+        "name = \"x\"\n\"a\\u001b[2J\\nb\" = 1\n",
+        "name = \"x\"\n[design]\nbase = { \"a\\n\\u202eb\" = \"c\" }\n",
+    ] {
+        let said = folder.read(text, Profile::Full).expect_err(text);
+        assert!(!said.contains(|c: char| c.is_control() || c == '\u{202e}'), "{said:?}");
+        assert!(said.contains("\\n"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_short_file_cannot_ask_for_more_combinations_than_can_be_planned() {
+    let folder = Folder::new();
+    let levels = |count: u32| (1..=count).map(|level| level.to_string()).collect::<Vec<_>>().join(", ");
+    let text = |count| {
+        let (first, second) = (levels(count), levels(100));
+        format!("name = \"x\"\n[factors]\n\"settings.a\" = [{first}]\nclients = [{second}]\n")
+    };
+    let said = folder.read(&text(101), Profile::Full).expect_err("too many");
+    assert!(said.contains("these are 10100 combinations, more than 10000"), "{said}");
+    assert!(folder.read(&text(10), Profile::Full).is_ok());
+}
+
+#[test]
+fn infinity_and_nan_are_no_values_of_any_key() {
+    let folder = Folder::new();
+    let said = folder.read("name = \"x\"\n[server]\nsettings = { a = [-inf], b = nan }\n", Profile::Full);
+    assert_eq!(said.err().as_deref(), Some("x.toml:3:19: expected a finite number, found -inf"));
+    let said = folder.read("name = \"x\"\n[factors]\n\"settings.a\" = [1, nan]\n", Profile::Full);
+    assert_eq!(said.err().as_deref(), Some("x.toml:3:20: expected a finite number, found NaN"));
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use connect::judge_certificates;
 
 use super::digest::Digest;
-use super::{Attempt, Target, allowance};
+use super::{Attempt, SHORT, Target, allowance};
 
 pub const TARGET: Target = Target {
     name: "certificates",
@@ -40,6 +40,8 @@ pub const TARGET: Target = Target {
         b"\x04\x02\x30\x00",
     ],
     generate: None,
+    reshape: None,
+    length_max: SHORT,
     memory: |input| allowance(1024, 64, input),
     prepare,
 };

@@ -8,7 +8,7 @@ use connect::{Environment, Overrides, resolve};
 use wire::Startup;
 
 use super::digest::Digest;
-use super::{Attempt, Target, allowance, first_line};
+use super::{Attempt, SHORT, Target, allowance, first_line};
 
 pub const TARGET: Target = Target {
     name: "connections",
@@ -92,6 +92,8 @@ pub const TARGET: Target = Target {
         b"\xc3\xa9",
     ],
     generate: None,
+    reshape: None,
+    length_max: SHORT,
     memory: |input| allowance(256, 32, input),
     prepare,
 };

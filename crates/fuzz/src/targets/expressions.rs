@@ -4,7 +4,7 @@
 use script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Value, Variables};
 
 use super::digest::{Digest, kind};
-use super::{Attempt, KIB, Target, allowance};
+use super::{Attempt, KIB, SHORT, Target, allowance};
 use crate::corpus::below;
 
 pub const TARGET: Target = Target {
@@ -83,6 +83,8 @@ pub const TARGET: Target = Target {
         b"1e3",
     ],
     generate: Some(|random, out| expression(random, out, DEPTH_MAX)),
+    reshape: None,
+    length_max: SHORT,
     memory,
     prepare: || Ok(Box::new(attempt) as Attempt),
 };

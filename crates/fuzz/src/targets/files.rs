@@ -9,7 +9,7 @@ use std::path::Path;
 use connect::{Environment, Overrides, resolve};
 
 use super::digest::Digest;
-use super::{Attempt, Target, allowance};
+use super::{Attempt, SHORT, Target, allowance};
 
 pub const TARGET: Target = Target {
     name: "files",
@@ -52,6 +52,8 @@ pub const TARGET: Target = Target {
         b"\xc3\xa9",
     ],
     generate: None,
+    reshape: None,
+    length_max: SHORT,
     memory: |input| allowance(256, 16, input),
     prepare,
 };

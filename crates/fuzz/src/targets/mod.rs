@@ -4,9 +4,11 @@
 mod certificates;
 mod connections;
 mod digest;
+mod experiments;
 mod expressions;
 mod files;
 mod frames;
+mod names;
 mod scripts;
 mod server;
 mod startup;
@@ -19,6 +21,12 @@ use script::Random;
 /// Tries one input. `Ok` is a number that stands for the kind of outcome, `Err` says which property does not hold.
 pub type Attempt = Box<dyn FnMut(&[u8]) -> Result<u64, String>>;
 
+/// A change within the grammar of a target: the input, another one, and what decides.
+pub type Reshape = fn(&[u8], &[u8], &mut Random) -> Option<Vec<u8>>;
+
+/// The longest input of targets whose seeds are short.
+const SHORT: usize = 4 * 1024;
+
 /// Something that is fed.
 pub struct Target {
     /// What it is called, and the folder of its seeds.
@@ -27,6 +35,10 @@ pub struct Target {
     pub words: &'static [&'static [u8]],
     /// Writes an input that may well be right, where mutation alone would get nowhere.
     pub generate: Option<fn(&mut Random, &mut Vec<u8>)>,
+    /// Changes an input within its grammar, with pieces of another one; `None` if the input has no such form.
+    pub reshape: Option<Reshape>,
+    /// The longest input, but for the few that are blown up.
+    pub length_max: usize,
     /// The most memory that an input may take, the attempt's own included.
     pub memory: fn(&[u8]) -> u64,
     /// Makes ready once for a whole round, whose folder is the current one.
@@ -41,7 +53,7 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 9] = [
     scripts::TARGET,
     expressions::TARGET,
     connections::TARGET,
@@ -49,6 +61,8 @@ pub const TARGETS: [Target; 7] = [
     server::TARGET,
     startup::TARGET,
     certificates::TARGET,
+    names::TARGET,
+    experiments::TARGET,
 ];
 
 const KIB: u64 = 1024;

@@ -4,7 +4,7 @@
 use script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Variables};
 
 use super::digest::{Digest, kind};
-use super::{Attempt, Target, allowance};
+use super::{Attempt, SHORT, Target, allowance};
 
 pub const TARGET: Target = Target {
     name: "scripts",
@@ -69,6 +69,8 @@ pub const TARGET: Target = Target {
         b"1",
     ],
     generate: None,
+    reshape: None,
+    length_max: SHORT,
     memory: |input| allowance(1024, 512, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };

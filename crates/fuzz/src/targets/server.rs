@@ -5,7 +5,7 @@ use script::Random;
 use wire::{Decoder, Message, ProtocolError, ServerError};
 
 use super::digest::{Digest, kind};
-use super::{Attempt, Target, allowance, frames};
+use super::{Attempt, SHORT, Target, allowance, frames};
 use crate::corpus::below;
 
 pub const TARGET: Target = Target {
@@ -54,6 +54,8 @@ pub const TARGET: Target = Target {
         b"\0",
     ],
     generate: Some(|random, out| frames::write(random, out, TAGS, PARTS)),
+    reshape: None,
+    length_max: SHORT,
     memory: |input| allowance(64, 4, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };

@@ -6,7 +6,7 @@ use script::Random;
 use wire::{Decoder, Message, Password, Progress, Startup, StartupParameters};
 
 use super::digest::{Digest, kind};
-use super::{Attempt, Target, allowance, frames};
+use super::{Attempt, SHORT, Target, allowance, frames};
 use crate::corpus::below;
 
 pub const TARGET: Target = Target {
@@ -40,6 +40,8 @@ pub const TARGET: Target = Target {
         b"\0",
     ],
     generate: Some(generate),
+    reshape: None,
+    length_max: SHORT,
     memory: |input| allowance(128, 4, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };
