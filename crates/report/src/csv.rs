@@ -48,8 +48,8 @@ impl Lines<'_> {
             }
         };
         let value = value.to_string();
-        let [run, script, item] = [self.run, place.script, place.item].map(inert);
-        let cells = [&run, place.part, &script, &item, &start_s, &end_s, metric, &value].map(quoted);
+        let [run, script, item, metric] = [self.run, place.script, place.item, metric].map(inert);
+        let cells = [&run, place.part, &script, &item, &start_s, &end_s, &metric, &value].map(quoted);
         *self.out += &(cells.join(",") + "\n");
     }
 

@@ -2,11 +2,12 @@
 //! parts add up to the whole. Called when a record is read; the writer's side asserts the same in `stats`.
 //! Histograms are checked when they are decoded, which most readers never do.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
     CalibrationUsed, CommandSummary, CommandTimes, Confidence, Counts, EncodedDistribution, Estimate,
-    Failures, Generator, HeldBack, Interval, IntervalScript, Latency, Lateness, Observation, OtherEndings,
+    Failures, Generator, HeldBack, Interval, IntervalScript, Latency, Lateness, OtherEndings,
     ProcessorShares, Record, ScriptSummary, Stall, Stalls, SteadyState, Summary, WorkerCondition,
 };
 
@@ -19,7 +20,7 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
             "the environment: a share that is not between 0 and 1",
         )?;
     }
-    check_observation(observation.as_ref())?;
+    check_figures(&(environment, summary, observation))?;
     check_summary(summary, plan.scripts.len())?;
     let known = summary.until_reached.is_none() || plan.until.is_some_and(|share| 0.0 < share && share < 1.0);
     require(known, "an end that was reached and not asked for")?;
@@ -86,16 +87,22 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
 const MOST: f64 = 1e16;
 const A_MONSTER: &str = "a figure that no run can have";
 
-/// Of the many figures of the server, none is a monster; their sums would be without end.
-fn check_observation(observation: Option<&Observation>) -> Result<(), String> {
-    let has_monster = |observation| serde_json::to_value(observation).is_ok_and(|value| is_monstrous(&value));
-    require(!observation.is_some_and(has_monster), A_MONSTER)
+/// Below this, and above nothing, none is either: a rate or a share of it would be without end.
+const LEAST: f64 = 1e-100;
+
+/// Of all figures that were measured, none is a monster; sums and ratios of such would be without end.
+fn check_figures(measured: &impl Serialize) -> Result<(), String> {
+    let has_monster = serde_json::to_value(measured).is_ok_and(|value| is_monstrous(&value));
+    require(!has_monster, A_MONSTER)
 }
 
 /// Counts are as large as they are; only what was measured has a bound.
 fn is_monstrous(value: &Value) -> bool {
     match value {
-        Value::Number(number) => number.is_f64() && number.as_f64().is_none_or(|figure| figure.abs() > MOST),
+        Value::Number(number) => {
+            let figure = number.as_f64().map_or(f64::INFINITY, f64::abs);
+            number.is_f64() && (figure > MOST || (figure > 0.0 && figure < LEAST))
+        }
         Value::Array(values) => values.iter().any(is_monstrous),
         Value::Object(values) => values.values().any(is_monstrous),
         Value::Null | Value::Bool(_) | Value::String(_) => false,

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::check::check;
+use crate::safe_text::in_one_line;
 use crate::upgrade;
 use crate::{Record, ResultsError, SCHEMA_VERSION};
 
@@ -65,7 +66,9 @@ impl Record {
     /// # Errors
     /// As [`Record::read`].
     pub fn from_json(json: &[u8], path: &Path) -> Result<Record, ResultsError> {
-        let not_a_record = |what: String| ResultsError::NotARecord { path: path.to_owned(), what };
+        // A parser quotes what it found.
+        let not_a_record =
+            |what: String| ResultsError::NotARecord { path: path.to_owned(), what: in_one_line(&what) };
         let Schema { schema_version } =
             serde_json::from_slice(json).map_err(|error| not_a_record(error.to_string()))?;
         if schema_version > u64::from(SCHEMA_VERSION) {
@@ -81,7 +84,9 @@ impl Record {
             serde_json::from_slice(json)
         };
         let record = record.map_err(|error| not_a_record(error.to_string()))?;
-        check(&record).map_err(|what| ResultsError::DoesNotAddUp { path: path.to_owned(), what })?;
+        let does_not_add_up =
+            |what: String| ResultsError::DoesNotAddUp { path: path.to_owned(), what: in_one_line(&what) };
+        check(&record).map_err(does_not_add_up)?;
         Ok(record)
     }
 }

@@ -42,6 +42,11 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The same on one line, for messages: newlines and tabs stand as `\n` and `\t`.
+pub(crate) fn in_one_line(text: &str) -> String {
+    escaped(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 /// A JSON document for one who reads it on a terminal: the same document, in which what would steer stands as `\u001b`,
 /// and a byte that is not UTF-8 as U+FFFD.
 pub fn escaped_json(json: String) -> String {

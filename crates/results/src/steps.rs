@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::safe_text::in_one_line;
 use crate::{Connection, Environment, PgmeterBuild, ResultsError, SafeText, Status, UtcTime};
 
 /// The schema of [`StepsRecord`] that this version writes, and the newest it reads.
@@ -109,7 +110,7 @@ impl StepsRecord {
         }
         let not_a_record = |error: serde_json::Error| ResultsError::NotARecord {
             path: path.to_owned(),
-            what: error.to_string(),
+            what: in_one_line(&error.to_string()),
         };
         let Schema { schema_version: found } = serde_json::from_slice(json).map_err(not_a_record)?;
         if found > u64::from(STEPS_SCHEMA_VERSION) {

@@ -398,6 +398,8 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     let half = &whole[..whole.len() / 2];
     assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
     insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
+    // What a file says neither ends the line nor reaches the terminal as it is.
+    insta::assert_snapshot!(refusal("2026-11-21T", "\\n\\u001b[2J"), @r#"r.json is not a readable record: "\n\x1b[2J12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
     insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 49 column 34; name a file that pgmeter wrote, unchanged"#);
 }
 
@@ -463,6 +465,8 @@ fn latencies_that_cannot_be_are_refused() {
     insta::assert_snapshot!(response(|it| it.min = -1.0), @"r.json does not add up: a negative latency");
     insta::assert_snapshot!(response(|it| it.max = 1e308), @"r.json does not add up: a figure that no run can have");
     insta::assert_snapshot!(response(|it| it.mean = 1.0), @"r.json does not add up: a mean latency that is not between the shortest and the longest");
+    // A ratio to it would be infinite.
+    insta::assert_snapshot!(changed(&|record| record.summary.duration_s = 1e-320), @"r.json does not add up: a figure that no run can have");
     insta::assert_snapshot!(changed(&|record| record.summary.tps = 1e308), @"r.json does not add up: a figure that no run can have");
     let of_server = |record: &mut Record| {
         let costs = PerTransaction { wal_bytes: Some(1.7e308), ..PerTransaction::default() };

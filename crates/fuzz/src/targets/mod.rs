@@ -9,6 +9,7 @@ mod expressions;
 mod files;
 mod frames;
 mod names;
+mod records;
 mod scripts;
 mod server;
 mod startup;
@@ -53,7 +54,7 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     scripts::TARGET,
     expressions::TARGET,
     connections::TARGET,
@@ -63,6 +64,7 @@ pub const TARGETS: [Target; 9] = [
     certificates::TARGET,
     names::TARGET,
     experiments::TARGET,
+    records::TARGET,
 ];
 
 const KIB: u64 = 1024;
