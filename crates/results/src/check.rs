@@ -22,7 +22,9 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
     }
     check_figures(&(environment, summary, observation))?;
     check_summary(summary, plan.scripts.len())?;
-    let known = summary.until_reached.is_none() || plan.until.is_some_and(|share| 0.0 < share && share < 1.0);
+    let is_precision = |share: f64| 0.0 < share && share < 1.0;
+    require(plan.until.is_none_or(is_precision), "a precision that is not between 0 and 1")?;
+    let known = summary.until_reached.is_none() || plan.until.is_some();
     require(known, "an end that was reached and not asked for")?;
     for (number, interval) in intervals.iter().enumerate() {
         check_interval(interval, plan.scripts.len()).map_err(|what| format!("interval {number}: {what}"))?;

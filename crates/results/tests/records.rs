@@ -465,6 +465,7 @@ fn latencies_that_cannot_be_are_refused() {
     insta::assert_snapshot!(response(|it| it.min = -1.0), @"r.json does not add up: a negative latency");
     insta::assert_snapshot!(response(|it| it.max = 1e308), @"r.json does not add up: a figure that no run can have");
     insta::assert_snapshot!(response(|it| it.mean = 1.0), @"r.json does not add up: a mean latency that is not between the shortest and the longest");
+    insta::assert_snapshot!(changed(&|record| record.plan.until = Some(1e307)), @"r.json does not add up: a precision that is not between 0 and 1");
     // A ratio to it would be infinite.
     insta::assert_snapshot!(changed(&|record| record.summary.duration_s = 1e-320), @"r.json does not add up: a figure that no run can have");
     insta::assert_snapshot!(changed(&|record| record.summary.tps = 1e308), @"r.json does not add up: a figure that no run can have");

@@ -13,6 +13,7 @@ mod records;
 mod scripts;
 mod server;
 mod startup;
+mod store;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     scripts::TARGET,
     expressions::TARGET,
     connections::TARGET,
@@ -65,6 +66,7 @@ pub const TARGETS: [Target; 10] = [
     names::TARGET,
     experiments::TARGET,
     records::TARGET,
+    store::TARGET,
 ];
 
 const KIB: u64 = 1024;
