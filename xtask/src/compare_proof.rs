@@ -51,6 +51,19 @@ INSERT INTO events (id, body) VALUES (:id, repeat('x', 200));
 const FILES: [(&str, &str); 3] =
     [("slower.sql", SLOWER), ("inserts_setup.sql", INSERTS_SETUP), ("inserts.sql", INSERTS)];
 
+const INSERTS_LOAD: [&str; 10] = [
+    "--key",
+    "workload=none",
+    "--key",
+    "setup=inserts_setup.sql",
+    "-f",
+    "inserts.sql",
+    "-c",
+    "4",
+    "-M",
+    "prepared",
+];
+
 /// Comparisons of a kind.
 struct Case {
     name: &'static str,
@@ -58,7 +71,10 @@ struct Case {
     /// B does so much more work, as a share.
     more_work: f64,
     is_on_one_server: bool,
-    words: &'static [&'static str],
+    /// What B has and A has not.
+    factor: &'static str,
+    /// The options of the load.
+    load: &'static [&'static str],
 }
 
 const CASES: [Case; 4] = [
@@ -67,67 +83,32 @@ const CASES: [Case; 4] = [
         what: "a server with itself: tpcb-like, scale 20, 4 clients, prepared",
         more_work: 0.0,
         is_on_one_server: true,
-        words: &["--factor", "settings.geqo=on,off", "-s", "20", "-c", "4", "-M", "prepared"],
+        factor: "settings.geqo=on,off",
+        load: &["-s", "20", "-c", "4", "-M", "prepared"],
     },
     Case {
         name: "inserts",
         what: "a server with itself: inserts into an indexed table, 4 clients, prepared",
         more_work: 0.0,
         is_on_one_server: true,
-        words: &[
-            "--factor",
-            "settings.geqo=on,off",
-            "--key",
-            "workload=none",
-            "--key",
-            "setup=inserts_setup.sql",
-            "-f",
-            "inserts.sql",
-            "-c",
-            "4",
-            "-M",
-            "prepared",
-        ],
+        factor: "settings.geqo=on,off",
+        load: &INSERTS_LOAD,
     },
     Case {
         name: "servers",
         what: "two servers with a setting that does nothing here: inserts, 4 clients, prepared",
         more_work: 0.0,
         is_on_one_server: false,
-        words: &[
-            "--factor",
-            "settings.max_files_per_process=1000,1001",
-            "--key",
-            "workload=none",
-            "--key",
-            "setup=inserts_setup.sql",
-            "-f",
-            "inserts.sql",
-            "-c",
-            "4",
-            "-M",
-            "prepared",
-        ],
+        factor: "settings.max_files_per_process=1000,1001",
+        load: &INSERTS_LOAD,
     },
     Case {
         name: "slower",
         what: "B does 5 % more work: tpcb-like, scale 20, 4 clients, prepared",
         more_work: 1.26 / 1.2 - 1.0,
         is_on_one_server: true,
-        words: &[
-            "--factor",
-            "variables.more=2000,2600",
-            "-s",
-            "20",
-            "-f",
-            "slower.sql",
-            "-c",
-            "4",
-            "-M",
-            "prepared",
-            "--tolerance",
-            "0.001%",
-        ],
+        factor: "variables.more=2000,2600",
+        load: &["-s", "20", "-f", "slower.sql", "-c", "4", "-M", "prepared", "--tolerance", "0.001%"],
     },
 ];
 
@@ -229,7 +210,12 @@ impl Wanted {
 
     fn compare(&self, case: &Case, place: &Path, dsn: Option<&str>) -> Result<Value, String> {
         let mut command = program(&self.pgmeter, place);
-        command.arg("compare").args(case.words).args(["--budget", &self.budget, "--format", "json"]);
+        command.args(["compare", "--factor", case.factor]).args(case.load).args([
+            "--budget",
+            &self.budget,
+            "--format",
+            "json",
+        ]);
         command.args(dsn.into_iter().flat_map(|dsn| ["--key", "restore=never", "--dsn", dsn]));
         let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
         serde_json::from_slice(&output.stdout)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use results::{ShareInterval, WaitMethod, WaitShare};
 use stats::RatioEstimate;
 
-use crate::waits::{Doing, RUNNABLE, RUNNING, Tally, owned};
+use crate::waits::{Doing, RUNNABLE, RUNNING, Tally, owned, rounded};
 
 /// Client backends in the strata whose size the kernel counts, on average over some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -166,8 +166,8 @@ fn scripts(whole: &Tally, weights: &Weights, top: &[WaitShare]) -> Vec<Vec<WaitS
         if script.is_empty() {
             return Vec::new();
         }
-        let seen = |doing: &Doing| whole_number(script.get(doing).copied().unwrap_or(0.0));
-        if whole_number(script.values().sum()) == whole.busy() {
+        let seen = |doing: &Doing| rounded(script.get(doing).copied().unwrap_or(0.0));
+        if rounded(script.values().sum()) == whole.busy() {
             return top.to_vec();
         }
         let Weights::PostStratified { asleep, running, runnable } = *weights else {
@@ -199,15 +199,6 @@ fn of_sums(sums: &BTreeMap<Doing, f64>, seen: impl Fn(&Doing) -> u64) -> Vec<Wai
         interval: None,
     };
     sorted.into_iter().map(share).collect()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a sum of counts, never negative"
-)]
-fn whole_number(count: f64) -> u64 {
-    count.round() as u64
 }
 
 #[cfg(test)]

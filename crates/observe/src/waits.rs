@@ -219,7 +219,7 @@ fn as_f64(count: u64) -> f64 {
     clippy::cast_sign_loss,
     reason = "a part of a count, never negative"
 )]
-fn rounded(count: f64) -> u64 {
+pub(crate) fn rounded(count: f64) -> u64 {
     count.round() as u64
 }
 

@@ -22,6 +22,17 @@ pub struct Environment {
     pub server: Option<ServerFacts>,
 }
 
+/// Processors as busy as that have little left for others.
+const FULL: f64 = 0.9;
+
+impl Environment {
+    /// Whether client and server share a host whose processors had little left during the run.
+    pub(crate) fn has_full_processors(&self) -> bool {
+        let is_beside = self.connection.as_ref().is_some_and(|connection| connection.same_host);
+        is_beside && self.conditions.processors.is_some_and(|shares| shares.busy >= FULL)
+    }
+}
+
 /// How the server was reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionInUse {

@@ -325,10 +325,7 @@ impl Opening {
     /// With a rate: whether it was kept, and how late the workers were against how long things took.
     fn of(plan: &Plan, summary: &Summary, lateness: Option<Lateness>) -> Opening {
         let Some(rate_tps) = plan.rate_tps else { return Opening::Closed };
-        let counts = &summary.counts;
-        // At the end of a run every client may be in the middle of one.
-        let missed = counts.skipped + counts.unfinished.saturating_sub(u64::from(plan.clients));
-        let missed_share = if counts.scheduled == 0 { 0.0 } else { missed as f64 / counts.scheduled as f64 };
+        let missed_share = summary.counts.missed_share(plan.clients);
         Opening::Scheduled { rate_tps, missed_share, lateness, response: summary.response_us }
     }
 }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::MISSED_MAX;
 use crate::wording::{percent, rate, time};
 use crate::{Generator, LimitedBy, Record, WaitShare};
 
@@ -54,10 +55,6 @@ impl ServerResource {
 const NAMED_SHARE: f64 = 0.4;
 /// Row locks that take half of the time make other clients wait, too.
 const LOCKED_SHARE: f64 = 0.5;
-/// Processors as busy as that have little left.
-const FULL: f64 = 0.9;
-/// A rate is kept if no more than this was skipped or left over at the end.
-const MISSED_MAX: f64 = 0.01;
 
 /// The resource that the backends had most to do with, and its share of the time in which they worked.
 fn resource(record: &Record) -> Option<(ServerResource, f64)> {
@@ -100,14 +97,11 @@ impl Record {
 /// it does, since neither its processors were busy nor rows locked for most of the time.
 fn too_few_clients(record: &Record, resource: Option<(ServerResource, f64)>) -> Option<String> {
     let (plan, summary) = (&record.plan, &record.summary);
-    let (rate_tps, counts) = (plan.rate_tps?, &summary.counts);
-    let missed = counts.skipped + counts.unfinished.saturating_sub(u64::from(plan.clients));
-    if missed as f64 <= MISSED_MAX * counts.scheduled as f64 {
+    let rate_tps = plan.rate_tps?;
+    if summary.counts.missed_share(plan.clients) <= MISSED_MAX {
         return None;
     }
-    let is_beside = record.environment.connection.as_ref().is_some_and(|connection| connection.same_host);
-    let processors = record.environment.conditions.processors;
-    let is_full = is_beside && processors.is_some_and(|shares| shares.busy >= FULL);
+    let is_full = record.environment.has_full_processors();
     let is_locked = matches!(resource, Some((ServerResource::RowLocks, share)) if share >= LOCKED_SHARE);
     // Who did not look at the server cannot say that it had time.
     if is_full || is_locked || record.observation.as_ref()?.waits.is_none() {

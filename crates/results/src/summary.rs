@@ -239,6 +239,16 @@ impl Counts {
         self.late.saturating_add(self.skipped) as f64 / self.scheduled as f64
     }
 
+    /// Of all transactions that were due, the share of those that were skipped or left over at the end of a run with so
+    /// many clients, each of which may then be in the middle of one; 0 if none was due.
+    pub(crate) fn missed_share(&self, clients: u32) -> f64 {
+        if self.scheduled == 0 {
+            return 0.0;
+        }
+        let left_over = self.unfinished.saturating_sub(u64::from(clients));
+        self.skipped.saturating_add(left_over) as f64 / self.scheduled as f64
+    }
+
     /// The counts as they are stored.
     pub fn of(counts: &stats::Counts) -> Counts {
         let stats::Counts {

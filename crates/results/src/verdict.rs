@@ -67,7 +67,7 @@ const DISTORTING: f64 = 0.25;
 /// A worker that waits for a core as long as this is short of cores, and not of threads.
 const CROWDED: f64 = 0.25;
 /// A rate is kept if no more than this was skipped or left over at the end.
-const MISSED_MAX: f64 = 0.01;
+pub(crate) const MISSED_MAX: f64 = 0.01;
 /// Shorter windows, with the scheduler's time slices in them, say nothing of shares.
 const DURATION_MIN_S: f64 = 0.5;
 /// Fewer transactions say nothing of the worst of a hundred.

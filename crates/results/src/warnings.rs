@@ -76,10 +76,10 @@ impl Record {
     /// That pgmeter waited for the server does not make the server the limit if others had its processors.
     fn doubt_the_server(&mut self) {
         let busy = self.environment.conditions.processors.map_or(0.0, |shares| shares.busy);
-        let is_beside = self.environment.connection.as_ref().is_some_and(|connection| connection.same_host);
+        let is_full = self.environment.has_full_processors();
         let Some(others) = others_share(self).filter(|&share| share > OTHERS_SHARE_MAX) else { return };
         let Some(Generator { verdict, .. }) = &mut self.summary.generator else { return };
-        if is_beside && busy >= FULL && verdict.limit == LimitedBy::Server {
+        if is_full && verdict.limit == LimitedBy::Server {
             verdict.limit = LimitedBy::Undecided;
             verdict.evidence += &format!(
                 "; but the processors were {} busy, and others than pgmeter and this load's backends took {} of them",
@@ -89,9 +89,6 @@ impl Record {
         }
     }
 }
-
-/// Processors as busy as that have little left for whoever wants more.
-const FULL: f64 = 0.9;
 
 fn debug_build(record: &Record) -> Option<String> {
     (record.pgmeter_build == Some(PgmeterBuild::Debug)).then(|| {

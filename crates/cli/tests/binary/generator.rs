@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use results::{EventLoopName, Generator, LimitedBy, Record};
+use results::{EventLoopName, Generator, LimitedBy, Record, ServerResource};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
@@ -87,6 +87,56 @@ fn a_server_that_takes_its_time_is_the_limit() {
     let line = format!("\n  limit           {name}: the worker was idle ");
     assert!(out.stdout.contains(&line), "{}", out.stdout);
     assert_eq!((generator.commands.round_trips, generator.shortest_connect_us), (30, None));
+}
+
+#[test]
+fn a_rate_that_more_clients_would_keep_names_the_number_of_clients() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("too_few_clients");
+    // However fast the machine: two clients that wait 20 ms each time make at most 100 tps, sixteen 800.
+    let script = bench.file("wait.sql", "SELECT pg_sleep(0.02);");
+    let flags = ["bench", "-n", "-c", "2", "-R", "300", "-L", "100", "-T", "3", "-f", script];
+    let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(0);
+    let record = bench.record();
+    assert!(record.summary.counts.skipped > 0, "{:?}", record.summary.counts);
+    let busy = record.environment.conditions.processors.expect("Linux tells").busy;
+    let verdict = generator(record).verdict;
+    // Where the processors are full, more clients need not help, and the verdict may not say so.
+    if busy >= 0.9 {
+        assert!(matches!(verdict.limit, LimitedBy::Server | LimitedBy::Undecided), "{verdict:?}");
+        assert!(!out.stdout.contains("number of clients: "), "{}", out.stdout);
+        return;
+    }
+    assert_eq!(verdict.limit, LimitedBy::ClientCount, "{verdict:?}");
+    let line = "\n  limit           number of clients: 2 clients make at most ";
+    assert!(out.stdout.contains(line) && out.stdout.contains("clients (-c)"), "{}", out.stdout);
+}
+
+#[test]
+fn a_run_whose_clients_wait_for_one_row_names_row_locks() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("one_row");
+    let setup = ["CREATE TABLE one (n int)", "INSERT INTO one VALUES (0)"];
+    let target =
+        connect::resolve(Some(&conninfo), &Default::default(), &Default::default()).expect("a target");
+    let mut session = connect::Session::connect(&target).expect("a session");
+    for sql in setup {
+        session.execute(sql).expect(sql);
+    }
+    // The lock is held for 20 ms, however fast the machine: seven of eight clients wait for it.
+    let script = bench.file("row.sql", "BEGIN;\nUPDATE one SET n = n + 1;\nSELECT pg_sleep(0.02);\nEND;\n");
+    let out = bench.run(["bench", "-n", "-c", "8", "-T", "3", "-f", script, &conninfo]).exits(0);
+    let verdict = generator(bench.record()).verdict;
+    if verdict.evidence.contains("; but the processors were ") {
+        assert_eq!((verdict.limit, verdict.resource), (LimitedBy::Undecided, None));
+        return;
+    }
+    assert_eq!(
+        (verdict.limit, verdict.resource),
+        (LimitedBy::Server, Some(ServerResource::RowLocks)),
+        "{verdict:?}"
+    );
+    assert!(out.stdout.contains("had to do with row locks "), "{}", out.stdout);
 }
 
 #[test]
