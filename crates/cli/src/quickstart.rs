@@ -71,7 +71,8 @@ fn measure(
 ) -> Result<(), Failure> {
     let environment = Environment::of_process().only_control_timeout();
     let conninfo = server.conninfo_tcp().unwrap_or_else(|| server.conninfo());
-    let target = connect::resolve(Some(&conninfo), &Overrides::default(), &environment)?;
+    let own_conninfo = server.conninfo_tcp_guarded().unwrap_or_else(|| server.conninfo());
+    let target = connect::resolve(Some(&own_conninfo), &Overrides::default(), &environment)?;
     terminal.say(format_args!("PostgreSQL is running: psql \"{conninfo}\""));
     let mut session = signals.connect(&target)?;
     let options = InitOptions { scale: arguments.scale, jobs: init::jobs(), ..InitOptions::default() };

@@ -64,8 +64,10 @@ const DEFINITIONS: [&str; 5] = ["-D", "--define", "--key", "--set", "--factor"];
 
 /// An argument without its secrets; of a definition with a secret's name all of the value is one, blanks too.
 fn safe_argument(option: Option<&str>, argument: &str) -> String {
-    let is_value = option.is_some_and(|option| DEFINITIONS.contains(&option));
+    let is_value = option
+        .is_some_and(|option| DEFINITIONS.contains(&option) || cluster_with_definition(option) == Some(""));
     let attached = DEFINITIONS.iter().find_map(|option| argument.strip_prefix(option));
+    let attached = attached.or_else(|| cluster_with_definition(argument));
     let definition = if is_value { Some(argument) } else { attached };
     match definition.and_then(|definition| definition.trim_start_matches('=').split_once('=')) {
         Some((name, value)) => {
@@ -74,6 +76,12 @@ fn safe_argument(option: Option<&str>, argument: &str) -> String {
         }
         None => SafeText::from(argument).into(),
     }
+}
+
+/// What follows the `D` of `-SDname=value`: short options may stand in one word.
+fn cluster_with_definition(argument: &str) -> Option<&str> {
+    let (flags, definition) = argument.strip_prefix('-')?.split_once('D')?;
+    flags.bytes().all(|flag| flag.is_ascii_alphanumeric()).then_some(definition)
 }
 
 /// A word as a POSIX shell reads it back.
@@ -124,6 +132,8 @@ mod tests {
         let masked = [
             (vec!["-D", "token=a b"], "-D 'token=***'"),
             (vec!["-Dapi_key=a b"], "'-Dapi_key=***'"),
+            (vec!["-SD", "token=a b"], "-SD 'token=***'"),
+            (vec!["-SDtoken=a b"], "'-SDtoken=***'"),
             (vec!["--define=pwd=a=b", "-S"], "'--define=pwd=***' -S"),
             (vec!["--set", "app.secret=a b"], "--set 'app.secret=***'"),
             (vec!["-D", "keys=1000"], "-D keys=1000"),

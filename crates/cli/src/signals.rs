@@ -183,7 +183,10 @@ impl Signals {
         begun.map_err(|error| Failure::System { what: "start a thread".to_owned(), error })?;
         loop {
             match receiver.recv_timeout(LOOK) {
-                Ok(done) => return Ok(done),
+                Ok(done) => {
+                    self.check()?;
+                    return Ok(done);
+                }
                 Err(mpsc::RecvTimeoutError::Timeout) => self.check()?,
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
                     let error = std::io::Error::other("the connecting thread ended");
@@ -212,6 +215,10 @@ impl Signals {
             key: session.cancel_key(),
             closer: session.closer(),
         });
+        // A signal that came before found nothing to cancel.
+        if !self.shared.only_cancels && self.stop().load(Ordering::SeqCst) {
+            self.shared.start_cancelling();
+        }
         let result = work(session);
         *waiting() = before;
         result
@@ -233,9 +240,13 @@ impl Shared {
         if !self.only_cancels && (again || self.leave_at_once.load(Ordering::SeqCst)) {
             leave(signal);
         }
+        self.start_cancelling();
+    }
+
+    /// In a thread: a server that does not answer must not keep the second signal waiting. Without a thread nothing is
+    /// cancelled, and the second signal ends the program all the same.
+    fn start_cancelling(self: &Arc<Self>) {
         let shared = Arc::clone(self);
-        // Not here: a server that does not answer must not keep the second signal waiting. Without a thread nothing is
-        // cancelled, and the second signal ends the program all the same.
         let _ = thread::Builder::new().name("cancel".to_owned()).spawn(move || shared.cancel());
     }
 

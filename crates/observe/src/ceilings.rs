@@ -36,7 +36,32 @@ struct Timed {
     /// Its shortest latency.
     min_us: Option<f64>,
     mean_us: Option<f64>,
+    executions: f64,
     sends: bool,
+    /// The client does not wait for its answer, so that nothing is known of its latency.
+    is_in_pipeline: bool,
+}
+
+impl Timed {
+    fn of_script(commands: &[CommandSummary]) -> Vec<Timed> {
+        let mut is_in_pipeline = false;
+        let timed = |command: &CommandSummary| {
+            let word = command.text.split_whitespace().next().unwrap_or_default();
+            if word.eq_ignore_ascii_case("\\startpipeline") {
+                is_in_pipeline = true;
+            } else if word.eq_ignore_ascii_case("\\endpipeline") {
+                is_in_pipeline = false;
+            }
+            Timed {
+                min_us: command.min_us,
+                mean_us: command.mean_us,
+                executions: as_f64(command.executions),
+                sends: !command.text.starts_with('\\'),
+                is_in_pipeline,
+            }
+        };
+        commands.iter().map(timed).collect()
+    }
 }
 
 /// The rows that one of the scripts says its transactions compete for. Of a mix, its share of the transactions counts.
@@ -50,17 +75,13 @@ fn hottest_row(record: &Record) -> Option<Ceiling> {
                 f64::from(contention.factor) * record.plan.variables.get(name)?.parse::<f64>().ok()?
             }
         };
-        let timed = |command: &CommandSummary| Timed {
-            min_us: command.min_us,
-            mean_us: command.mean_us,
-            sends: !command.text.starts_with('\\'),
-        };
-        let commands: Vec<Timed> = summary.commands.iter().map(timed).collect();
+        let commands = Timed::of_script(&summary.commands);
         let locking = contention.command as usize;
         let flush_us = commit_flush(record).and_then(|flushing| flushing.one_us()).map(|(us, _)| us);
         let network_us = record.summary.generator.as_ref().and_then(|it| it.shortest_connect_us);
         let held = Held::of(&commands, locking, network_us, flush_us)?;
-        let share = as_f64(summary.counts.succeeded) / as_f64(record.summary.counts.succeeded);
+        // Of all transactions, those that lock such a row.
+        let share = commands[locking].executions / as_f64(record.summary.counts.succeeded);
         let (tps, explanation) = held.bound(rows, share)?;
         ceiling(CeilingKind::HottestRow, (tps, explanation), record)
     });
@@ -78,7 +99,9 @@ impl Held {
     /// A row is locked from within the locking command to within the last one. The shortest execution of the locking
     /// command stands for its work, since others wait for the lock; of the round trips that the client sees, its own
     /// is over before the lock is there, or begins after it: between `n` commands lie `n` − 1 round trips. A transaction
-    /// of one command holds the lock through the flush of its commit; how long before that, nobody can tell.
+    /// of one command holds the lock through the flush of its commit; how long before that, nobody can tell. Nor can
+    /// the client tell how long a command of a pipeline took: of such a transaction the flush is the least, too.
+    /// Commands in a branch count as often as they were executed.
     fn of(
         commands: &[Timed],
         locking: usize,
@@ -86,10 +109,12 @@ impl Held {
         flush_us: Option<f64>,
     ) -> Option<Held> {
         let later = &commands.get(locking + 1..)?;
-        if !later.iter().any(|command| command.sends) {
+        let Timed { executions, is_in_pipeline, .. } = commands[locking];
+        if is_in_pipeline || !later.iter().any(|command| command.sends) {
             return Some(Held { us: flush_us?, is_one_command: true });
         }
-        let later_us: f64 = later.iter().filter_map(|command| command.mean_us).sum();
+        let spent_us = |command: &Timed| Some(command.mean_us? * (command.executions / executions).min(1.0));
+        let later_us: f64 = later.iter().filter_map(spent_us).sum();
         let sent = commands.iter().filter(|command| command.sends);
         let shortest_us = sent.filter_map(|command| command.min_us).fold(f64::INFINITY, f64::min);
         // Within one host no network was measured: a command can hardly be shorter than a round trip.
@@ -299,7 +324,13 @@ mod tests {
     }
 
     fn timed(min_us: f64, mean_us: f64) -> Timed {
-        Timed { min_us: Some(min_us), mean_us: Some(mean_us), sends: true }
+        Timed {
+            min_us: Some(min_us),
+            mean_us: Some(mean_us),
+            executions: 100.0,
+            sends: true,
+            is_in_pipeline: false,
+        }
     }
 
     #[test]
@@ -335,6 +366,47 @@ mod tests {
         check(held.bound(10.0, 1.0).unwrap(), 20_000.0, sentence);
         assert_eq!(Held::of(&commands, 0, Some(900.0), None), None, "without a flush nothing is known");
         assert_eq!(Held::of(&commands, 7, None, Some(500.0)), None);
+    }
+
+    #[test]
+    fn of_a_pipeline_only_the_flush_is_known() {
+        let text = |text: &str, mean_us: f64| CommandSummary {
+            text: text.to_owned(),
+            line: 1,
+            executions: 100,
+            mean_us: Some(mean_us),
+            stddev_us: None,
+            min_us: Some(mean_us),
+            max_us: None,
+            latency_us: None,
+            failures: 0,
+            retries: 0,
+        };
+        let script = [
+            text("\\StartPipeline", 1.0),
+            text("UPDATE t SET a = a + 1;", 1.0),
+            text("END;", 1.0),
+            text("\\endpipeline", 8_000.0),
+            text("SELECT 1;", 100.0),
+        ];
+        let commands = Timed::of_script(&script);
+        assert_eq!(
+            commands.iter().map(|it| it.is_in_pipeline).collect::<Vec<_>>(),
+            [true, true, true, false, false]
+        );
+        let held = Held::of(&commands, 1, None, Some(500.0)).unwrap();
+        assert_eq!(held, Held { us: 500.0, is_one_command: true });
+    }
+
+    #[test]
+    fn a_command_in_a_branch_counts_as_often_as_it_was_executed() {
+        let commands = [
+            timed(1_000.0, 1_050.0),
+            Timed { executions: 25.0, ..timed(1_000.0, 4_000.0) },
+            timed(1_900.0, 2_000.0),
+        ];
+        let held = Held::of(&commands, 0, None, None).unwrap();
+        assert_eq!(held, Held { us: 1_000.0 + 2_000.0, is_one_command: false });
     }
 
     #[test]

@@ -33,6 +33,12 @@ pub(crate) struct Seen {
     pub(crate) backends: u64,
 }
 
+/// Kinds of waits that are told apart; PostgreSQL has some 300. A server that sends ever new ones fills no memory.
+const KINDS_MAX: usize = 1_000;
+const OTHER: (&str, &str) = ("Unknown", "other");
+/// More backends than any server has.
+const BACKENDS_MAX: u64 = 1 << 20;
+
 /// Type and name of a wait event.
 pub(crate) type Doing = (String, String);
 
@@ -59,7 +65,7 @@ impl Seen {
             doing,
             statement: row.get(5).map(str::to_owned),
             is_worker: text(4) == "t",
-            backends: text(3).parse().ok()?,
+            backends: text(3).parse::<u64>().ok()?.min(BACKENDS_MAX),
         })
     }
 }
@@ -88,6 +94,8 @@ impl Tally {
                 continue;
             };
             let counts = if *is_worker { &mut self.workers } else { &mut self.doing };
+            let is_new = !counts.contains_key(doing);
+            let doing = if is_new && counts.len() >= KINDS_MAX { owned(OTHER) } else { doing.clone() };
             *counts.entry(doing.clone()).or_default() += backends;
             for (script, share) in matcher.shares(statement.as_deref()) {
                 *self.scripts[script].entry(doing.clone()).or_default() += share * as_f64(*backends);

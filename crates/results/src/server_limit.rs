@@ -103,8 +103,11 @@ fn too_few_clients(record: &Record, resource: Option<(ServerResource, f64)>) -> 
     }
     let is_full = record.environment.has_full_processors();
     let is_locked = matches!(resource, Some((ServerResource::RowLocks, share)) if share >= LOCKED_SHARE);
+    // Of another host's processors only its backends tell: where they mostly run, they may be all that there are.
+    let is_elsewhere = !record.environment.connection.as_ref().is_some_and(|connection| connection.same_host);
+    let may_be_full = is_elsewhere && matches!(resource, Some((ServerResource::Processors, _)));
     // Who did not look at the server cannot say that it had time.
-    if is_full || is_locked || record.observation.as_ref()?.waits.is_none() {
+    if is_full || may_be_full || is_locked || record.observation.as_ref()?.waits.is_none() {
         return None;
     }
     let service_us = summary.service_us?.mean;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use stats::{Distribution, GAP_MIN, Gaps, LongGaps, ScriptStats};
 
-use crate::{Latency, Measured, Plan};
+use crate::{Connecting, Latency, Measured, Plan};
 
 /// Stalls of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,11 +62,20 @@ fn threshold(response: &Distribution) -> Duration {
     times(quantile(0.999), TIMES_P999).unwrap_or(LONG).min(long).max(GAP_MIN)
 }
 
+/// Where each transaction has a connection of its own, connecting stands between two of them and is in no latency. Bounded
+/// as the threshold is, so that a stall that connecting itself met hides nothing.
+fn allowance(connecting: Connecting) -> Duration {
+    let mean_s = connecting.total_s / connecting.connects.max(1) as f64;
+    let mean = Duration::try_from_secs_f64(mean_s).unwrap_or_default();
+    mean.saturating_mul(TIMES_P999).min(LONG.max(mean.saturating_mul(TIMES_MEDIAN)))
+}
+
 /// The stalls of a run, and the response times with the transactions that they kept from being begun, if the run was a
 /// closed loop and had any. `None` if nobody looked.
 pub(crate) fn of(measured: &Measured<'_>, plan: &Plan) -> (Option<Stalls>, Option<Latency>) {
     let (Some(gaps), summary) = (measured.gaps, measured.summary) else { return (None, None) };
-    let threshold = threshold(&summary.total.response);
+    let threshold =
+        threshold(&summary.total.response) + measured.connecting.map_or(Duration::ZERO, allowance);
     let long = gaps.longer_than(threshold);
     let is_closed = plan.rate_tps.is_none();
     let with_stalls =
@@ -140,6 +149,15 @@ mod tests {
         check(&[(4, 10_000), (300, 100)], 1_000);
         // Stalled transactions that are p99.9 themselves hide nothing.
         check(&[(4, 500), (12_000, 8)], 1_000);
+    }
+
+    #[test]
+    fn connecting_for_each_transaction_is_no_stall() {
+        let of = |total_s: f64, connects: u64| allowance(Connecting { connects, total_s });
+        assert_eq!(of(1.5, 100), Duration::from_millis(150));
+        assert_eq!(of(50.0, 100), Duration::from_millis(1_500), "connects of half a second");
+        assert_eq!(of(13.0, 100), Duration::from_secs(1), "a stall of 12 s among 100 connects of 10 ms");
+        assert_eq!(of(0.0, 0), Duration::ZERO);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use pgmeter_results::{
     ConnectionInUse, Disk, DiskHolds, LimitedBy, Observation, OtherEndings, Percentiles, PgmeterBuild,
-    ProcessorShares, Record, Settings, Severity, Stall, Stalls, SteadyState, TransportInUse, WaitMethod,
-    WaitShare, Waits, warnings, warnings_of_comparison,
+    ProcessorShares, Record, ServerResource, Settings, Severity, Stall, Stalls, SteadyState, TransportInUse,
+    WaitMethod, WaitShare, Waits, warnings, warnings_of_comparison,
 };
 
 /// A long run of the TPC-B-like script against another host, of which there is nothing to say.
@@ -232,6 +232,67 @@ fn where_others_took_full_processors_the_server_is_not_called_the_limit() {
     let reason = "; but the processors were 95 % busy, and others than pgmeter and this load's backends took 75 % of them";
     assert!(evidence.ends_with(reason), "{evidence}");
     assert_eq!([judged(0.5, 0.2).0, judged(0.95, 0.85).0], [LimitedBy::Server; 2]);
+}
+
+/// The verdict on a run that the server limited, whose backends were found doing this for 45 % of the time, and for another
+/// 45 % something that no resource is about.
+fn judged(wait: (&str, &str), change: impl FnOnce(&mut Record)) -> (LimitedBy, Option<ServerResource>) {
+    let mut record = quiet();
+    costly(&mut record, 0, (wait.0, wait.1, 100));
+    let waits = record.observation.as_mut().and_then(|it| it.waits.as_mut()).expect("it is there");
+    waits.top[0].event_type = "Lock".to_owned();
+    waits.top[0].event = "advisory".to_owned();
+    let verdict = &mut record.summary.generator.as_mut().expect("it is there").verdict;
+    (verdict.limit, verdict.resource) = (LimitedBy::Server, None);
+    change(&mut record);
+    record.warn();
+    let verdict = record.summary.generator.expect("it is there").verdict;
+    (verdict.limit, verdict.resource)
+}
+
+#[test]
+fn a_server_that_was_the_limit_is_told_with_the_resource_it_lacked() {
+    let resources = [
+        (("Lock", "transactionid"), Some(ServerResource::RowLocks)),
+        (("Lock", "tuple"), Some(ServerResource::RowLocks)),
+        (("IO", "WalSync"), Some(ServerResource::WalFlush)),
+        (("IO", "WALSync"), Some(ServerResource::WalFlush)),
+        (("LWLock", "WALWriteLock"), Some(ServerResource::WalFlush)),
+        (("IO", "DataFileRead"), Some(ServerResource::Io)),
+        (("CPU", "running"), Some(ServerResource::Processors)),
+        (("Lock", "relation"), None),
+    ];
+    for (wait, resource) in resources {
+        assert_eq!(judged(wait, |_| {}), (LimitedBy::Server, resource), "{wait:?}");
+    }
+}
+
+#[test]
+fn a_rate_that_was_missed_for_want_of_clients_is_not_the_servers_fault() {
+    let sleep = ("Timeout", "PgSleep");
+    let missed = |record: &mut Record| {
+        let service_us = record.summary.service_us.expect("it is there").mean;
+        record.plan.rate_tps = Some(2.0 * f64::from(record.plan.clients) * 1e6 / service_us);
+        let counts = &mut record.summary.counts;
+        (counts.skipped, counts.scheduled) = (counts.scheduled, 2 * counts.scheduled);
+    };
+    assert_eq!(judged(sleep, missed), (LimitedBy::ClientCount, None));
+    let kept = |record: &mut Record| {
+        missed(record);
+        record.summary.counts.skipped = 0;
+    };
+    assert_eq!(judged(sleep, kept).0, LimitedBy::Server, "the rate was kept");
+    let beside = |busy: f64| {
+        move |record: &mut Record| {
+            missed(record);
+            record.environment.conditions.processors = Some(ProcessorShares { busy, own: 0.9, stolen: 0.0 });
+            record.environment.connection.as_mut().expect("it is there").same_host = true;
+        }
+    };
+    assert_eq!(judged(("CPU", "running"), beside(0.5)).0, LimitedBy::ClientCount);
+    assert_eq!(judged(sleep, beside(0.95)).0, LimitedBy::Server, "its processors were busy");
+    let elsewhere = (LimitedBy::Server, Some(ServerResource::Processors));
+    assert_eq!(judged(("CPU", "running"), missed), elsewhere, "nobody knows how many processors it has");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use connect::{ConnectError, Environment, Overrides, Session, Target, resolve};
 use rustix::process::Pid;
 
+use crate::access;
 use crate::account::Account;
 use crate::guard::Guard;
 use crate::home::{Claim, Description, Home};
@@ -203,6 +204,13 @@ impl Server {
     /// a server that has only its socket.
     pub fn conninfo_tcp(&self) -> Option<String> {
         self.about.tcp.then(|| launch::conninfo_tcp(&self.claim.home, &self.about))
+    }
+
+    /// As [`Server::conninfo_tcp`], for pgmeter's own connections: another program that took the port meanwhile is not
+    /// given the password in clear text. Programs with a libpq older than 16 do not know `require_auth`.
+    pub fn conninfo_tcp_guarded(&self) -> Option<String> {
+        let method = access::password_method(&self.about);
+        Some(format!("{} require_auth={method}", self.conninfo_tcp()?))
     }
 
     /// How to connect over TCP with TLS; the certificate must be the one made for it. `None` for a server that was

@@ -197,7 +197,7 @@ fn with_order_effect(pairs: usize, second: f64, difference: f64) -> Comparison {
     let mut run = ImaginedRun::new(quiet, 8);
     for at in 0..pairs {
         let mut pair = run.pair(Purpose::Comparison, difference, &order(8, at, 1));
-        let later = match pair.first {
+        let later = match pair.order[0] {
             Side::A => &mut pair.candidate,
             Side::B => &mut pair.base,
         };

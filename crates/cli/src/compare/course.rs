@@ -226,9 +226,9 @@ impl Course {
         at: usize,
     ) -> Result<Pair, Failure> {
         let sides = order(self.coins(purpose), at, self.wish.blocks);
-        let mut pair = Turns::new(purpose, &sides, self.passed.seconds());
+        let mut pair = Turns::new(purpose, self.passed.seconds());
         for side in sides {
-            pair.turn(self, builder, stand, place(side))?;
+            pair.turn(self, builder, stand, side)?;
         }
         Ok(pair.end(self))
     }
@@ -248,10 +248,10 @@ impl Course {
             let pair = PAIRS_OF_SEQUENCE * (at * SEQUENCES_MAX + sequence);
             [order(coins, pair, 1), order(coins, pair + 1, 1)].concat()
         };
-        let mut pair = Turns::new(Purpose::Comparison, &of(0), self.passed.seconds());
+        let mut pair = Turns::new(Purpose::Comparison, self.passed.seconds());
         for sequence in 0..SEQUENCES_MAX {
             for side in of(sequence) {
-                pair.turn(self, builder, stand, place(side))?;
+                pair.turn(self, builder, stand, side)?;
             }
             watching.block(self);
             if self.passed.seconds() >= end_s {
@@ -294,9 +294,8 @@ struct Turns {
 }
 
 impl Turns {
-    fn new(purpose: Purpose, sides: &[Side], start_s: f64) -> Self {
-        let first = sides.first().copied().unwrap_or(Side::A);
-        let pair = Pair { purpose, first, base: Draw::default(), candidate: Draw::default() };
+    fn new(purpose: Purpose, start_s: f64) -> Self {
+        let pair = Pair { purpose, order: Vec::new(), base: Draw::default(), candidate: Draw::default() };
         Self { pair, start_s, blocks: Vec::new() }
     }
 
@@ -305,11 +304,12 @@ impl Turns {
         course: &mut Course,
         builder: &Builder<'_>,
         stand: &mut Stand<'_>,
-        which: usize,
+        side: Side,
     ) -> Result<(), Failure> {
+        let which = place(side);
         let draw = if which == 0 { &mut self.pair.base } else { &mut self.pair.candidate };
         let seed = block_seed(course.wish.seed, &mut course.blocks);
-        let side = match self.pair.purpose {
+        let runs_on = match self.pair.purpose {
             Purpose::NoiseFloor => 0,
             Purpose::Comparison => which,
         };
@@ -317,8 +317,9 @@ impl Turns {
             Checkpoints::EachBlock => Start::AfterCheckpoint,
             Checkpoints::NotNeeded | Checkpoints::NotAllowed | Checkpoints::NotWanted => Start::AtOnce,
         };
-        let ran = stand.sides[side].run(course.lengths, seed, start, builder.signals)?;
+        let ran = stand.sides[runs_on].run(course.lengths, seed, start, builder.signals)?;
         draw.blocks.push(ran.block);
+        self.pair.order.push(side);
         self.blocks.push(ComparedBlock::new(which == 1, &ran.block));
         Ok(())
     }

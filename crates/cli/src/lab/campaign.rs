@@ -9,12 +9,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ::lab::{Plan, Profile, ScriptName, StepSql, StepWork};
-use results::{ExperimentRow, KeptText, PlannedTrial, Store, TrialRow, TrialStatus};
+use results::{ExperimentRow, KeptText, PlannedTrial, SafeText, Store, TrialRow, TrialStatus};
 
 use super::pace::{self, Pace};
 use super::stage::Stage;
 use super::trial::{self, Finished};
 use super::{Limits, Subject, leftovers, standing, steps};
+use crate::describing;
 use crate::failure::Failure;
 use crate::reporting::experiments;
 use crate::signals::Signals;
@@ -229,6 +230,8 @@ impl Campaign {
         left: Duration,
         terminal: &Terminal,
     ) -> Result<(), Failure> {
+        let cell = self.subject.plan.trials[position].cell;
+        let variables = &self.subject.plan.cells[cell].configuration.load.variables;
         let row = &mut self.row.trials[position];
         let reason = match &finished {
             Ok(Finished { line, .. }) if left.is_zero() => {
@@ -240,8 +243,10 @@ impl Campaign {
                 None
             }
             Err(failure) => {
-                terminal.warn(format_args!("the trial failed, the experiment goes on: {failure}"));
-                Some(failure.to_string())
+                let reason = describing::without_secret_values(&failure.to_string(), variables);
+                let reason = SafeText::from(reason);
+                terminal.warn(format_args!("the trial failed, the experiment goes on: {reason}"));
+                Some(String::from(reason))
             }
         };
         Store::create(&self.places.store())?.end_trial(row.trial, reason.as_deref())?;

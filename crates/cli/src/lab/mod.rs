@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
             let Subject { experiment, plan, .. } = Subject::read(which)?;
             let outline = ::lab::outline(&experiment, &plan);
             let outline = SafeText::from(hidden::hide_values(&plan.cells, &outline));
-            terminal.print(outline.as_str());
+            terminal.print(&results::escaped(outline.as_str()));
             Ok(())
         }
         LabAction::Run { which, places, limits } => {

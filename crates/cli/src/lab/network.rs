@@ -87,7 +87,7 @@ impl Networks {
 fn direct(server: Option<&Server>, target: &Target, kind: NetworkKind) -> Result<Target, Failure> {
     let mut direct = match (kind, server) {
         (NetworkKind::Socket, _) | (_, None) => target.clone(),
-        (NetworkKind::Tcp, Some(server)) => resolve(&way_of(server.conninfo_tcp(), "TCP")?)?,
+        (NetworkKind::Tcp, Some(server)) => resolve(&way_of(server.conninfo_tcp_guarded(), "TCP")?)?,
         (NetworkKind::Tls, Some(server)) => resolve(&way_of(server.conninfo_tls(), "TLS")?)?,
     };
     let over_tcp = direct.hosts.iter().all(|host| matches!(host.name, HostName::Network(_)));

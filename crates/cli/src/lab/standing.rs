@@ -20,7 +20,7 @@ pub(super) fn standing(subject: &Subject, row: &ExperimentRow) -> String {
     let number = |status| row.trials.iter().filter(|trial| trial.status == status).count();
     let mut out = format!(
         "{} ({}): {} of {} trials complete",
-        subject.experiment.name,
+        results::escaped(&subject.experiment.name),
         profile_name(subject.profile),
         number(TrialStatus::Complete),
         row.trials.len()
@@ -44,7 +44,7 @@ fn failures(plan: &Plan, row: &ExperimentRow) -> String {
     let mut out = String::new();
     let failed = || row.trials.iter().enumerate().filter(|(_, trial)| trial.status == TrialStatus::Failed);
     for (position, trial) in failed().take(FAILED_SHOWN_MAX) {
-        let reason = trial.reason.as_deref().unwrap_or("nobody knows why");
+        let reason = trial.reason.as_deref().map_or("nobody knows why".into(), results::escaped);
         let _ = writeln!(out, "  {} failed: {reason}", name(plan, position));
     }
     if let Some(more @ 1..) = failed().count().checked_sub(FAILED_SHOWN_MAX) {
@@ -83,7 +83,7 @@ pub(super) fn name(plan: &Plan, position: usize) -> String {
 
 fn levels(plan: &Plan, cell: usize) -> String {
     let levels = plan.cells[cell].levels.iter().map(|(factor, level)| format!("{factor} {level}"));
-    levels.collect::<Vec<_>>().join(", ")
+    results::escaped(&levels.collect::<Vec<_>>().join(", ")).into_owned()
 }
 
 /// The combinations of which trials are complete, those of the newest trials, as a table.

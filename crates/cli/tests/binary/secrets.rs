@@ -120,7 +120,7 @@ fn a_run_leaves_no_secret_in_its_record_its_store_its_page_its_log_or_its_talk()
         format!("{} password='{}' sslpassword={}", cluster.conninfo(), secret("conninfo"), secret("ssl"));
     let other = format!("other={} password={}", cluster.conninfo(), secret("target"));
     let token = format!("token={}", secret("token"));
-    let key = format!("-Dapi_key={}", secret("key"));
+    let key = format!("-Dapi_key={NUMBER}");
     let spaced = format!("--define=secret={PLANTED} {}", secret("spaced"));
     let words =
         ["bench", &dsn, "--target", &other, "-D", &token, &key, &spaced, "-f", "script.sql", "-t", "3"];
@@ -211,12 +211,21 @@ fn an_experiment_keeps_no_secret_and_knows_by_hashes_whether_it_has_changed() {
     let failing = "[load]\nvariables = { token = \"Pl4nted-failing\" }\n\
                    [[step]]\nname = \"s\"\nsql = \"SELECT ':token' + 1\"\n";
     give("failing", failing.to_owned());
-    for (file, code) in [("load.toml", 0), ("steps.toml", 0), ("failing.toml", 2)] {
+    let before = "[load]\nvariables = { token = \"Pl4nted-before-failing\" }\n\
+                  [[step]]\nname = \"s\"\nbefore = \"SELECT ':token' + 1\"\nsql = \"SELECT 1\"\n";
+    give("before", before.to_owned());
+    let unset = "[load]\nsetup = \"unset.sql\"\nscript = \"script.sql\"\nprotocol = \"simple\"\nduration = \"200ms\"\n";
+    give("unset", unset.to_owned());
+    let ask = "DO $x$BEGIN ALTER ROLE nobody_is_called_so PASSWORD 'Pl4nted-unset'; END$x$;\n";
+    search.give(&bench, "unset.sql", ask);
+    let experiments = ["load", "steps", "failing", "before", "unset"];
+    for (name, code) in experiments.into_iter().zip([0, 0, 2, 2, 2]) {
+        let file = format!("{name}.toml");
         for (action, code) in [("plan", 0), ("run", code), ("status", 0), ("resume", code)] {
-            search.run(&mut bench.command(["lab", action, file]), code);
+            search.run(&mut bench.command(["lab", action, &file]), code);
         }
     }
-    for name in ["load", "steps", "failing"] {
+    for name in experiments {
         for format in ["text", "markdown", "html", "csv", "json"] {
             let words = ["report", "--experiment", name, "--format", format, "-o", "-"];
             search.said(format, &finish(&mut bench.command(words)));

@@ -14,6 +14,8 @@ pub(super) enum Strength {
 const SECRET_PARTS: [&str; 5] = ["password", "passwd", "pwd", "secret", "token"];
 /// A part of names whose values are secret unless they are numbers.
 const KEY_PART: &str = "key";
+/// Beside it, they say that the key opens something.
+const OPENING_PARTS: [&str; 7] = ["api", "access", "auth", "private", "encrypt", "signing", "licen"];
 /// Names that have such a part, and whose values are a method, a path or a flag (manual: runtime-config, libpq).
 const NO_SECRETS: [&str; 8] = [
     "keyword",
@@ -27,7 +29,7 @@ const NO_SECRETS: [&str; 8] = [
 ];
 
 /// Whether the values of this name are masked: it holds `password`, `passwd`, `pwd`, `secret`, `token` or `key`, in any
-/// case, and is no setting that is known to be harmless. Values of names with `key` alone stay if they are numbers.
+/// case, and is no setting that is known to be harmless. Numbers stay where the name has only `key`, and not `api_key`.
 pub fn is_secret_name(name: &str) -> bool {
     strength(name).is_some()
 }
@@ -40,7 +42,8 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
     if SECRET_PARTS.iter().any(|part| name.contains(part)) {
         return Some(Strength::Always);
     }
-    name.contains(KEY_PART).then_some(Strength::UnlessNumber)
+    let opens = OPENING_PARTS.iter().any(|part| name.contains(part));
+    name.contains(KEY_PART).then_some(if opens { Strength::Always } else { Strength::UnlessNumber })
 }
 
 /// A secret's name in a text.

@@ -50,6 +50,7 @@ fn literals_after_password_are_masked_however_they_are_written() {
         "OPTIONS (user 'me', password '***', api_key '***')",
     );
     check_sql("ALTER ROLE a PASSWORD 'never closed; x", "ALTER ROLE a PASSWORD '***");
+    check_sql("ALTER ROLE a PASSWORD 'se'\n'cret, never closed \u{fc}", "ALTER ROLE a PASSWORD '***");
     check_sql("ALTER ROLE a PASSWORD $$never closed; x", "ALTER ROLE a PASSWORD $$***");
     check_sql(
         "ALTER ROLE a PASSWORD NULL; ALTER ROLE a PASSWORD :pw",
@@ -103,6 +104,7 @@ fn what_a_benchmark_does_with_keys_stays_readable() {
         check_sql(text, text);
     }
     check_sql("WHERE key = 'abc'", "WHERE key = '***'");
+    check_sql("\\set api_key 917364501\n", "\\set api_key ***\n");
 }
 
 #[test]
@@ -199,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_be_masked(text in "(PASSWORD|token|key|[\"'$\\\\=:{}\\[\\]/@ \n]|://|.){0,40}") {
+    fn any_text_can_be_masked(text in "(PASSWORD '|token|key|'\n'|\u{fc}|[\"'$\\\\=:{}\\[\\]/@ \n]|://|.){0,40}") {
         for kind in [Kind::Plain, Kind::Sql] {
             mask(&text, kind);
         }

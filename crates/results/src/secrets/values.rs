@@ -171,8 +171,8 @@ fn quoted(text: &str, start: usize, has_escapes: bool) -> Value {
         let earliest_end = if count == 2 { after } else { end + count };
         return Value { secret: after..end, earliest_end, is_bare: false };
     }
-    let plain = after_quote(text, start, false).map(|end| continued(text, end, quote));
-    let escaped = after_quote(text, start, true).map(|end| continued(text, end, quote));
+    let plain = after_quote(text, start, false).and_then(|end| continued(text, end, quote));
+    let escaped = after_quote(text, start, true).and_then(|end| continued(text, end, quote));
     let plain = if has_escapes { escaped } else { plain };
     let inner = |end: Option<usize>| end.map_or(text.len(), |end| end - 1);
     let secret = start + 1..inner(plain).max(inner(escaped));
@@ -180,20 +180,17 @@ fn quoted(text: &str, start: usize, has_escapes: bool) -> Value {
     Value { secret, earliest_end, is_bare: false }
 }
 
-/// A literal goes on with another one on a later line (manual, "String Constants").
-fn continued(text: &str, end: usize, quote: &str) -> usize {
+/// A literal goes on with another one on a later line (manual, "String Constants"). `None` if that is not closed.
+fn continued(text: &str, end: usize, quote: &str) -> Option<usize> {
     let mut end = end;
     loop {
         let rest = &text[end..];
         let after = skip_comments(rest);
         let gap = &rest[..rest.len() - after.len()];
         if quote != "'" || !gap.contains('\n') || !after.starts_with(quote) {
-            return end;
+            return Some(end);
         }
-        match after_quote(text, text.len() - after.len(), false) {
-            Some(next) => end = next,
-            None => return text.len(),
-        }
+        end = after_quote(text, text.len() - after.len(), false)?;
     }
 }
 

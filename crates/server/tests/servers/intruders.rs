@@ -2,6 +2,7 @@
 //! another user a test has to be root; otherwise it looks at what keeps them out, and says so.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -76,8 +77,9 @@ fn another_local_user_gets_in_neither_by_the_socket_nor_by_tcp() {
             assert_eq!(mode(server.socket_directory()), 0o700);
             assert_eq!(mode(&server.directory().join("pgpass")), 0o600);
             if tcp {
-                let text = server.conninfo_tcp().unwrap();
-                assert_eq!(ask(&mut session(&text), "select current_user"), "postgres");
+                for text in [server.conninfo_tcp(), server.conninfo_tcp_guarded()] {
+                    assert_eq!(ask(&mut session(&text.unwrap()), "select current_user"), "postgres");
+                }
                 let kept =
                     ask(&mut own, "select left(rolpassword, 3) from pg_authid where rolname = 'postgres'");
                 assert_eq!(kept, if wanted == "18" { "SCR" } else { "md5" });
@@ -95,6 +97,33 @@ fn another_local_user_gets_in_neither_by_the_socket_nor_by_tcp() {
             assert!(gets_in(&place, runs_as, &server.conninfo()));
         }
     }
+}
+
+#[test]
+fn a_program_that_took_the_servers_port_is_not_given_the_password() {
+    let place = Place::new();
+    let mut server = place.try_start("18", &ServerOptions { tcp: true, ..small(&[]) }).unwrap();
+    let text = server.conninfo_tcp_guarded().unwrap();
+    let target = resolve(Some(&text), &Overrides::default(), &connect::Environment::default()).unwrap();
+    let port = server.port();
+    server.stop().unwrap();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", port)).expect("the port is free again");
+    let thief = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("pgmeter connects");
+        let mut request = [0; 4096];
+        let _ = client.read(&mut request);
+        // No TLS; then AuthenticationCleartextPassword.
+        client.write_all(b"N").expect("it reads");
+        let length = client.read(&mut request).expect("a startup message");
+        assert!(request[..length].windows(8).any(|it| it == b"postgres"), "a startup message");
+        client.write_all(b"R\0\0\0\x08\0\0\0\x03").expect("it reads");
+        let mut heard = Vec::new();
+        let _ = client.read_to_end(&mut heard);
+        heard
+    });
+    let error = Session::connect(&target).expect_err("it asks for too much").to_string();
+    assert!(error.contains("require_auth"), "{error}");
+    assert_eq!(thief.join().expect("it hears"), b"", "nothing was sent");
 }
 
 #[test]

@@ -14,6 +14,8 @@ const CONFIDENCE: f64 = 0.95;
 /// many.
 const CONFIDENCE_DECISIVE: f64 = 0.99;
 const CONFIDENCE_OTHERS: f64 = 0.999;
+/// A B B A or B A A B. Two pairs of one block a side are one sequence, pairs of several blocks have several.
+const BLOCKS_OF_SEQUENCE: usize = 4;
 /// Sequences of a kind from which their scatter is known.
 const SEQUENCES_MIN: usize = 3;
 
@@ -44,18 +46,23 @@ struct Moments {
 }
 
 impl Crossover {
-    /// One sequence more, if both pairs have a figure.
-    pub(crate) fn add(&mut self, metric: Metric, one: &Pair, other: &Pair) {
-        let Some(([first, second], [third, fourth])) = in_order(metric, one).zip(in_order(metric, other))
-        else {
-            return;
-        };
-        self.order.push(f64::midpoint(second - first, fourth - third));
-        let at = match one.first {
-            Side::A => 0,
-            Side::B => 1,
-        };
-        self.middle[at].push(third - second);
+    /// The sequences of blocks in pairs that ran one after the other; those of which a figure is missing are left out.
+    pub(crate) fn add<'a>(&mut self, metric: Metric, pairs: impl IntoIterator<Item = &'a Pair>) {
+        let blocks: Vec<_> = pairs.into_iter().flat_map(|pair| pair.in_order(metric)).collect();
+        for sequence in blocks.chunks_exact(BLOCKS_OF_SEQUENCE) {
+            let &[(opens, first), (_, second), (_, third), (closes, fourth)] = sequence else { continue };
+            debug_assert_eq!(opens, closes, "ABBA or BAAB");
+            let (Some(first), Some(second), Some(third), Some(fourth)) = (first, second, third, fourth)
+            else {
+                continue;
+            };
+            self.order.push(f64::midpoint(second - first, fourth - third));
+            let at = match opens {
+                Side::A => 0,
+                Side::B => 1,
+            };
+            self.middle[at].push(third - second);
+        }
     }
 
     /// The second block of a pair ÷ the first.
@@ -90,15 +97,6 @@ impl Moments {
     }
 }
 
-/// The logarithms of the blocks of a pair, in the order in which they ran.
-fn in_order(metric: Metric, pair: &Pair) -> Option<[f64; 2]> {
-    let (base, candidate) = (pair.base.mean_ln(metric)?, pair.candidate.mean_ln(metric)?);
-    Some(match pair.first {
-        Side::A => [base, candidate],
-        Side::B => [candidate, base],
-    })
-}
-
 fn effect(moments: Moments, is_decisive: bool) -> Effect {
     let Moments { mean, variance, degrees } = moments;
     let half = |confidence: f64| two_sided_t(confidence, degrees) * variance.sqrt();
@@ -120,23 +118,28 @@ mod tests {
     /// Sequences of a machine where B is faster by `treatment`, the second block of a pair by `second`, and every block
     /// by `after_b` if B ran before it; logarithms, beside 2 % of noise.
     fn crossover(sequences: usize, treatment: f64, second: f64, after_b: f64) -> Crossover {
+        of_blocks(1, sequences, treatment, second, after_b)
+    }
+
+    /// The same with pairs of several blocks a side; the second block of any two is faster by `second`.
+    fn of_blocks(blocks: usize, sequences: usize, treatment: f64, second: f64, after_b: f64) -> Crossover {
         let (mut random, mut crossover, mut before) = (Random::new(3), Crossover::default(), Side::A);
         for sequence in 0..sequences {
             let mut pair = |at: usize| {
-                let sides = order(5, at, 1);
-                let mut tps = [0.0; 2];
+                let sides = order(5, at, blocks);
+                let mut tps = [const { Vec::new() }; 2];
                 for (place, side) in sides.iter().enumerate() {
                     let of_side = if *side == Side::B { treatment } else { 0.0 };
                     let carried = if before == Side::B { after_b } else { 0.0 };
-                    let ln = of_side + carried + second * place as f64 + 0.02 * random.normal();
-                    tps[usize::from(*side == Side::B)] = 1_000.0 * ln.exp();
+                    let ln = of_side + carried + second * (place % 2) as f64 + 0.02 * random.normal();
+                    tps[usize::from(*side == Side::B)].push(1_000.0 * ln.exp());
                     before = *side;
                 }
-                let [base, candidate] = tps.map(|tps| draw(&[tps]));
-                Pair { purpose: Purpose::Comparison, first: sides[0], base, candidate }
+                let [base, candidate] = tps.map(|tps: Vec<f64>| draw(&tps));
+                Pair { purpose: Purpose::Comparison, order: sides, base, candidate }
             };
             let (one, other) = (pair(2 * sequence), pair(2 * sequence + 1));
-            crossover.add(Metric::Tps, &one, &other);
+            crossover.add(Metric::Tps, [&one, &other]);
         }
         crossover
     }
@@ -160,6 +163,19 @@ mod tests {
     }
 
     #[test]
+    fn pairs_of_several_blocks_have_a_sequence_for_each_four() {
+        for (blocks, second, after_b) in [(2, 0.1, 0.0), (3, 0.0, -0.2), (5, 0.0, 0.0)] {
+            let crossover = of_blocks(blocks, 40, 0.3, second, after_b);
+            assert_eq!(crossover.order.len(), 40 * blocks);
+            let order = crossover.order_effect(true).unwrap();
+            let carried = crossover.carry_over(true).unwrap();
+            assert!(close(order.ratio, second) || after_b != 0.0, "{order:?}");
+            assert!(close(carried.ratio, after_b), "{carried:?}, and not {after_b}");
+            assert_eq!((order.is_negligible, carried.is_negligible), (second == 0.0, after_b == 0.0));
+        }
+    }
+
+    #[test]
     fn few_sequences_say_nothing() {
         let crossover = crossover(2, 0.0, 0.1, 0.0);
         assert_eq!((crossover.order_effect(true), crossover.carry_over(true)), (None, None));
@@ -170,10 +186,10 @@ mod tests {
         let mut crossover = Crossover::default();
         for at in 0..20 {
             let pair = |at: usize| {
-                let first = order(5, at, 1)[0];
-                Pair { purpose: Purpose::Comparison, first, base: draw(&[10.0]), candidate: draw(&[10.0]) }
+                let (purpose, order) = (Purpose::Comparison, order(5, at, 1));
+                Pair { purpose, order, base: draw(&[10.0]), candidate: draw(&[10.0]) }
             };
-            crossover.add(Metric::Tps, &pair(2 * at), &pair(2 * at + 1));
+            crossover.add(Metric::Tps, [&pair(2 * at), &pair(2 * at + 1)]);
         }
         let (order, carried) = (crossover.order_effect(false).unwrap(), crossover.carry_over(false).unwrap());
         assert!(order.is_negligible && carried.is_negligible);

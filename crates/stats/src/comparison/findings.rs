@@ -94,6 +94,7 @@ impl Comparison {
             for state in &mut self.metrics {
                 if let Some(ln_ratio) = pair.ln_ratio(state.metric) {
                     state.test.add(state.metric.sign() * ln_ratio);
+                    state.crossover.add(state.metric, [&pair]);
                 }
             }
             return;
@@ -161,7 +162,7 @@ impl MetricState {
         match purpose {
             Purpose::Comparison => {
                 self.test.add(self.metric.sign() * ln_ratio);
-                self.crossover.add(self.metric, one, other);
+                self.crossover.add(self.metric, [one, other]);
             }
             Purpose::NoiseFloor => self.floor.push(ln_ratio),
         }

@@ -84,7 +84,7 @@ impl ImaginedRun {
             };
             draw.blocks.push(self.block(luck));
         }
-        Pair { purpose, first: order.first().copied().unwrap_or(Side::A), base, candidate }
+        Pair { purpose, order: order.to_vec(), base, candidate }
     }
 
     fn luck(&mut self) -> f64 {

@@ -140,8 +140,8 @@ pub enum Purpose {
 pub struct Pair {
     /// Whether `candidate` is B, or A once more.
     pub purpose: Purpose,
-    /// The side of the block that ran first; B stands for the candidate.
-    pub first: Side,
+    /// The sides of all blocks, in the order in which they ran; B stands for the candidate.
+    pub order: Vec<Side>,
     /// A draw of A.
     pub base: Draw,
     /// A draw of B, or in a pair for the noise floor another draw of A.
@@ -153,11 +153,24 @@ impl Pair {
     pub fn ln_ratio(&self, metric: Metric) -> Option<f64> {
         Some(self.candidate.mean_ln(metric)? - self.base.mean_ln(metric)?)
     }
+
+    /// The blocks in the order in which they ran, each with the logarithm of its figure, if that is known.
+    pub(crate) fn in_order(&self, metric: Metric) -> impl Iterator<Item = (Side, Option<f64>)> {
+        let (mut base, mut candidate) = (self.base.blocks.iter(), self.candidate.blocks.iter());
+        self.order.iter().map(move |&side| {
+            let block = match side {
+                Side::A => base.next(),
+                Side::B => candidate.next(),
+            };
+            (side, block.and_then(|block| block.ln(metric)))
+        })
+    }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::comparison::schedule::order;
 
     /// A draw whose blocks had these transactions per second.
     pub(crate) fn draw(tps: &[f64]) -> Draw {
@@ -165,7 +178,12 @@ pub(crate) mod tests {
     }
 
     fn pair(base: &[f64], candidate: &[f64]) -> Pair {
-        Pair { purpose: Purpose::Comparison, first: Side::A, base: draw(base), candidate: draw(candidate) }
+        Pair {
+            purpose: Purpose::Comparison,
+            order: order(0, 0, base.len()),
+            base: draw(base),
+            candidate: draw(candidate),
+        }
     }
 
     #[test]

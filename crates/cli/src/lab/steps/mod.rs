@@ -78,11 +78,13 @@ pub(super) fn run(
         signals.check().map_err(|_| INTERRUPTED)?;
     }
     surveying::look_back(&mut environment, processors);
+    let variables = &configuration.load.variables;
     let reason = taken.err().map(|failure| match failure {
         _ if is_out_of_time => OUT_OF_TIME.to_owned(),
-        failure => failure.to_string(),
+        // The server may quote statements, in which values of variables stand.
+        failure => describing::without_secret_values(&failure.to_string(), variables),
     });
-    let variables = describing::variables(&configuration.load.variables);
+    let variables = describing::variables(variables);
     let record = StepsRecord {
         schema_version: results::STEPS_SCHEMA_VERSION,
         pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),

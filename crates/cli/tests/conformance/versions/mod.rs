@@ -6,6 +6,7 @@ mod reports;
 
 use crate::programs::Program;
 use crate::running::Ended;
+use std::collections::BTreeSet;
 
 /// Something that versions before `until` print in another way. `change` makes it new in what the older program left,
 /// or takes it out of both where the older one does not say it, and tells whether it was there.
@@ -80,6 +81,13 @@ fn error_of_the_end(older: &mut Ended, newer: &mut Ended) -> bool {
     let is_new = |line: &str| line.contains(" aborted in command ") && !line.contains(DIED.trim_end());
     let applies =
         older.stderr.contains(DIED) && !older.stderr.lines().any(is_new) && newer.stderr.lines().any(is_new);
+    // Both tell of the same clients.
+    let clients = |text: &str, is_it: &dyn Fn(&str) -> bool| -> BTreeSet<String> {
+        let number = |line: &str| line.split_once("client ")?.1.split(' ').next().map(str::to_owned);
+        text.lines().filter(|line| is_it(line)).filter_map(number).collect()
+    };
+    let died = |line: &str| line.contains(" aborted ") || is_old(line);
+    let applies = applies && clients(&older.stderr, &died) == clients(&newer.stderr, &is_new);
     let kept = |text: &str, is_it: &dyn Fn(&str) -> bool| -> String {
         text.split_inclusive('\n').filter(|line| !is_it(line)).collect()
     };
