@@ -92,7 +92,7 @@ impl<'a> Cell<'a> {
                 Some(ground) => ground.struck(),
                 None => Struck::of_quickstart(&self.bench, &mut run),
             };
-            let load = struck.await_load(tried, &mut run);
+            let load = struck.await_load(fault, tried, &mut run);
             since = Instant::now();
             match load {
                 Some((backend, database)) => held = struck.strike(fault, tried, (backend, &database)),

@@ -1,6 +1,7 @@
 //! The server that a fault strikes: one of the test's own, or the one that `quickstart` has started. Says where it is,
 //! which of its backends have load, and does the damage.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ use crate::processes::{send, signal_server};
 const PAUSE: Duration = Duration::from_secs(5);
 /// Set where a full disk must be tried.
 const REQUIRED: &str = "PGMETER_TEST_MOUNT";
+/// A pause is a stall only beside transactions that are much shorter.
+const STATEMENTS_BEFORE_PAUSE: usize = 40;
 /// A load begins, and a server's last sessions end, within this.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The size of a disk that is full soon: a database, and a little.
@@ -186,14 +189,17 @@ impl Struck<'_> {
     }
 
     /// Waits until the load is on; a backend that has it, and its database. `None` if it never begins.
-    pub(crate) fn await_load(&self, tried: Tried, run: &mut Running) -> Option<(u32, String)> {
+    pub(crate) fn await_load(&self, fault: Fault, tried: Tried, run: &mut Running) -> Option<(u32, String)> {
+        let is_long = fault == Fault::ServerPaused && tried != Tried::Init;
+        let wanted = if is_long { STATEMENTS_BEFORE_PAUSE } else { 1 };
+        let mut seen = BTreeSet::new();
         let loaded = match tried {
-            Tried::Init => "select pid, datname from pg_stat_progress_copy",
+            Tried::Init => "select pid, datname, '' from pg_stat_progress_copy",
             Tried::Quickstart => {
-                "select pid, datname from pg_stat_activity where query like 'UPDATE pgbench_branches%'"
+                "select pid, datname, query_start from pg_stat_activity where query like 'UPDATE pgbench_branches%'"
             }
             Tried::Bench | Tried::Lab | Tried::Compare | Tried::Pgbench => {
-                "select pid, datname from pg_stat_activity \
+                "select pid, datname, query_start from pg_stat_activity \
                  where query like '%the load%' and pid <> pg_backend_pid()"
             }
         };
@@ -201,7 +207,8 @@ impl Struck<'_> {
         let mut session = Cluster::session(&self.conninfo);
         loop {
             let rows = session.query(loaded).expect("the query is right");
-            if let Some(row) = rows.first() {
+            seen.extend(rows.iter().map(|row| row.get(2).unwrap_or_default().to_owned()));
+            if let Some(row) = rows.first().filter(|_| seen.len() >= wanted) {
                 let pid = row.get(0).and_then(|pid| pid.parse().ok()).expect("a process");
                 return Some((pid, row.get(1).expect("a database").to_owned()));
             }
