@@ -192,9 +192,20 @@ fn store_advice(error: &rusqlite::Error) -> String {
         Some(SystemIoFailure) => {
             "the disk or its file system does not do what it should; look at the system's log"
         }
-        _ => return error.to_string(),
+        _ => return one_line(error),
     };
     advice.to_owned()
+}
+
+/// SQLite's message without the statement, which is pgmeter's own and long.
+fn one_line(error: &rusqlite::Error) -> String {
+    let text = match error {
+        rusqlite::Error::SqlInputError { msg, .. } => {
+            format!("{msg}; it is damaged, or another program's: name another place with --store")
+        }
+        other => other.to_string(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn write_advice(error: &io::Error) -> String {

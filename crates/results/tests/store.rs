@@ -257,6 +257,12 @@ fn what_is_no_store_is_left_alone() {
     drop(Store::create(&newer).expect("it can be made"));
     Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
     insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 6; use the pgmeter that made it, or a newer one, or name another place with --store");
+    let damaged = directory.join("damaged");
+    drop(Store::create(&damaged).expect("it can be made"));
+    Connection::open(&damaged).and_then(|sql| sql.pragma_update(None, "user_version", 0)).expect("it can be");
+    let said = Store::create(&damaged).expect_err("its tables are there").to_string();
+    let said = said.replace(&directory.display().to_string(), "DIR");
+    insta::assert_snapshot!(said, @"cannot use the store DIR/damaged: table runs already exists; it is damaged, or another program's: name another place with --store");
     for name in [":memory:", "file:x?mode=memory", ""] {
         let error = Store::create(Path::new(name)).expect_err("it is no file").to_string();
         assert!(
