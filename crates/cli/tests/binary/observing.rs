@@ -1,7 +1,10 @@
 //! `--observe`: what a record says of the server, on the newest and an old major version.
 //! What single views say is tested in `observe`.
 
-use results::{ObserveLevel, WaitMethod};
+use std::fs;
+use std::path::Path;
+
+use results::{CeilingKind, ObserveLevel, WaitMethod};
 use testkit::cluster::Cluster;
 
 use crate::harness::Bench;
@@ -38,6 +41,43 @@ fn a_record_says_what_the_server_was_doing() {
         // One branch for four clients: the run comes as near to a ceiling as any.
         let exceeded: Vec<_> = observation.ceilings.iter().filter(|it| it.is_exceeded()).collect();
         assert!(exceeded.is_empty(), "{version}: {exceeded:?}");
+    }
+}
+
+/// The scripts of the shipped experiments that say which rows their transactions compete for, each with its setup.
+const SHIPPED: [[&str; 2]; 3] = [
+    ["interface/function.sql", "interface/function_setup.sql"],
+    ["interface/batch.sql", "interface/batch_setup.sql"],
+    ["tpcb-profile/tpcb.sql", ""],
+];
+
+#[test]
+fn no_shipped_script_exceeds_its_ceilings() {
+    // Flushes are real ones: the ceiling of one command is that of the flush of its commit.
+    let cluster = Cluster::start_with(
+        "18",
+        &[("fsync", "on"), ("synchronous_commit", "on"), ("track_wal_io_timing", "on")],
+    );
+    let conninfo = cluster.database("shipped");
+    Bench::new().run(["init", "--scale", "2", &conninfo]).exits(0);
+    let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    for [name, setup] in SHIPPED {
+        if !setup.is_empty() {
+            let sql = fs::read_to_string(experiments.join(setup)).expect("it is shipped");
+            Cluster::session(&conninfo).execute(&sql).expect("its setup");
+        }
+        let file = experiments.join(name).display().to_string();
+        for protocol in ["simple", "prepared"] {
+            let bench = Bench::new();
+            let words =
+                ["bench", "-n", "-s", "2", "-c", "8", "-T", "2", "-M", protocol, "-f", &file, &conninfo];
+            bench.run(words).exits(0);
+            let ceilings = bench.record().observation.expect("it is observed by default").ceilings;
+            let has_row = ceilings.iter().any(|it| it.kind == CeilingKind::HottestRow);
+            assert!(has_row, "{name}: {ceilings:?}");
+            let exceeded: Vec<_> = ceilings.iter().filter(|it| it.is_exceeded()).collect();
+            assert!(exceeded.is_empty(), "{name}, {protocol}: {exceeded:?}");
+        }
     }
 }
 
