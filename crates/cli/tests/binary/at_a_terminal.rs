@@ -8,9 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Stdio;
 
+use results::{SafeText, Status};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use testkit::cluster::Cluster;
+use testkit::null::{NullOptions, NullServer};
 
 use crate::harness::{Bench, Finished, Running, finish};
 
@@ -115,6 +117,52 @@ fn whoever_watches_sees_lines_that_are_drawn_anew_and_are_gone_at_the_end() {
     assert!(shown.contains("throughput") && shown.contains("100 %, 2 s, 0 s left"), "{shown}");
     let (_, after) = shown.rsplit_once("\x1b[J").expect("it was erased");
     assert!(!after.contains("throughput"), "{shown}");
+}
+
+/// A script that says more than a terminal and pgmeter's own queue hold.
+const TALK: &str = "\\set n debug(:client_id)\nSELECT 1;";
+
+#[test]
+fn a_terminal_that_takes_nothing_holds_up_neither_the_load_nor_the_end_and_the_record_says_so() {
+    let bench = Bench::new();
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let (script, conninfo) = (bench.file("talk.sql", TALK), server.conninfo());
+    // As after Ctrl-S: nobody reads from its other end.
+    let (_keyboard, theirs) = terminal();
+    let words = ["bench", "-n", "-c", "2", "-t", "20000", "-f", script, &conninfo];
+    let mut command = bench.command(words);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::from(theirs)).spawn().expect("it starts");
+    assert_eq!(child.wait().expect("the child is ours").code(), Some(0));
+    let record = bench.record();
+    assert_eq!((&record.status, record.summary.counts.succeeded), (&Status::Complete, 40_000));
+    let is_lost = |warning: &SafeText| warning.as_str().contains("standard error did not take");
+    assert!(record.warnings.iter().any(is_lost), "{:?}", record.warnings);
+}
+
+#[test]
+fn a_terminal_that_stops_jobs_in_the_background_does_not_stop_the_load() {
+    let bench = Bench::new();
+    let server = NullServer::on_unix_socket(NullOptions::default()).expect("a null server");
+    let (script, conninfo) = (bench.file("talk.sql", TALK), server.conninfo());
+    let (keyboard, theirs) = terminal();
+    // What it says before and after the load stops it, as it should; then it gets the terminal.
+    let in_background = "stty tostop; set -m; \"$@\" & wait $!; while kill -0 $! 2>/dev/null; do fg; done";
+    let shell = ["--ctty", "--wait", "sh", "-c", in_background, "sh", env!("CARGO_BIN_EXE_pgmeter")];
+    let words = ["bench", "-n", "-c", "2", "-t", "2000", "-f", script, &conninfo];
+    let mut command = bench.program(Path::new("setsid"), shell.iter().chain(&words));
+    command.stdin(Stdio::from(theirs.try_clone().expect("a copy")));
+    command.stdout(Stdio::null()).stderr(Stdio::from(theirs));
+    let mut child = command.spawn().expect("the program can be started");
+    drop(command);
+    let reading = std::thread::spawn(move || keyboard.read_to_the_end());
+    assert_eq!(child.wait().expect("the child is ours").code(), Some(0));
+    reading.join().expect("it can be read");
+    let record = bench.record();
+    assert_eq!((&record.status, record.summary.counts.succeeded), (&Status::Complete, 4_000));
+    let is_lost = |warning: &SafeText| warning.as_str().contains("standard error did not take");
+    let was_stopped = |warning: &SafeText| warning.as_str().contains("stopped and continued");
+    assert!(record.warnings.iter().any(is_lost), "{:?}", record.warnings);
+    assert!(!record.warnings.iter().any(was_stopped), "{:?}", record.warnings);
 }
 
 #[test]
