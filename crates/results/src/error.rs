@@ -2,14 +2,16 @@
 //! Every message is one sentence: what, where, what next; `cli` prints it as it is.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::safe_text::in_one_line;
 
 /// Why a record could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultsError {
     /// The directory for records could not be made or written.
-    #[error("cannot write a record into {}: {}", directory.display(), write_advice(source))]
+    #[error("cannot write a record into {}: {}", shown(directory), write_advice(source))]
     Write {
         /// Which.
         directory: PathBuf,
@@ -20,7 +22,7 @@ pub enum ResultsError {
     #[error(
         "cannot write a record into {}: {attempts} records of that second are there already; \
          choose another directory",
-        directory.display()
+        shown(directory)
     )]
     NoFreeName {
         /// Where.
@@ -29,7 +31,7 @@ pub enum ResultsError {
         attempts: u32,
     },
     /// The directory for calibrations could not be made or written.
-    #[error("cannot keep the calibration in {}: {}", directory.display(), write_advice(source))]
+    #[error("cannot keep the calibration in {}: {}", shown(directory), write_advice(source))]
     Keep {
         /// Which.
         directory: PathBuf,
@@ -37,7 +39,7 @@ pub enum ResultsError {
         source: io::Error,
     },
     /// A file could not be read.
-    #[error("cannot read the record {}: {}", path.display(), read_advice(source))]
+    #[error("cannot read the record {}: {}", shown(path), read_advice(source))]
     Read {
         /// Which.
         path: PathBuf,
@@ -48,7 +50,7 @@ pub enum ResultsError {
     #[error(
         "{} is not a record: it has {len} bytes or more, and here records have at most {len_max}; \
          name a file that pgmeter wrote",
-        path.display()
+        shown(path)
     )]
     TooLarge {
         /// Which.
@@ -59,7 +61,7 @@ pub enum ResultsError {
         len_max: u64,
     },
     /// A file is not a record, or a damaged one.
-    #[error("{} is not a readable record: {what}; name a file that pgmeter wrote, unchanged", path.display())]
+    #[error("{} is not a readable record: {what}; name a file that pgmeter wrote, unchanged", shown(path))]
     NotARecord {
         /// Which.
         path: PathBuf,
@@ -70,7 +72,7 @@ pub enum ResultsError {
     #[error(
         "{} has record schema {found}, and this pgmeter reads schemas up to {supported}; \
          read it with the pgmeter that wrote it, or a newer one",
-        path.display()
+        shown(path)
     )]
     NewerSchema {
         /// Which.
@@ -83,7 +85,7 @@ pub enum ResultsError {
     /// A record whose parts contradict each other.
     #[error(
         "{} does not add up: {what}; it was changed or damaged after it was written, use another copy",
-        path.display()
+        shown(path)
     )]
     DoesNotAddUp {
         /// Which.
@@ -92,7 +94,7 @@ pub enum ResultsError {
         what: String,
     },
     /// The store could not be read or written.
-    #[error("cannot use the store {}: {}", path.display(), store_advice(cause))]
+    #[error("cannot use the store {}: {}", shown(path), store_advice(cause))]
     Store {
         /// Which.
         path: PathBuf,
@@ -103,7 +105,7 @@ pub enum ResultsError {
     #[error(
         "there is no store {}: run something first, name another place with --store, or make one from records \
          with `pgmeter runs import`",
-        path.display()
+        shown(path)
     )]
     NoStore {
         /// Where it would be.
@@ -112,15 +114,15 @@ pub enum ResultsError {
     /// A name that SQLite does not take for a file's.
     #[error(
         "a store is a file, and \"{}\" means something else to SQLite; for a file of that name write ./{} in its place",
-        path.display(),
-        path.display()
+        shown(path),
+        shown(path)
     )]
     NotAFileName {
         /// Which.
         path: PathBuf,
     },
     /// A database of another program.
-    #[error("{} is not a store of pgmeter's: name another place with --store", path.display())]
+    #[error("{} is not a store of pgmeter's: name another place with --store", shown(path))]
     ForeignDatabase {
         /// Which.
         path: PathBuf,
@@ -129,7 +131,7 @@ pub enum ResultsError {
     #[error(
         "the store {} has form {found}, and this pgmeter knows forms up to {supported}; use the pgmeter that made it, \
          or a newer one, or name another place with --store",
-        path.display()
+        shown(path)
     )]
     NewerStore {
         /// Which.
@@ -143,7 +145,7 @@ pub enum ResultsError {
     #[error(
         "process {pid} is at work on this experiment in the store {}: wait for it, or end it and go on with \
          pgmeter lab resume",
-        store.display()
+        shown(store)
     )]
     ExperimentBusy {
         /// Where.
@@ -152,7 +154,7 @@ pub enum ResultsError {
         pid: i64,
     },
     /// No run is called so.
-    #[error("there is no run {which} in the store {}: `pgmeter runs` lists those that are", store.display())]
+    #[error("there is no run {which} in the store {}: `pgmeter runs` lists those that are", shown(store))]
     NoSuchRun {
         /// The store.
         store: PathBuf,
@@ -160,7 +162,7 @@ pub enum ResultsError {
         which: String,
     },
     /// A run that left no record.
-    #[error("run {which} in the store {} has no record: it is {status}", store.display())]
+    #[error("run {which} in the store {} has no record: it is {status}", shown(store))]
     RunWithoutRecord {
         /// The store.
         store: PathBuf,
@@ -169,6 +171,11 @@ pub enum ResultsError {
         /// How it stands.
         status: String,
     },
+}
+
+/// A path that others may have chosen, on one line.
+fn shown(path: &Path) -> String {
+    in_one_line(&path.to_string_lossy())
 }
 
 fn store_advice(error: &rusqlite::Error) -> String {
@@ -205,7 +212,7 @@ fn one_line(error: &rusqlite::Error) -> String {
         }
         other => other.to_string(),
     };
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    in_one_line(&text)
 }
 
 fn write_advice(error: &io::Error) -> String {
