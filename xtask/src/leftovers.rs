@@ -13,6 +13,8 @@ const PREFIX: &str = "pgm-";
 const CI_PREFIX: &str = "pgm-ci-";
 /// The folders inside it that the tests are told of: for temporary files, and for servers.
 const LENT: [&str; 2] = ["tmp", "state"];
+/// All users may make files in the first; pgmeter keeps no server where another user could change something.
+const LENT_MODES: [u32; 2] = [0o1777, 0o755];
 /// What a state folder keeps when no server is left in it.
 const EMPTY_STATE: [&str; 2] = ["state/servers", "state/servers/.lock"];
 /// A server whose owner was killed is stopped a moment later; this long is waited for it.
@@ -26,15 +28,15 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the place, open to all users: as root, servers run under another user.
+    /// Makes the place, which all users can pass through: as root, servers run under another user.
     pub fn create() -> io::Result<Scratch> {
         let parent = std::env::temp_dir();
         sweep(&parent)?;
         let folder = parent.join(format!("{CI_PREFIX}{}", std::process::id()));
-        for inner in LENT {
+        for (inner, mode) in LENT.into_iter().zip(LENT_MODES) {
             let path = folder.join(inner);
             std::fs::create_dir_all(&path)?;
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o1777))?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
         }
         let before = folders_of_ours(&parent)?;
         Ok(Scratch { folder, before })
