@@ -265,9 +265,9 @@ fn definition(text: &str) -> Result<(String, String), Failure> {
             "invalid variable definition: no name before \"=\", or no value after it; expected -D name=value"
                 .to_owned(),
         )),
-        None => {
-            Err(Failure::Usage(format!("invalid variable definition: \"{text}\"; expected -D name=value")))
-        }
+        None => Err(Failure::Usage(
+            "invalid variable definition: there is no \"=\" in it; expected -D name=value".to_owned(),
+        )),
     }
 }
 

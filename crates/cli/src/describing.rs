@@ -121,8 +121,19 @@ pub(crate) fn without_secret_values<'a>(
     text: &str,
     variables: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> String {
-    let hide = |text: String, value: &String| text.replace(value.as_str(), SafeText::masked().as_str());
-    secret_values(variables).into_iter().fold(text.to_owned(), hide)
+    secret_values(variables).into_iter().fold(text.to_owned(), |text, value| hide(&text, value))
+}
+
+/// A text without a secret value, in whatever case it stands there: a server folds names to lower case.
+pub(crate) fn hide(text: &str, value: &str) -> String {
+    let (lower, value) = (text.to_ascii_lowercase(), value.to_ascii_lowercase());
+    let (mut out, mut shown) = (String::with_capacity(text.len()), 0);
+    for (place, found) in lower.match_indices(&value) {
+        out.push_str(&text[shown..place]);
+        out.push_str(SafeText::masked().as_str());
+        shown = place + found.len();
+    }
+    out + &text[shown..]
 }
 
 /// The single commands of each script with what they took.

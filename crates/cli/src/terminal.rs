@@ -161,10 +161,11 @@ pub(crate) fn put_out(text: &str) {
 /// Says something on stderr, whole, whichever thread says it; a view that is drawn there makes room until it is drawn
 /// again. There may be others' words in it, such as a server's: what steers a terminal is shown as its code.
 pub(crate) fn talk(text: &str) {
-    let hide = |text: String, secret: &String| text.replace(secret.as_str(), SafeText::masked().as_str());
     let text = {
         let secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets.iter().fold(results::escaped(text).into_owned(), hide)
+        secrets
+            .iter()
+            .fold(results::escaped(text).into_owned(), |text, secret| describing::hide(&text, secret))
     };
     talk_styled(&text);
 }

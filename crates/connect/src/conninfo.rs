@@ -50,7 +50,7 @@ pub(crate) fn find(name: &str, before: &[Pair]) -> Result<&'static Keyword, Conn
         Some(meant) => format!("did you mean \"{meant}\"?"),
         None => "the manual's page on connections lists them all".to_owned(),
     };
-    Err(ConnectError::Settings(format!("the connection string has an unknown keyword \"{name}\": {meant}")))
+    Err(ConnectError::Settings(format!("the connection string has an unknown keyword \"{name}\"; {meant}")))
 }
 
 /// `'…'`, the first quote already read; `None` if the last is missing.
@@ -157,7 +157,7 @@ mod tests {
         assert!(refusal("host=a nonsense").contains("no \"=\" after \"nonsense\""));
         assert!(refusal("dbname='open").contains("no closing quote after the value of dbname"));
         assert!(refusal(r"dbname='open\").contains("no closing quote"));
-        assert!(refusal("hots=a").contains("unknown keyword \"hots\": did you mean \"host\"?"));
+        assert!(refusal("hots=a").contains("unknown keyword \"hots\"; did you mean \"host\"?"));
         assert!(refusal("=a").contains("unknown keyword \"\""));
     }
 

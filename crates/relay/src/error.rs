@@ -12,9 +12,7 @@ pub enum RelayError {
     #[error("{0}")]
     Config(String),
     /// Nobody can listen there.
-    #[error(
-        "cannot listen at {address}: {error}; another relay or server may be there: choose another place"
-    )]
+    #[error("cannot listen at {address}: {error}; {}", listen_advice(error))]
     Listen {
         /// Where.
         address: String,
@@ -32,6 +30,14 @@ pub enum RelayError {
     /// Its thread has ended before it was asked to.
     #[error("the relay has ended by itself; nothing is relayed any more")]
     Gone,
+}
+
+fn listen_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "make the directory first",
+        io::ErrorKind::PermissionDenied => "choose a place that you may write to",
+        _ => "another relay or server may be there: choose another place",
+    }
 }
 
 impl RelayError {

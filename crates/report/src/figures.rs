@@ -157,11 +157,16 @@ pub(crate) fn plus_minus(figure: f64, low: f64, high: f64) -> Option<String> {
 /// What is said instead.
 pub(crate) const UNKNOWN_SIZE: &str = "known to no better than ±\u{a0}100\u{a0}%";
 
-/// A share of a whole: `12 %`, `0.24 %`; what rounds to nothing but is something is `< 0.01 %`.
+/// A share of a whole: `12 %`, `0.24 %`; what rounds to nothing but is something is `< 0.01 %`,
+/// and what rounds to all but is not all `99.7 %`.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     let percent = if whole > 0.0 { part / whole * 100.0 } else { 0.0 };
     if percent > 0.0 && percent < 0.01 {
         return format!("<{TIE}0.01{TIE}%");
+    }
+    // Not all of it.
+    if (99.5..100.0).contains(&percent) {
+        return format!("{:.1}{TIE}%", percent.min(99.9));
     }
     format!("{}{TIE}%", fixed(percent, decimals_for(percent, 2).min(2)))
 }

@@ -91,7 +91,10 @@ impl Server {
         let of_tls: &[(&str, &str)] = if options.tls { &tls::SETTINGS } else { &[] };
         let of_tls = of_tls.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
         let wanted: Vec<_> = of_tls.chain(options.settings.iter().cloned()).collect();
-        let settings = settings::merged(memory::memory(), options.instrumentation, &wanted)?;
+        let mut settings = settings::merged(memory::memory(), options.instrumentation, &wanted)?;
+        if options.instrumentation == Instrumentation::On {
+            settings::time_flushes(&mut settings, installation.version.major());
+        }
         settings::fixed_port(&settings)?;
         let mut about = Description::new(
             installation.version.to_string(),

@@ -1,6 +1,7 @@
 //! The settings a server is started with: ours, the user's over them, as lines of a configuration file.
 //! Ours are few and each has its reason; what makes a server slow and safe (fsync, synchronous_commit) stays on.
 
+use crate::version::Major;
 use crate::{ServerError, memory};
 
 /// One setting of a server.
@@ -32,7 +33,7 @@ const OURS_ALONE: [&str; 6] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Instrumentation {
     /// It loads pg_stat_statements, whose extension is in all its databases, and measures the time of reads and writes
-    /// (`track_io_timing`).
+    /// (`track_io_timing`), and from version 14 on that of WAL too (`track_wal_io_timing`).
     #[default]
     On,
     /// PostgreSQL's defaults.
@@ -52,6 +53,15 @@ const MEGABYTE: u64 = 1024 * 1024;
 /// The part of the memory that the manual advises for a machine of one's own, between PostgreSQL's default and a
 /// size beyond which a benchmark on a laptop only takes memory from the file cache.
 const SHARED_BUFFERS: (u64, u64, u64) = (4, 128 * MEGABYTE, 8192 * MEGABYTE);
+
+/// Has the server measure how long flushes of WAL take, if it can and the user says nothing else.
+pub(crate) fn time_flushes(settings: &mut Vec<Setting>, major: Major) {
+    const NAME: &str = "track_wal_io_timing";
+    const SINCE: u32 = 14;
+    if !major.is_before(SINCE) && settings.iter().all(|setting| setting.name != NAME) {
+        settings.push(Setting::new(NAME, "on"));
+    }
+}
 
 /// Our settings for a machine with this much memory, the user's over them in the order given.
 pub(crate) fn merged(

@@ -108,6 +108,10 @@ impl Campaign {
             Ok(())
         });
         leftovers::end(&self.subject.plan, &sitting, &self.places, terminal)?;
+        if let Err(Failure::Interrupted(_)) = result {
+            terminal.print(&standing::standing(&self.subject, &self.row));
+            return Err(Failure::Interrupted("interrupted; pgmeter lab resume goes on"));
+        }
         result?;
         terminal.print(&standing::standing(&self.subject, &self.row));
         self.report(terminal);

@@ -144,6 +144,10 @@ fn a_run_leaves_no_secret_in_its_record_its_store_its_page_its_log_or_its_talk()
     let failing = format!("ALTER ROLE nobody_is_called_so PASSWORD '{}';\n", secret("failing"));
     search.give(&bench, "failing.sql", &failing);
     search.run(&mut bench.command(["bench", &dsn, "-f", "failing.sql", "-t", "1"]), 2);
+    search.give(&bench, "folded.sql", "SELECT :token;\n");
+    let folded = "token=Pl4ntedfolded";
+    let out = search.run(&mut bench.command(["bench", &dsn, "-D", folded, "-f", "folded.sql", "-t", "1"]), 2);
+    assert!(!out.stderr.contains("pl4nted") && out.stderr.contains("column \"***\""), "{}", out.stderr);
     search.give(&bench, "quoted.sql", "SELECT ':token' + 1;\n");
     search.run(&mut bench.command(["bench", &dsn, "-D", &token, "-f", "quoted.sql", "-t", "1"]), 2);
     search.left(bench.path());

@@ -45,7 +45,8 @@ fn draw(out: &mut String, shape: &Shape) -> std::fmt::Result {
         }
         Shape::Line { points, colour, width } => {
             out.write_str("<polyline points=\"")?;
-            for (x, y) in points {
+            // A record of others may hold figures beyond what a picture can show.
+            for (x, y) in points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
                 write!(out, "{x:.1},{y:.1} ")?;
             }
             let colour = hex(*colour);
@@ -56,7 +57,7 @@ fn draw(out: &mut String, shape: &Shape) -> std::fmt::Result {
         }
         Shape::Polygon { points, colour } => {
             out.write_str("<polygon points=\"")?;
-            for (x, y) in points {
+            for (x, y) in points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
                 write!(out, "{x:.1},{y:.1} ")?;
             }
             writeln!(out, "\" fill=\"{}\"/>", hex(*colour))

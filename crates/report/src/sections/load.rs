@@ -66,13 +66,18 @@ pub(crate) fn precision(record: &Record) -> Option<String> {
 pub(crate) fn late_or_skipped(record: &Record) -> Option<String> {
     let share = late_or_skipped_share(record)?;
     let limit = asked_latency(record.plan.latency_limit_us?);
-    let Counts { late, skipped, .. } = record.summary.counts;
+    let Counts { late, skipped, unfinished, .. } = record.summary.counts;
     let were = if skipped == 1 { "was" } else { "were" };
-    Some(format!(
+    let mut sentence = format!(
         "{share} of all that were due: {} took longer than {limit}, {} {were} skipped",
         count(late),
         count(skipped)
-    ))
+    );
+    if unfinished > 0 {
+        // Nobody knows how long they would have taken.
+        sentence += &format!("; {} more had not finished", count(unfinished));
+    }
+    Some(sentence)
 }
 
 /// `2.4 %`, if there was a limit.

@@ -107,7 +107,7 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
                       6.0 % waiting for a CPU; idle 12.0 ± 0.8 % of the time
       server cost     1,234 bytes of WAL (0.012 full pages), 31.3 blocks hit,
                       0.25 read in 31.0 µs, 101 µs of CPU per transaction
-      statements      UPDATE t SET a = a + $1 WHERE id = $2 (100 %): 300 µs,
+      statements      UPDATE t SET a = a + $1 WHERE id = $2 (99.7 %): 300 µs,
                       4.10 blocks hit, 0.250 read in 25.0 µs; END (0.33 %): 1.00 µs,
                       4.10 blocks hit, 0 read
       meanwhile       1 checkpoint, autovacuum of pgbench_tellers

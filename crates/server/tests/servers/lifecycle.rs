@@ -107,6 +107,16 @@ fn statements_are_counted_in_every_database_unless_instrumentation_is_off() {
             let mut own = session(&server.conninfo());
             own.execute("create database made_later").unwrap();
             assert_eq!(ask(&mut own, "show track_io_timing"), if on { "on" } else { "off" });
+            // Of version 14 and newer.
+            let flushes = "select coalesce(current_setting('track_wal_io_timing', true), 'unknown')";
+            let expected = if wanted == "9.6" {
+                "unknown"
+            } else if on {
+                "on"
+            } else {
+                "off"
+            };
+            assert_eq!(ask(&mut own, flushes), expected);
             let mut later = session(&server.conninfo().replace("dbname=postgres", "dbname=made_later"));
             for database in [&mut own, &mut later] {
                 let there =
