@@ -246,7 +246,7 @@ fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
     let [ratio, low, high] = [noise.ratio, noise.low, noise.high].map(|end| signed(end - 1.0, error));
     let finding = record.finding(noise.metric);
     format!(
-        "Noise floor: {} of A beside A differs by {ratio} % (95 %: {low} … {high}, {} pairs); a pair of these scatters \
+        "Noise floor: {} of a side beside itself differs by {ratio} % (95 %: {low} … {high}, {} pairs); a pair of these scatters \
          by {}, one of A and B by {}.",
         name(noise.metric),
         noise.pairs,

@@ -293,7 +293,7 @@ pub struct MetricNoise {
 /// A pair of draws.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedPair {
-    /// A beside A.
+    /// A beside A, or B beside B.
     pub is_noise_floor: bool,
     /// When it began.
     pub start_s: f64,
@@ -304,7 +304,7 @@ pub struct ComparedPair {
 /// One side under load for a short while.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedBlock {
-    /// Whether it is the candidate's: B, or in a pair for the noise floor the other A.
+    /// Whether it is the candidate's: B, or in a pair for the noise floor the other one of two that are the same.
     pub is_candidate: bool,
     /// Transactions per second.
     pub tps: Option<f64>,

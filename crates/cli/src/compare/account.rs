@@ -189,7 +189,7 @@ fn notes(
     let decisive = course.wish.decisive;
     if noise_floor.iter().any(|noise| noise.metric == decisive && noise.is_biased) {
         notes.push(
-            "A beside A differs: something favours one of two sides that are the same, and the answer is not to be \
+            "a side differs from itself: something favours one of two sides that are the same, and the answer is not to be \
              trusted"
                 .to_owned(),
         );
@@ -236,7 +236,7 @@ fn of_the_ground(before: &Before<'_>, course: &Course) -> Option<String> {
             let few = if made <= DRAWS_FEW { "only " } else { "" };
             Some(format!(
                 "two servers side by side, started and loaded anew {few}{made} times; the interval comes from the \
-                 variation between these, and the noise floor is that of one server"
+                 variation between these, and the noise floor is that of the first two"
             ))
         }
         (DrawnAnew::Connections, Ground::Apart) => Some(

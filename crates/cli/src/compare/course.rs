@@ -168,7 +168,7 @@ impl Course {
         Ok(())
     }
 
-    /// A beside A on one server, for at most a quarter of the first draw's time.
+    /// A beside A on one server and B beside B on the other, for at most a quarter of the first draw's time.
     fn noise_floor_of_a_server(
         &mut self,
         builder: &Builder<'_>,
@@ -226,7 +226,9 @@ impl Course {
         at: usize,
     ) -> Result<Pair, Failure> {
         let sides = order(self.coins(purpose), at, self.wish.blocks);
-        let mut pair = Turns::new(purpose, self.passed.seconds());
+        // Of the two pairs of a sequence one runs on each side: what blocks leave behind is the same on both.
+        let ground = at % PAIRS_OF_SEQUENCE;
+        let mut pair = Turns::new(purpose, ground, self.passed.seconds());
         for side in sides {
             pair.turn(self, builder, stand, side)?;
         }
@@ -248,7 +250,7 @@ impl Course {
             let pair = PAIRS_OF_SEQUENCE * (at * SEQUENCES_MAX + sequence);
             [order(coins, pair, 1), order(coins, pair + 1, 1)].concat()
         };
-        let mut pair = Turns::new(Purpose::Comparison, self.passed.seconds());
+        let mut pair = Turns::new(Purpose::Comparison, 0, self.passed.seconds());
         for sequence in 0..SEQUENCES_MAX {
             for side in of(sequence) {
                 pair.turn(self, builder, stand, side)?;
@@ -289,14 +291,16 @@ fn block_seed(seed: u64, blocks: &mut u64) -> u64 {
 /// A pair while it runs.
 struct Turns {
     pair: Pair,
+    /// For the noise floor, the side that all blocks run on.
+    ground: usize,
     start_s: f64,
     blocks: Vec<ComparedBlock>,
 }
 
 impl Turns {
-    fn new(purpose: Purpose, start_s: f64) -> Self {
+    fn new(purpose: Purpose, ground: usize, start_s: f64) -> Self {
         let pair = Pair { purpose, order: Vec::new(), base: Draw::default(), candidate: Draw::default() };
-        Self { pair, start_s, blocks: Vec::new() }
+        Self { pair, ground, start_s, blocks: Vec::new() }
     }
 
     fn turn(
@@ -310,7 +314,7 @@ impl Turns {
         let draw = if which == 0 { &mut self.pair.base } else { &mut self.pair.candidate };
         let seed = block_seed(course.wish.seed, &mut course.blocks);
         let runs_on = match self.pair.purpose {
-            Purpose::NoiseFloor => 0,
+            Purpose::NoiseFloor => self.ground,
             Purpose::Comparison => which,
         };
         let start = match course.checkpoints {

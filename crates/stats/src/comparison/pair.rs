@@ -131,7 +131,7 @@ impl Draw {
 pub enum Purpose {
     /// B beside A: the comparison.
     Comparison,
-    /// A beside A: what this machine makes of no difference at all, today.
+    /// A side beside itself: the differences that this machine shows today where there is none.
     NoiseFloor,
 }
 
@@ -144,7 +144,7 @@ pub struct Pair {
     pub order: Vec<Side>,
     /// A draw of A.
     pub base: Draw,
-    /// A draw of B, or in a pair for the noise floor another draw of A.
+    /// A draw of B, or in a pair for the noise floor another draw of the same side.
     pub candidate: Draw,
 }
 
