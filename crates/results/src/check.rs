@@ -315,6 +315,7 @@ fn check_command(command: &CommandSummary) -> Result<(), String> {
 fn check_interval(interval: &Interval, script_count: usize) -> Result<(), String> {
     let Interval { start_s, end_s, counts, scripts } = interval;
     require(0.0 <= *start_s && start_s <= end_s, "it ends before it begins")?;
+    require(*end_s <= MOST, A_MONSTER)?;
     require(scripts.len() == script_count, "it is of other scripts than the plan")?;
     for script in scripts {
         check_counts(&script.counts)?;

@@ -469,6 +469,8 @@ fn latencies_that_cannot_be_are_refused() {
     // A ratio to it would be infinite.
     insta::assert_snapshot!(changed(&|record| record.summary.duration_s = 1e-320), @"r.json does not add up: a figure that no run can have");
     insta::assert_snapshot!(changed(&|record| record.summary.tps = 1e308), @"r.json does not add up: a figure that no run can have");
+    let late = |record: &mut Record| record.intervals.iter_mut().for_each(|it| it.end_s = 1e308);
+    insta::assert_snapshot!(changed(&late), @"r.json does not add up: interval 0: a figure that no run can have");
     let of_server = |record: &mut Record| {
         let costs = PerTransaction { wal_bytes: Some(1.7e308), ..PerTransaction::default() };
         record.observation = Some(seen(costs));
