@@ -97,5 +97,5 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     bench
         .run(["relay", "--listen", "./no/", "--to", "./"])
         .exits(1)
-        .says(&["cannot listen", "choose another"]);
+        .says(&["cannot listen", "make the directory first"]);
 }
