@@ -433,7 +433,7 @@ pub enum EvaluationError {
         /// As typed.
         name: Box<str>,
     },
-    /// `\set name array(number, …)` with a number that is none, or too large.
+    /// `\set name array(number, …)` with something that is not a number, or too large.
     #[error("the length of an array must be in range [0, {maximum}] (not {length})")]
     ArrayLength {
         /// Greatest allowed.

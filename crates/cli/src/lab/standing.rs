@@ -44,7 +44,7 @@ fn failures(plan: &Plan, row: &ExperimentRow) -> String {
     let mut out = String::new();
     let failed = || row.trials.iter().enumerate().filter(|(_, trial)| trial.status == TrialStatus::Failed);
     for (position, trial) in failed().take(FAILED_SHOWN_MAX) {
-        let reason = trial.reason.as_deref().map_or("nobody knows why".into(), results::escaped);
+        let reason = trial.reason.as_deref().map_or("no reason recorded".into(), results::escaped);
         let _ = writeln!(out, "  {} failed: {reason}", name(plan, position));
     }
     if let Some(more @ 1..) = failed().count().checked_sub(FAILED_SHOWN_MAX) {

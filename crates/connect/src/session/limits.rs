@@ -121,8 +121,8 @@ impl Session {
         self.waiting.set_limit(limit)
     }
 
-    /// Does something that may take the server hours: as long as it answers, and no lock is in the way. Where there is no
-    /// limit at all, there is none for this.
+    /// Does something that may take the server hours: it goes on as long as the server answers and no lock blocks it. A
+    /// session without a limit keeps none.
     pub fn patiently<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.set_statement_limit(self.patient_limit());
         let result = work(self);

@@ -127,7 +127,7 @@ fn a_run_of_a_number_of_transactions_ends_when_the_server_is_silent_for_too_long
     let exceeded = Exceeded::Silence(seconds(30));
     assert_eq!(ran.outcome.end, End::CutOff(CutOff { clients: 3, of: 3, exceeded }));
     assert!(ran.summary().duration < seconds(34), "{:?}", ran.summary().duration);
-    // A shorter silence is none.
+    // A shorter silence does not end the run.
     let ran = run(&Plan { limit: Limit::TransactionsPerClient(10_000), ..plan }, silent(2000, 20_000));
     assert_eq!(ran.outcome.end, End::Complete);
 }

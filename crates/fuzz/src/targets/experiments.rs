@@ -165,7 +165,7 @@ fn planned(experiment: &Experiment, text: &str, folder: &Path) -> Result<u64, St
             }
             let words = outline(experiment, &plan);
             if has_no_number(&words, text) {
-                return Err(format!("a number that is none, in {words}"));
+                return Err(format!("NaN or infinity in {words}"));
             }
             kind.debug(&(plan.cells.len().min(9), plan.servers.len().min(3), plan.data.len().min(3)));
             kind.debug(&experiment.base.steps.len().min(2));
@@ -174,7 +174,7 @@ fn planned(experiment: &Experiment, text: &str, folder: &Path) -> Result<u64, St
     Ok(kind.value())
 }
 
-/// Whether numbers came out that are none, where the file itself says no such word.
+/// Whether NaN or infinity came out, where the file itself names neither.
 fn has_no_number(words: &str, text: &str) -> bool {
     let is_said = ["inf", "nan", "NaN"].iter().any(|word| text.contains(word));
     !is_said && words.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| matches!(word, "NaN" | "inf"))

@@ -1,6 +1,6 @@
 //! Records: any JSON is a record of today's schema or of an older one, or an error in one line. A record that is accepted
 //! comes back the same when it is written and read, and can be shown in every format (one for each input): without a
-//! panic, without a number that is none, and without text of others that steers a terminal or is taken for markup.
+//! panic, without NaN or infinity, and without text of others that steers a terminal or is taken for markup.
 
 use std::path::Path;
 use std::{fs, io};
@@ -88,7 +88,7 @@ fn show(genuine: &Genuine, record: &Record, input: &[u8], outcome: &mut Digest) 
             return Err(format!("{format} has a character that steers a terminal"));
         }
         if !is_said && no_numbers(shown) > allowed {
-            return Err(format!("{format} has a number that is none: {}", around_no_number(shown)));
+            return Err(format!("{format} has NaN or infinity: {}", around_no_number(shown)));
         }
         // Which sentences and lines there are, not which figures.
         let skeleton = shown.chars().filter(char::is_ascii_alphabetic).filter(char::is_ascii_uppercase);
