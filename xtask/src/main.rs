@@ -1,8 +1,7 @@
-//! The project's own chores: `cargo xtask ci` is what a contributor and the continuous integration run,
-//! `cargo xtask tidy` is its part that checks the rules of the house, `cargo xtask fuzz` feeds mutated input to all
-//! parsers, `cargo xtask self-bench` compares with pgbench, `cargo xtask compare-proof` shows how often `pgmeter compare`
-//! is right, `cargo xtask prove faults` how every command ends when something fails, `cargo xtask fetch-postgres-19` fetches
-//! a server before its release. No part of what users get.
+//! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
+//! that checks the rules of the project; `lines` counts the product's lines, `fuzz` feeds mutated input to all parsers,
+//! `self-bench` compares with pgbench, `compare-proof` shows how often `pgmeter compare` is right, `prove faults` how every
+//! command ends when something fails, `fetch-postgres-19` fetches a server before its release. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
 mod ci;
@@ -20,13 +19,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// What can be asked for.
-const CHORES: [&str; 7] = ["ci", "tidy", "fuzz", "prove", "self-bench", "compare-proof", "fetch-postgres-19"];
+const CHORES: [&str; 8] =
+    ["ci", "tidy", "lines", "fuzz", "prove", "self-bench", "compare-proof", "fetch-postgres-19"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(),
         ["tidy"] => run_tidy(),
+        ["lines", ref arguments @ ..] => tidy::lines::run(arguments, root()),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["prove", ref arguments @ ..] => prove::run(arguments),
         ["self-bench", ref arguments @ ..] => self_bench::run(arguments),

@@ -4,6 +4,7 @@
 mod arrows;
 mod commands;
 mod heads;
+pub mod lines;
 mod links;
 mod map;
 mod record;
@@ -100,9 +101,10 @@ const BANS: &[Ban<'_>] = &[
 /// A rule's name and what it checks.
 type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     ("dependency arrows", arrows::check),
     ("sizes", |tree| sizes::check(tree, &LONGER)),
+    ("caps of crates", lines::check),
     ("heads of files", heads::check),
     ("code map", map::code_map),
     ("names", map::names),

@@ -2,35 +2,64 @@
 //! string is no code, and with test code blanked for the rules that bind production code only.
 //! Not a parser: it knows literals, comments and braces, and no more.
 
+use std::ops::Range;
+
+/// A stretch of source that is not code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stretch {
+    Comment,
+    /// A string or a character.
+    Literal,
+}
+
 /// The text with each comment and each literal replaced by blanks; lines stay where they are.
 pub fn mask(text: &str) -> String {
+    without(text, &[Stretch::Comment, Stretch::Literal])
+}
+
+/// The text with each comment replaced by blanks; lines stay where they are.
+pub fn without_comments(text: &str) -> String {
+    without(text, &[Stretch::Comment])
+}
+
+fn without(text: &str, blanked: &[Stretch]) -> String {
     let bytes = text.as_bytes();
-    let mut masked = bytes.to_vec();
+    let mut left = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
-        match end_of_unread(bytes, at) {
-            Some(end) => {
-                blank(&mut masked[at..end]);
+        match stretch_at(bytes, at) {
+            Some((stretch, end)) => {
+                if blanked.contains(&stretch) {
+                    blank(&mut left[at..end]);
+                }
                 at = end;
             }
             None => at += 1,
         }
     }
-    String::from_utf8(masked).expect("only whole characters are blanked")
+    String::from_utf8(left).expect("only whole characters are blanked")
 }
 
-/// Masked text without the items under `#[cfg(test)]`.
-pub fn without_tests(masked: &str) -> String {
+/// Where the items under `#[cfg(test)]` are in masked text, attribute included.
+pub fn test_items(masked: &str) -> Vec<Range<usize>> {
     const MARK: &str = "#[cfg(test)]";
-    let mut text = masked.as_bytes().to_vec();
+    let mut items = Vec::new();
     let mut from = 0;
     while let Some(found) = masked[from..].find(MARK) {
         let start = from + found;
-        let end = end_of_item(masked, start + MARK.len());
-        blank(&mut text[start..end]);
-        from = end;
+        from = end_of_item(masked, start + MARK.len());
+        items.push(start..from);
     }
-    String::from_utf8(text).expect("only whole characters are blanked")
+    items
+}
+
+/// The text with these parts replaced by blanks; lines stay where they are.
+pub fn without_parts(text: &str, parts: &[Range<usize>]) -> String {
+    let mut left = text.as_bytes().to_vec();
+    for part in parts {
+        blank(&mut left[part.clone()]);
+    }
+    String::from_utf8(left).expect("only whole characters are blanked")
 }
 
 /// A function and the lines of code from its `fn` to its closing brace.
@@ -87,18 +116,22 @@ fn end_of_item(masked: &str, from: usize) -> usize {
     masked.len()
 }
 
-/// If a comment or a literal begins at `at`: where it ends.
-fn end_of_unread(bytes: &[u8], at: usize) -> Option<usize> {
+/// If a comment or a literal begins at `at`: which, and where it ends.
+fn stretch_at(bytes: &[u8], at: usize) -> Option<(Stretch, usize)> {
+    let comment = |end| Some((Stretch::Comment, end));
+    let literal = |end| Some((Stretch::Literal, end));
     match (bytes[at], bytes.get(at + 1)) {
-        (b'/', Some(b'/')) => Some(find(bytes, at, b'\n')),
-        (b'/', Some(b'*')) => Some(end_of_block_comment(bytes, at)),
-        (b'"', _) => Some(end_of_string(bytes, at + 1)),
-        (b'\'', Some(b'\\')) => Some((find(bytes, at + 3, b'\'') + 1).min(bytes.len())),
+        (b'/', Some(b'/')) => comment(find(bytes, at, b'\n')),
+        (b'/', Some(b'*')) => comment(end_of_block_comment(bytes, at)),
+        (b'"', _) => literal(end_of_string(bytes, at + 1)),
+        (b'\'', Some(b'\\')) => literal((find(bytes, at + 3, b'\'') + 1).min(bytes.len())),
         (b'\'', Some(&next)) => {
             let end = at + 1 + utf8_length(next);
-            (bytes.get(end) == Some(&b'\'')).then_some(end + 1)
+            if bytes.get(end) == Some(&b'\'') { literal(end + 1) } else { None }
         }
-        (b'r', Some(b'"' | b'#')) if starts_raw_string(bytes, at) => end_of_raw_string(bytes, at + 1),
+        (b'r', Some(b'"' | b'#')) if starts_raw_string(bytes, at) => {
+            end_of_raw_string(bytes, at + 1).and_then(literal)
+        }
         _ => None,
     }
 }
@@ -197,6 +230,12 @@ mod tests {
     }
 
     #[test]
+    fn comments_alone_are_blanked_where_literals_count() {
+        let text = "a(\"// kept\"); // gone\n/* gone\n */ b('/');";
+        assert_eq!(without_comments(text), "a(\"// kept\");        \n       \n    b('/');");
+    }
+
+    #[test]
     fn lifetimes_and_raw_identifiers_are_code() {
         check("fn f<'a>(x: &'a str, r#type: u8) { kept }", &[], &["'a>", "r#type", "kept"]);
         check("let number = 1; for r in x {}", &[], &["number", "for r in"]);
@@ -205,7 +244,8 @@ mod tests {
     #[test]
     fn test_code_is_no_production_code() {
         let text = "fn a() {}\n#[cfg(test)]\nmod tests { fn gone() { if x { } } }\nfn b() {}\n#[cfg(test)]\nuse gone;\nfn c() {}";
-        let left = without_tests(&mask(text));
+        let masked = mask(text);
+        let left = without_parts(&masked, &test_items(&masked));
         assert!(!left.contains("gone"));
         for kept in ["fn a()", "fn b()", "fn c()"] {
             assert!(left.contains(kept));

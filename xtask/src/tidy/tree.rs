@@ -47,13 +47,50 @@ impl File {
         let masked = if path.ends_with(".rs") { source::mask(&text) } else { String::new() };
         let is_test =
             ["/tests/", "/tests.rs", "/benches/", "/examples/"].iter().any(|part| path.contains(part));
-        let production = if is_test { String::new() } else { source::without_tests(&masked) };
+        let production = if is_test {
+            String::new()
+        } else {
+            source::without_parts(&masked, &source::test_items(&masked))
+        };
         File { path: path.to_owned(), text, masked, production }
     }
 
     /// The crate's folder name, if the file is in one.
     pub fn crate_name(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
+    }
+
+    /// Lines of Rust that hold more than comments, without tests. A line of a text in quotes counts if it is not blank.
+    pub fn product_lines(&self) -> usize {
+        if self.production.is_empty() {
+            return 0;
+        }
+        let text = source::without_comments(&self.text);
+        source::code_lines(&source::without_parts(&text, &source::test_items(&self.masked)))
+    }
+
+    /// The modules in files of their own that stand under `#[cfg(test)]`: their paths, without `.rs`.
+    fn test_modules(&self) -> Vec<String> {
+        let is_root = ["/lib.rs", "/main.rs", "/mod.rs"].iter().any(|name| self.path.ends_with(name));
+        let parent = if is_root { self.path.rsplit_once('/') } else { self.path.rsplit_once('.') };
+        let parent = parent.map_or("", |(parent, _)| parent);
+        let items = source::test_items(&self.masked).into_iter().map(|item| &self.masked[item]);
+        let names =
+            items.filter_map(|item| item.strip_suffix(';')?.rsplit_once("mod ").map(|(_, name)| name));
+        names.map(|name| format!("{parent}/{}", name.trim())).collect()
+    }
+}
+
+/// A file of a test module, or below one, holds test code only.
+fn clear_test_modules(files: &mut [File]) {
+    let modules: Vec<String> = files.iter().flat_map(File::test_modules).collect();
+    let is_of = |path: &str, module: &str| {
+        path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+    };
+    for file in files {
+        if modules.iter().any(|module| is_of(&file.path, module)) {
+            file.production.clear();
+        }
     }
 }
 
@@ -72,13 +109,17 @@ impl Tree {
         let mut files = Vec::new();
         read_folder(root, "", &mut files)?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
+        clear_test_modules(&mut files);
         Ok(Tree { files })
     }
 
     /// A tree of the given paths and texts.
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Tree {
-        Tree { files: files.iter().map(|(path, text)| File::new(path, (*text).to_owned())).collect() }
+        let mut files: Vec<File> =
+            files.iter().map(|(path, text)| File::new(path, (*text).to_owned())).collect();
+        clear_test_modules(&mut files);
+        Tree { files }
     }
 
     /// The file with this path.
