@@ -1,62 +1,77 @@
-//! Files and functions stay small enough to read. What is longer has its name and its reason in a short
-//! list, and leaves the list as soon as it is short again.
+//! Files and functions stay small enough to read, unless one idea needs more: then a comment says why, as a line
+//! `Long because: …`. A file's stands among the `//!` lines at its top, a function's right above the function.
+
+use std::collections::BTreeSet;
 
 use super::source;
-use super::tree::{Problem, Tree};
+use super::tree::{File, Problem, Tree};
 
 /// Lines of code in a file: comments, blank lines and the insides of literals do not count.
 const FILE_LINES_MAX: usize = 600;
 /// Lines of code in a function, from its `fn` to its closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
+/// How the reason for more begins.
+const REASON: &str = "Long because: ";
 
-/// What may be longer, and why.
-pub struct Exceptions<'a> {
-    /// Path of the file, reason.
-    pub files: &'a [(&'a str, &'a str)],
-    /// Path of the file, name of the function, reason.
-    pub functions: &'a [(&'a str, &'a str, &'a str)],
+/// Looks for long files and functions without a reason, and for reasons that nothing needs.
+pub fn check(tree: &Tree) -> Vec<Problem> {
+    tree.ending(".rs").flat_map(check_file).collect()
 }
 
-/// Looks for long files and functions, and for exceptions that except nothing.
-pub fn check(tree: &Tree, exceptions: &Exceptions<'_>) -> Vec<Problem> {
+fn check_file(file: &File) -> Vec<Problem> {
+    let lines: Vec<&str> = file.text.lines().collect();
+    let mut reasons: BTreeSet<usize> = (0..lines.len()).filter(|&index| is_reason(lines[index])).collect();
     let mut problems = Vec::new();
-    let mut long_files = Vec::new();
-    let mut long_functions = Vec::new();
-    for file in tree.ending(".rs") {
-        let path = file.path.as_str();
-        let lines = source::code_lines(&file.masked);
-        if lines > FILE_LINES_MAX {
-            long_files.push(path);
-            if !exceptions.files.iter().any(|exception| exception.0 == path) {
-                let text =
-                    format!("{lines} lines of code, more than {FILE_LINES_MAX}: split it along an idea");
-                problems.push(Problem::of(path, text));
-            }
-        }
-        for function in source::functions(&file.masked) {
-            if function.code_lines <= FUNCTION_LINES_MAX {
-                continue;
-            }
-            let excepted =
-                |exception: &&(&str, &str, &str)| exception.0 == path && exception.1 == function.name;
-            if exceptions.functions.iter().find(excepted).is_none() {
-                let (name, lines) = (&function.name, function.code_lines);
-                let text =
-                    format!("fn {name} has {lines} lines of code, more than {FUNCTION_LINES_MAX}: split it");
-                problems.push(Problem::at(path, function.line, text));
-            }
-            long_functions.push((path, function.name));
+    // Indices into `lines`: of the comment that may hold the reason.
+    let mut expect_reason = |comment: std::ops::Range<usize>, line: usize, text: String| match reasons
+        .range(comment)
+        .next()
+        .copied()
+    {
+        Some(index) => drop(reasons.remove(&index)),
+        None => problems.push(Problem::at(&file.path, line, text)),
+    };
+    let code_lines = source::code_lines(&file.masked);
+    if code_lines > FILE_LINES_MAX {
+        let head = lines.iter().take_while(|line| line.starts_with("//!")).count();
+        let text = format!(
+            "{code_lines} lines of code, more than {FILE_LINES_MAX}: split it along an idea, or say why in its first \
+             comment (`//! {REASON}…`)"
+        );
+        expect_reason(0..head, 0, text);
+    }
+    for function in source::functions(&file.masked) {
+        if function.code_lines > FUNCTION_LINES_MAX {
+            let end = function.line - 1;
+            let above = lines[..end].iter().rev().take_while(|line| is_comment_or_attribute(line)).count();
+            let text = format!(
+                "fn {} has {} lines of code, more than {FUNCTION_LINES_MAX}: split it, or say why above it \
+                 (`// {REASON}…`)",
+                function.name, function.code_lines
+            );
+            expect_reason(end - above..end, function.line, text);
         }
     }
-    let idle_files = exceptions.files.iter().filter(|(path, _)| !long_files.contains(path)).map(|it| it.0);
-    let is_long = |path: &str, name: &str| long_functions.iter().any(|(p, n)| *p == path && n == name);
-    let idle_functions =
-        exceptions.functions.iter().filter(|(path, name, _)| !is_long(path, name)).map(|it| it.0);
-    let idle = idle_files.chain(idle_functions);
-    problems.extend(
-        idle.map(|path| Problem::of(path, "no longer needs its exception from the sizes: remove it")),
-    );
+    let idle = reasons.into_iter().map(|index| {
+        Problem::at(
+            &file.path,
+            index + 1,
+            "a reason to be long, of nothing that is: remove it, or move it to its place",
+        )
+    });
+    problems.extend(idle);
     problems
+}
+
+/// A line of a comment that gives a reason.
+fn is_reason(line: &str) -> bool {
+    let comment = line.trim_start().strip_prefix("//");
+    let text = comment.map(|comment| comment.trim_start_matches(['/', '!']).trim_start());
+    text.and_then(|text| text.strip_prefix(REASON)).is_some_and(|reason| !reason.trim().is_empty())
+}
+
+fn is_comment_or_attribute(line: &str) -> bool {
+    ["//", "#["].iter().any(|start| line.trim_start().starts_with(start))
 }
 
 #[cfg(test)]
@@ -64,38 +79,58 @@ mod tests {
     use super::*;
     use crate::tidy::testing::texts;
 
-    const NONE: Exceptions<'_> = Exceptions { files: &[], functions: &[] };
+    fn check_text(text: &str) -> Vec<String> {
+        texts(&check(&Tree::of(&[("a.rs", text)])))
+    }
 
-    fn long_function() -> String {
-        format!("fn long() {{\n{}}}\n", "    f();\n".repeat(FUNCTION_LINES_MAX - 1))
+    fn long_file(head: &str) -> String {
+        format!("{head}{}", "use a;\n".repeat(FILE_LINES_MAX + 1))
+    }
+
+    fn long_function(above: &str) -> String {
+        format!("fn short() {{}}\n\n{above}fn long() {{\n{}}}\n", "    f();\n".repeat(FUNCTION_LINES_MAX - 1))
     }
 
     #[test]
-    fn a_long_file_is_a_problem_unless_it_is_excepted() {
-        let tree = Tree::of(&[("a.rs", &"use a;\n".repeat(FILE_LINES_MAX + 1))]);
-        assert_eq!(texts(&check(&tree, &NONE)), ["601 lines of code, more than 600: split it along an idea"]);
-        let excepted = Exceptions { files: &[("a.rs", "a table")], ..NONE };
-        assert_eq!(texts(&check(&tree, &excepted)), [""; 0]);
+    fn a_long_file_is_a_problem_unless_its_first_comment_says_why() {
+        let problems = check_text(&long_file("//! What.\n//! Why.\n"));
+        assert!(
+            matches!(&problems[..], [text] if text.starts_with("601 lines of code, more than 600")),
+            "{problems:?}"
+        );
+        assert_eq!(check_text(&long_file("//! What.\n//! Long because: one table.\n")), [""; 0]);
+    }
+
+    #[test]
+    fn a_long_function_is_a_problem_unless_the_comment_above_it_says_why() {
+        let problems = check_text(&long_function("/// Does it.\n"));
+        assert!(
+            matches!(&problems[..], [text] if text.starts_with("fn long has 71 lines of code, more than 70")),
+            "{problems:?}"
+        );
+        assert_eq!(
+            check_text(&long_function("/// Does it.\n// Long because: one table.\n#[inline]\n")),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_reason_elsewhere_or_without_words_does_not_count() {
+        assert_eq!(check_text(&long_file("//! What.\n\n// Long because: one table.\n")).len(), 2);
+        assert_eq!(check_text(&long_function("// Long because: one table.\n\n")).len(), 2);
+        assert_eq!(check_text(&long_function("// Long because: \n")).len(), 1);
+    }
+
+    #[test]
+    fn a_reason_that_nothing_needs_is_a_problem() {
+        assert_eq!(check_text("//! Long because: it was.\n//! What.\n").len(), 1);
+        assert_eq!(check_text("// Long because: it was.\nfn short() {}\n").len(), 1);
+        assert_eq!(check_text("const TEXT: &str = \"// Long because: it is.\";\n"), [""; 0]);
     }
 
     #[test]
     fn comments_blank_lines_and_texts_are_no_lines_of_code() {
         let text = format!("const TEXT: &str = \"{}\";\n{}", "text\n".repeat(700), "// why\n\n".repeat(700));
-        assert_eq!(texts(&check(&Tree::of(&[("a.rs", &text)]), &NONE)), [""; 0]);
-    }
-
-    #[test]
-    fn a_long_function_is_a_problem_unless_it_is_excepted() {
-        let tree = Tree::of(&[("a.rs", &long_function())]);
-        assert_eq!(texts(&check(&tree, &NONE)), ["fn long has 71 lines of code, more than 70: split it"]);
-        let excepted = Exceptions { functions: &[("a.rs", "long", "a table")], ..NONE };
-        assert_eq!(texts(&check(&tree, &excepted)), [""; 0]);
-    }
-
-    #[test]
-    fn an_exception_that_excepts_nothing_is_a_problem() {
-        let tree = Tree::of(&[("a.rs", "fn short() {}\n")]);
-        let stale = Exceptions { files: &[("a.rs", "")], functions: &[("a.rs", "short", "")] };
-        assert_eq!(check(&tree, &stale).len(), 2);
+        assert_eq!(check_text(&text), [""; 0]);
     }
 }
