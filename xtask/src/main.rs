@@ -1,16 +1,16 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
-//! that checks the rules of the project; `lines` counts the product's lines, `fuzz` feeds mutated input to all parsers,
-//! `self-bench` compares with pgbench, `compare-proof` shows how often `pgmeter compare` is right, `prove faults` how every
+//! that checks the project's rules; `lines` counts the product's lines, `fuzz` feeds mutated input to all parsers,
+//! `beside` runs two clients in turns, `compare-proof` shows how often `pgmeter compare` is right, `prove faults` how every
 //! command ends when something fails, `fetch-postgres-19` fetches a server before its release. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
+mod beside;
 mod ci;
 mod compare_proof;
 mod fetch_postgres;
 mod fuzz;
 mod leftovers;
 mod prove;
-mod self_bench;
 mod tally;
 mod tidy;
 
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 /// What can be asked for.
 const CHORES: [&str; 8] =
-    ["ci", "tidy", "lines", "fuzz", "prove", "self-bench", "compare-proof", "fetch-postgres-19"];
+    ["ci", "tidy", "lines", "fuzz", "prove", "beside", "compare-proof", "fetch-postgres-19"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         ["lines", ref arguments @ ..] => tidy::lines::run(arguments, root()),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["prove", ref arguments @ ..] => prove::run(arguments),
-        ["self-bench", ref arguments @ ..] => self_bench::run(arguments),
+        ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
         ["fetch-postgres-19", ref arguments @ ..] => fetch_postgres::run(arguments),
         _ => {

@@ -1,5 +1,5 @@
-//! The experiments in the repository: each is a right file in both sizes, says whom it repeats and what to look for, and
-//! asks for little enough in its quick size to end within three minutes on two cores.
+//! The experiments and benchmarks in the repository: each is a right file in both sizes and asks for little enough in its
+//! quick size to end within three minutes on two cores. An experiment says whom it repeats and what to look for.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,16 +12,30 @@ const PUBLISHED: [&str; 21] = [
     "D3", "D4", "E1", "E4",
 ];
 
+fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn is_toml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
 fn shipped() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let in_folder = |folder: &Path| -> Vec<PathBuf> {
-        let entries =
-            std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        entries.map(|entry| entry.unwrap().path()).collect()
-    };
-    let folders = in_folder(&root).into_iter().filter(|path| path.is_dir());
-    let files = folders.flat_map(|folder| in_folder(&folder));
-    files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect()
+    let folders = in_folder(&root().join("experiments")).into_iter().filter(|path| path.is_dir());
+    folders.flat_map(|folder| in_folder(&folder)).filter(|path| is_toml(path)).collect()
+}
+
+/// What measures pgmeter itself.
+fn benchmarks() -> Vec<PathBuf> {
+    let files: Vec<_> =
+        in_folder(&root().join("benchmarks")).into_iter().filter(|path| is_toml(path)).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    files
 }
 
 fn read(path: &Path, profile: Profile) -> (Experiment, Plan) {
@@ -62,8 +76,19 @@ fn all_that_was_published_is_there() {
 }
 
 #[test]
+fn every_benchmark_says_what_to_look_for_in_both_sizes() {
+    for path in benchmarks() {
+        for profile in [Profile::Full, Profile::Quick] {
+            let (benchmark, plan) = read(&path, profile);
+            assert!(benchmark.description.unwrap_or_default().contains("Look "), "{}", path.display());
+            assert!(plan.cells.len() > 1, "{} compares nothing", path.display());
+        }
+    }
+}
+
+#[test]
 fn the_quick_size_asks_for_less_than_three_minutes() {
-    for path in shipped() {
+    for path in shipped().into_iter().chain(benchmarks()) {
         let (_, plan) = read(&path, Profile::Quick);
         let measured: Duration = plan
             .trials

@@ -1,7 +1,7 @@
 //! Programs that do what any client must, and nothing else: exchange the bytes of a request for those of its answer,
 //! connect, wait for a moment. What they take on a machine is what no load generator on it can be below.
 //!
-//! `cargo xtask self-bench` runs them beside pgmeter, and reads the lines that they print: a name and a number.
+//! docs/performance.md has their commands. Each prints lines of a name and a number.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it measured")]
 
 mod connecting;
