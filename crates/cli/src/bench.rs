@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Target};
-use engine::{Grace, Limit, Manner, Protocol};
+use engine::{Compatibility, Grace, Limit, Protocol};
 
 use crate::arguments::{BenchArguments, ConnectionArguments, ProgressName, ProtocolName};
 use crate::descriptors::{self, TooFewDescriptors};
@@ -116,7 +116,7 @@ fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
         max_tries: NonZeroU32::new(arguments.max_tries),
         continue_on_error: arguments.continue_on_error,
         exit_on_abort: arguments.exit_on_abort,
-        manner: Manner::Pgmeter,
+        manner: Compatibility::Pgmeter,
         event_loop: arguments.event_loop.event_loop.meaning(),
         calibrations: introspection::calibrations(),
         vacuum: match (arguments.no_vacuum, arguments.vacuum_all) {

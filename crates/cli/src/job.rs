@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use connect::{Address, HostOrder, Session, Target, Transport};
 use engine::{
-    End, EngineError, EventLoopChoice, Grace, HostPlan, Limit, Manner, Outcome, Plan, Progress, Protocol,
-    ScriptPlan, TargetPlan, Witness, WorkerIntro,
+    Compatibility, End, EngineError, EventLoopChoice, Grace, HostPlan, Limit, Outcome, Plan, Progress,
+    Protocol, ScriptPlan, TargetPlan, Witness, WorkerIntro,
 };
 use results::{
     Calibration, Environment, Measured, ObserveLevel, ProcessorTimes, Record, SafeText, Status, UtcTime,
@@ -65,7 +65,7 @@ pub(crate) struct Job {
     pub(crate) max_tries: Option<NonZeroU32>,
     pub(crate) continue_on_error: bool,
     pub(crate) exit_on_abort: bool,
-    pub(crate) manner: Manner,
+    pub(crate) manner: Compatibility,
     pub(crate) event_loop: EventLoopChoice,
     /// Where calibrations of this machine are kept; `None`: they are not looked for.
     pub(crate) calibrations: Option<PathBuf>,
@@ -213,7 +213,7 @@ impl Job {
             progress.enough.set(until.as_mut().is_some_and(is_enough));
         };
         // As with pgbench, the drop-in waits for its own output.
-        let is_own = manner == Manner::Pgmeter;
+        let is_own = manner == Compatibility::Pgmeter;
         let guards = is_own.then(|| (StopWatch::begin(), terminal::measure()));
         let outcome = observing
             .run(&plan, signals.stop_request(), &mut second, &witnesses)
@@ -292,7 +292,7 @@ impl Job {
         }
         let tables = workload::detect_tables(session)?;
         // pgbench runs on empty tables too, and its scripts then fail.
-        if tables.scale == 0 && self.manner == Manner::Pgmeter {
+        if tables.scale == 0 && self.manner == Compatibility::Pgmeter {
             return Err(WorkloadError::ScaleUnusable { branches: "0".to_owned() }.into());
         }
         if let Some(asked) = self.scale {
@@ -390,7 +390,7 @@ impl Job {
             max_tries: self.max_tries,
             continue_on_error: self.continue_on_error,
             exit_on_abort: self.exit_on_abort,
-            manner: self.manner,
+            compatibility: self.manner,
             event_loop: self.event_loop,
             ..plan
         }
@@ -436,8 +436,8 @@ fn status(outcome: &Outcome, clients: usize, variables: &[(String, String)]) -> 
 }
 
 /// Adds what to do next to the engine's sentence.
-fn explain(error: EngineError, clients: usize, manner: Manner) -> Failure {
-    if manner == Manner::Pgmeter && error.is_too_many_connections() {
+fn explain(error: EngineError, clients: usize, manner: Compatibility) -> Failure {
+    if manner == Compatibility::Pgmeter && error.is_too_many_connections() {
         return Failure::Usage(format!(
             "{error}. The server's max_connections is too low for {clients} clients: raise it, or ask for fewer with -c"
         ));

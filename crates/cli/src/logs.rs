@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use engine::{Ended, WorkerIntro};
+use engine::{EndedTransaction, WorkerIntro};
 use report::pgbench::{AggregateLog, Columns, LogFormat, transaction_line};
 use results::unix_now;
 use script::Random;
@@ -130,7 +130,7 @@ enum Kind {
 
 impl WorkerLog {
     /// Logs a transaction that is over. The reason if the log ends here, for whoever is the first to have one.
-    pub(crate) fn transaction(&mut self, ended: &Ended<'_>) -> Result<(), String> {
+    pub(crate) fn transaction(&mut self, ended: &EndedTransaction<'_>) -> Result<(), String> {
         if let Some((rate, sampler)) = &mut self.sampling
             && sampler.next_f64() > *rate
         {

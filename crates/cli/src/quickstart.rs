@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Target};
-use engine::{Grace, Limit, Manner};
+use engine::{Compatibility, Grace, Limit};
 use server::{FetchProgress, Installation, Instrumentation, Locations, Origin, Server, ServerOptions, Swept};
 use workload::InitOptions;
 
@@ -126,7 +126,7 @@ fn job(arguments: &QuickstartArguments, target: &Target, name: &str) -> Result<J
         max_tries: Some(NonZeroU32::MIN),
         continue_on_error: false,
         exit_on_abort: false,
-        manner: Manner::Pgmeter,
+        manner: Compatibility::Pgmeter,
         event_loop: arguments.event_loop.event_loop.meaning(),
         calibrations: introspection::calibrations(),
         vacuum: Vacuum::SmallTables,

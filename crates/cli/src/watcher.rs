@@ -1,7 +1,7 @@
 //! What `pgmeter bench` tells of single clients while a run goes on, and its log files. One for each worker, called
 //! on its thread; clients that cannot go on are told at the end, by `showing`.
 
-use engine::{Ended, Happening, Witness};
+use engine::{ClientEvent, EndedTransaction, Witness};
 use stats::Timestamp;
 
 use crate::logs::WorkerLog;
@@ -18,28 +18,28 @@ impl Witness for Watcher {
         self.log.is_some()
     }
 
-    fn transaction(&mut self, ended: &Ended<'_>) {
+    fn transaction(&mut self, ended: &EndedTransaction<'_>) {
         if let Some(log) = &mut self.log {
             tell(log.transaction(ended));
         }
     }
 
-    fn happened(&mut self, happening: &Happening<'_>) {
-        match happening {
-            Happening::Debugged { client, script, command, value } => {
+    fn on_event(&mut self, event: &ClientEvent<'_>) {
+        match event {
+            ClientEvent::Debugged { client, script, command, value } => {
                 say(&format!("debug: client {client}, script {script}, command {command}: {value}"));
             }
-            Happening::Notice { notice, .. } => say(&notice.report_notice(None)),
-            Happening::Failed { client, script, command, error, statement } if self.verbose_errors => {
+            ClientEvent::Notice { notice, .. } => say(&notice.report_notice(None)),
+            ClientEvent::Failed { client, script, command, error, statement } if self.verbose_errors => {
                 let words = error.report(*statement);
                 say(&format!(
                     "client {client} got an error in command {command} of script {script}: {words}"
                 ));
             }
-            Happening::Retried { client, tries, .. } if self.verbose_errors => {
+            ClientEvent::Retried { client, tries, .. } if self.verbose_errors => {
                 say(&format!("client {client} tries the transaction again after {}", counted_tries(*tries)));
             }
-            Happening::GaveUp { client, tries, .. } if self.verbose_errors => {
+            ClientEvent::GaveUp { client, tries, .. } if self.verbose_errors => {
                 say(&format!("client {client} gives the transaction up after {}", counted_tries(*tries)));
             }
             _ => {}

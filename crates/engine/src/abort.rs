@@ -15,7 +15,7 @@ pub struct AbortedClient {
     /// Which one, from 0.
     pub client: usize,
     /// The command that it was at; `None` between transactions and where no command is to blame.
-    pub place: Option<Place>,
+    pub place: Option<CommandPosition>,
     /// What happened.
     pub cause: AbortCause,
 }
@@ -28,7 +28,7 @@ impl From<MessageTooLong> for AbortCause {
 
 /// A command of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CommandPosition {
     /// The script, from 0.
     pub script: usize,
     /// As messages call the script.
@@ -179,7 +179,7 @@ impl fmt::Display for AbortedClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { client, place, cause } = self;
         write!(f, "client {client} aborted")?;
-        if let Some(Place { script_name, command, name, .. }) = place {
+        if let Some(CommandPosition { script_name, command, name, .. }) = place {
             write!(f, " in command {command} ({name}) of script {script_name}")?;
         }
         write!(f, ": {cause}")

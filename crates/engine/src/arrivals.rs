@@ -2,8 +2,8 @@
 //!
 //! Under a rate the arrivals are a Poisson stream drawn from the seed alone. They are fixed before the
 //! server is looked at, so a slow server cannot thin them out (no coordinated omission): an arrival
-//! that finds no free client waits, and its response time counts from its scheduled start. In our own manner there is
-//! one stream for all workers, dealt out to them; in pgbench's, each worker has its own.
+//! that finds no free client waits, and its response time counts from its scheduled start. By default
+//! there is one stream for all workers, dealt out to them; compatible with pgbench, each worker has its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -9,12 +9,12 @@ use script::{Random, Sql, Variables};
 use stats::{CommandTable, Ending, Failure, Sample, Timestamp};
 use wire::{ServerError, StartupError, TransactionStatus};
 
-use crate::abort::{AbortCause, AbortedClient, Place, capture_name};
+use crate::abort::{AbortCause, AbortedClient, CommandPosition, capture_name};
 use crate::load::Load;
 use crate::plan::HostPlan;
-use crate::witness::{Happening, Move, Witness};
+use crate::witness::{ClientEvent, ClientStep, Witness};
 
-use capturing::Scene;
+use capturing::ReplyContext;
 use link::Link;
 
 mod capturing;
@@ -32,7 +32,7 @@ pub(crate) struct Turn<'a> {
     /// Told at once of what is worth a message.
     pub(crate) witness: &'a mut dyn Witness,
     /// The witness wants to see each step.
-    pub(crate) moves_wanted: bool,
+    pub(crate) steps_wanted: bool,
     /// Where the statistics of single commands go.
     pub(crate) commands: &'a mut CommandTable,
     /// No transaction may be tried again later than this; `None`: the limit is a number of transactions.
@@ -41,9 +41,9 @@ pub(crate) struct Turn<'a> {
 
 impl Turn<'_> {
     /// Shows the witness a step, if it wants to see steps.
-    fn show(&mut self, client: usize, what: Move<'_>) {
-        if self.moves_wanted {
-            self.witness.happened(&Happening::Moved { client, what });
+    fn show(&mut self, client: usize, what: ClientStep<'_>) {
+        if self.steps_wanted {
+            self.witness.on_event(&ClientEvent::Stepped { client, what });
         }
     }
 }
@@ -182,12 +182,12 @@ impl Client {
         self.link
     }
 
-    /// The transport of a link is connected: introduces the client to the server. What an earlier session on this
+    /// The transport of a link is connected: the start-up begins. What an earlier session on this
     /// link has left is forgotten. `binding` is what SCRAM is bound to, if the transport has something of the kind.
-    pub(crate) fn greet(&mut self, link: usize, binding: Option<&[u8]>, turn: &mut Turn<'_>) {
-        turn.witness.happened(&Happening::Connects { client: self.number });
+    pub(crate) fn send_startup(&mut self, link: usize, binding: Option<&[u8]>, turn: &mut Turn<'_>) {
+        turn.witness.on_event(&ClientEvent::Connects { client: self.number });
         let startup = &self.host(link, turn.load).startup;
-        self.links[link].greet(startup, binding, turn.out);
+        self.links[link].send_startup(startup, binding, turn.out);
     }
 
     /// Chooses where the next connection of a link goes: among several places each time anew.
@@ -206,13 +206,13 @@ impl Client {
     }
 
     /// Bytes have arrived while the client is connecting. True when this link is ready.
-    pub(crate) fn start_up(
+    pub(crate) fn receive_startup(
         &mut self,
         link: usize,
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<bool, StartupError> {
-        self.links[link].start_up(bytes, out)
+        self.links[link].receive_startup(bytes, out)
     }
 
     /// The server's last error, which says why it closed the connection.
@@ -230,8 +230,11 @@ impl Client {
     pub(crate) fn begin(&mut self, script: usize, scheduled: Timestamp, turn: &mut Turn<'_>) -> Step {
         self.set_out(script, scheduled, turn);
         self.random_at_start = self.random.clone();
-        if turn.moves_wanted {
-            turn.show(self.number, Move::Begins { script: turn.load.plan.scripts[script].program.name() });
+        if turn.steps_wanted {
+            turn.show(
+                self.number,
+                ClientStep::Begins { script: turn.load.plan.scripts[script].program.name() },
+            );
         }
         self.start_over(turn)
     }
@@ -256,7 +259,7 @@ impl Client {
     /// Bytes have arrived; `None`: more must come before anything can be done.
     pub(crate) fn receive(&mut self, link: usize, bytes: &[u8], turn: &mut Turn<'_>) -> Option<Step> {
         self.show_receiving(turn);
-        let mut scene = Scene {
+        let mut context = ReplyContext {
             client: self.number,
             witness: &mut *turn.witness,
             variables: &mut self.variables,
@@ -264,7 +267,7 @@ impl Client {
             capture: sql_at(self.script, self.command, turn.load).and_then(Sql::capture),
         };
         let from = &mut self.links[link];
-        if let Err(error) = from.receive(bytes, &mut scene) {
+        if let Err(error) = from.receive(bytes, &mut context) {
             return Some(self.abort(AbortCause::Protocol(error), turn.load));
         }
         if from.reply.copy {
@@ -304,8 +307,8 @@ impl Client {
 
     /// pgbench looks for answers to what it parses ahead of a pipeline in another way, which it does not tell.
     fn show_receiving(&self, turn: &mut Turn<'_>) {
-        if turn.moves_wanted && matches!(self.phase, Phase::Waiting | Phase::RollingBack(_)) {
-            turn.show(self.number, Move::Receives);
+        if turn.steps_wanted && matches!(self.phase, Phase::Waiting | Phase::RollingBack(_)) {
+            turn.show(self.number, ClientStep::Receives);
         }
     }
 
@@ -318,7 +321,7 @@ impl Client {
     fn conclude(&mut self, turn: &mut Turn<'_>) -> Step {
         if self.pipeline {
             for left in (1..=self.links[self.link].reply.owed).rev() {
-                turn.show(self.number, Move::Synchronized { left });
+                turn.show(self.number, ClientStep::Synchronized { left });
             }
         }
         let error = self.links[self.link].settle();
@@ -377,7 +380,7 @@ impl Client {
     }
 
     /// The command that is to blame.
-    fn place(&self, cause: &AbortCause, load: &Load<'_>) -> Option<Place> {
+    fn place(&self, cause: &AbortCause, load: &Load<'_>) -> Option<CommandPosition> {
         if !cause.is_of_a_command() && !self.awaits_reply() {
             return None;
         }
@@ -389,7 +392,14 @@ impl Client {
         let query = if &*name == "SQL" { self.links[self.link].query_index(cause) } else { 0 };
         let script_name = program.name().into();
         let rolling_back = matches!(self.phase, Phase::RollingBack(_));
-        Some(Place { script: self.script, script_name, command: self.command, name, query, rolling_back })
+        Some(CommandPosition {
+            script: self.script,
+            script_name,
+            command: self.command,
+            name,
+            query,
+            rolling_back,
+        })
     }
 }
 

@@ -26,11 +26,13 @@ mod timers;
 mod witness;
 mod worker;
 
-pub use abort::{AbortCause, AbortedClient, Place};
+pub use abort::{AbortCause, AbortedClient, CommandPosition};
 pub use driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
 pub use error::{ConnectReason, EngineError};
 pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, Reconnects};
-pub use plan::{EventLoopChoice, Grace, HostPlan, Limit, Manner, Plan, Protocol, ScriptPlan, TargetPlan};
+pub use plan::{
+    Compatibility, EventLoopChoice, Grace, HostPlan, Limit, Plan, Protocol, ScriptPlan, TargetPlan,
+};
 pub use run::{run, run_on};
 pub use stopping::StopRequest;
-pub use witness::{Ended, Happening, Move, Witness, WorkerIntro, no_witness};
+pub use witness::{ClientEvent, ClientStep, EndedTransaction, Witness, WorkerIntro, no_witness};

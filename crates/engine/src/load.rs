@@ -1,8 +1,8 @@
 //! What all workers read during a run: the plan, and what follows from it before anything is connected.
 //!
 //! Every random stream of the run is seeded here, from the plan's seed, in pgbench's order (reference,
-//! section 20): the clients' streams, `:default_seed`, then three streams for each worker. Beside these, in our own
-//! manner, an open loop has one stream of gaps for all workers and one of draws for each arrival.
+//! section 20): the clients' streams, `:default_seed`, then three streams for each worker. Unless the run
+//! must be compatible with pgbench, an open loop has also one stream of gaps for all workers and one of draws for each arrival.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use stats::{CommandTable, Timestamp};
 
 use crate::arrivals::{Arrivals, Deal, Stream};
 use crate::client::Client;
-use crate::plan::{Manner, Plan, ScriptPlan};
+use crate::plan::{Compatibility, Plan, ScriptPlan};
 use crate::statements::Statements;
 use crate::witness::WorkerIntro;
 
@@ -55,7 +55,7 @@ pub(crate) struct Share {
     pub(crate) clients: std::ops::Range<usize>,
     /// Draws which script is next.
     pub(crate) chooser: Random,
-    /// Draws the gaps between scheduled starts, in pgbench's manner.
+    /// Draws the gaps between scheduled starts, compatible with pgbench.
     pub(crate) throttle: Random,
     /// For the witness: draws which transactions a log keeps.
     pub(crate) sampler: Random,
@@ -120,6 +120,23 @@ impl<'p> Load<'p> {
         }
     }
 
+    /// The driver's number for one of the connections of a worker's client.
+    #[inline]
+    pub(crate) fn connection(&self, slot: usize, link: usize) -> usize {
+        slot * self.links.len() + link
+    }
+
+    /// The client's slot and its link of a connection.
+    #[inline]
+    pub(crate) fn slot_and_link(&self, connection: usize) -> (usize, usize) {
+        (connection / self.links.len(), connection % self.links.len())
+    }
+
+    /// All connections of a worker's client.
+    pub(crate) fn connections_of(&self, slot: usize) -> std::ops::Range<usize> {
+        self.connection(slot, 0)..self.connection(slot + 1, 0)
+    }
+
     /// What the witness of a worker is told.
     pub(crate) fn introduce(&self, number: usize, start: Timestamp) -> WorkerIntro {
         let Share { clients, sampler, .. } = &self.workers[number];
@@ -129,9 +146,11 @@ impl<'p> Load<'p> {
     /// The arrivals of one worker, from `start` on.
     pub(crate) fn arrivals(&self, worker: usize, start: Timestamp) -> Arrivals {
         let workers = self.workers.len();
-        Arrivals::of(self.plan.rate_per_s.map(|rate_per_s| match self.plan.manner {
-            Manner::Pgbench => Stream::own(rate_per_s, workers, self.workers[worker].throttle.clone(), start),
-            Manner::Pgmeter => {
+        Arrivals::of(self.plan.rate_per_s.map(|rate_per_s| match self.plan.compatibility {
+            Compatibility::Pgbench => {
+                Stream::own(rate_per_s, workers, self.workers[worker].throttle.clone(), start)
+            }
+            Compatibility::Pgmeter => {
                 let clients = self.plan.clients as u64;
                 let deal = Deal { worker: worker as u64, workers: workers as u64, clients };
                 Stream::dealt(rate_per_s, deal, Random::from_seed(self.plan.seed ^ GAP_DRAWS), start)

@@ -16,7 +16,7 @@ pub(crate) trait IntervalSink {
 }
 
 /// See the module.
-pub(crate) struct Measurement {
+pub(crate) struct Measurement<'a> {
     recorder: Recorder,
     scripts: usize,
     timeline: Timeline,
@@ -25,16 +25,17 @@ pub(crate) struct Measurement {
     /// Its end.
     end: Timestamp,
     spare: Option<Interval>,
+    sink: &'a mut dyn IntervalSink,
     warmup_transactions: u64,
 }
 
-impl Measurement {
-    pub(crate) fn new(plan: &Plan, timeline: Timeline) -> Self {
+impl<'a> Measurement<'a> {
+    pub(crate) fn new(plan: &Plan, timeline: Timeline, sink: &'a mut dyn IntervalSink) -> Self {
         let scripts = plan.scripts.len();
         let begin = timeline.first_interval();
         let recorder = Recorder::new(scripts, plan.latency_limit).starting_at(begin);
         let end = timeline.interval_end(begin);
-        Self { recorder, scripts, timeline, begin, end, spare: None, warmup_transactions: 0 }
+        Self { recorder, scripts, timeline, begin, end, spare: None, sink, warmup_transactions: 0 }
     }
 
     /// When the current interval ends.
@@ -45,22 +46,22 @@ impl Measurement {
     /// Hands over the intervals that have ended by `now`; must be called before samples finished at
     /// `now` are recorded. True when the measured window has begun.
     #[inline]
-    pub(crate) fn pass(&mut self, now: Timestamp, sink: &mut dyn IntervalSink) -> bool {
-        now >= self.end && self.hand_over_until(now, sink)
+    pub(crate) fn pass(&mut self, now: Timestamp) -> bool {
+        now >= self.end && self.hand_over_until(now)
     }
 
     #[cold]
-    fn hand_over_until(&mut self, now: Timestamp, sink: &mut dyn IntervalSink) -> bool {
+    fn hand_over_until(&mut self, now: Timestamp) -> bool {
         let was_measuring = self.is_measuring();
         while now >= self.end {
-            self.hand_over(self.end, sink);
+            self.hand_over(self.end);
         }
         !was_measuring && self.is_measuring()
     }
 
     /// Hands over what is left of the current interval.
-    pub(crate) fn close(&mut self, now: Timestamp, sink: &mut dyn IntervalSink) {
-        self.hand_over(now.max(self.begin), sink);
+    pub(crate) fn close(&mut self, now: Timestamp) {
+        self.hand_over(now.max(self.begin));
     }
 
     /// Takes a sample in; false if it belongs to the warm-up.
@@ -93,12 +94,12 @@ impl Measurement {
         self.timeline.is_measured(self.begin)
     }
 
-    fn hand_over(&mut self, end: Timestamp, sink: &mut dyn IntervalSink) {
+    fn hand_over(&mut self, end: Timestamp) {
         let warmup = !self.is_measuring();
         let spare = self.spare.take().unwrap_or_else(|| Interval::new(self.scripts));
         let interval = self.recorder.hand_over(self.begin, end, spare);
         self.begin = end;
         self.end = self.timeline.interval_end(end);
-        self.spare = sink.take(interval, warmup);
+        self.spare = self.sink.take(interval, warmup);
     }
 }

@@ -140,7 +140,7 @@ pub struct Progress<'a> {
     pub warmup: bool,
     /// Set by an observer who knows enough: the run is complete at the end of the next interval, whatever its limit.
     pub enough: &'a Cell<bool>,
-    /// From the start of the first transaction to the end of the interval; in pgbench's manner, from before
+    /// From the start of the first transaction to the end of the interval; compatible with pgbench, from before
     /// connecting.
     pub elapsed: Duration,
 }

@@ -94,12 +94,12 @@ pub struct HostPlan {
     pub startup: StartupParameters,
 }
 
-/// Whose habits a run follows where pgbench's are not what we would choose.
+/// Whether a run behaves as pgbench does where pgmeter's own behaviour differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    /// Ours.
+pub enum Compatibility {
+    /// As pgmeter.
     Pgmeter,
-    /// Those of pgbench (reference, sections 6 and 13):
+    /// As pgbench (reference, sections 6 and 13):
     ///
     /// - [`Limit::Duration`] counts from before the clients connect, so that slow connects shorten the run;
     /// - a script that ends within a transaction block aborts its client, but its transaction has succeeded;
@@ -171,8 +171,8 @@ pub struct Plan {
     pub continue_on_error: bool,
     /// The first client that cannot go on ends the run.
     pub exit_on_abort: bool,
-    /// Whose habits it follows.
-    pub manner: Manner,
+    /// Whether it behaves as pgbench.
+    pub compatibility: Compatibility,
     /// How the workers wait for their sockets.
     pub event_loop: EventLoopChoice,
     /// The longest message that a client sends; a longer one aborts it.
@@ -208,7 +208,7 @@ impl Plan {
             max_tries: Some(NonZeroU32::MIN),
             continue_on_error: false,
             exit_on_abort: false,
-            manner: Manner::Pgmeter,
+            compatibility: Compatibility::Pgmeter,
             event_loop: EventLoopChoice::Auto,
             message_length_max: MESSAGE_LENGTH_MAX,
         }

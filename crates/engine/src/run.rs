@@ -18,26 +18,26 @@ use crate::measurement::IntervalSink;
 use crate::merging::Merging;
 use crate::net::Network;
 use crate::outcome::{CutOff, End, Outcome, Progress, Reconnects};
-use crate::plan::{Manner, Plan};
+use crate::plan::{Compatibility, Plan};
 use crate::stopping::{Stop, StopRequest};
 use crate::timeline::Timeline;
 use crate::witness::{Witness, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};
 
-/// What a worker tells the coordinator.
-enum Notice {
+/// What a worker sends to the coordinator.
+enum WorkerMessage {
     Connected,
     Interval(Interval, bool),
     Done(Result<Box<WorkerOutcome>, EngineError>),
 }
 
-/// The coordinator's line to one worker.
-struct Line<'w> {
+/// The coordinator's side of the channels to one worker.
+struct WorkerHandle<'w> {
     start: Sender<Start<'w>>,
     spares: Sender<Interval>,
 }
 
-/// What a worker is told when all are connected.
+/// Sent to a worker when all clients are connected.
 struct Start<'w> {
     timeline: Timeline,
     witness: Box<dyn Witness + 'w>,
@@ -62,14 +62,14 @@ pub fn run<'r, 'w>(
     let load = Load::of(plan);
     let stop = &Stop::new(stop.into());
     let clock = Clock::start();
-    let (notices, inbox) = channel();
+    let (messages, inbox) = channel();
     thread::scope(|scope| {
-        let mut lines = Vec::new();
+        let mut handles = Vec::new();
         for (number, share) in load.workers.iter().enumerate() {
             let (start, started) = channel();
             let (spares, returned) = channel();
-            lines.push(Line { start, spares });
-            let mut desk = Desk { number, notices: notices.clone(), returned };
+            handles.push(WorkerHandle { start, spares });
+            let mut to_coordinator = WorkerChannel { number, messages: messages.clone(), returned };
             let load = &load;
             thread::Builder::new()
                 .name(format!("worker-{number}"))
@@ -77,11 +77,15 @@ pub fn run<'r, 'w>(
                     let connections = share.clients.len() * load.links.len();
                     let result =
                         catch_panic(number, || match Network::new(plan.event_loop, clock, connections)? {
-                            Network::IoUring(driver) => work(load, share, *driver, &started, &mut desk, stop),
-                            Network::Epoll(driver) => work(load, share, *driver, &started, &mut desk, stop),
+                            Network::IoUring(driver) => {
+                                work(load, share, *driver, &started, &mut to_coordinator, stop)
+                            }
+                            Network::Epoll(driver) => {
+                                work(load, share, *driver, &started, &mut to_coordinator, stop)
+                            }
                         });
                     let failed = result.as_ref().is_err_and(|error| !error.is_of_one_worker());
-                    desk.tell(Notice::Done(result.map(Box::new)));
+                    to_coordinator.send(WorkerMessage::Done(result.map(Box::new)));
                     // Only now, so that the others' reason for ending is not heard before this one.
                     if failed {
                         stop.ask();
@@ -89,8 +93,8 @@ pub fn run<'r, 'w>(
                 })
                 .map_err(|error| EngineError::System { what: "start a thread", error })?;
         }
-        drop(notices);
-        coordinate(&load, clock, &inbox, &lines, stop, observer, witnesses)
+        drop(messages);
+        coordinate(&load, clock, &inbox, &handles, stop, observer, witnesses)
     })
 }
 
@@ -140,22 +144,22 @@ fn clients_of_lost(load: &Load<'_>, worker: usize, reason: &str) -> impl Iterato
 }
 
 /// A worker's side of the channels.
-struct Desk {
+struct WorkerChannel {
     number: usize,
-    notices: Sender<(usize, Notice)>,
+    messages: Sender<(usize, WorkerMessage)>,
     returned: Receiver<Interval>,
 }
 
-impl Desk {
-    fn tell(&self, notice: Notice) {
+impl WorkerChannel {
+    fn send(&self, message: WorkerMessage) {
         // The coordinator is gone only after an error of its own, which it reports.
-        let _ = self.notices.send((self.number, notice));
+        let _ = self.messages.send((self.number, message));
     }
 }
 
-impl IntervalSink for Desk {
+impl IntervalSink for WorkerChannel {
     fn take(&mut self, interval: Interval, warmup: bool) -> Option<Interval> {
-        self.tell(Notice::Interval(interval, warmup));
+        self.send(WorkerMessage::Interval(interval, warmup));
         self.returned.try_recv().ok()
     }
 }
@@ -172,53 +176,53 @@ fn work<'w>(
     share: &Share,
     driver: impl Driver,
     started: &Receiver<Start<'w>>,
-    desk: &mut Desk,
+    to_coordinator: &mut WorkerChannel,
     stop: &Stop<'_>,
 ) -> Result<WorkerOutcome, EngineError> {
     let mut worker = Worker::new(load, share, driver);
     worker.connect(stop)?;
-    desk.tell(Notice::Connected);
+    to_coordinator.send(WorkerMessage::Connected);
     // The coordinator hangs up when another worker could not connect.
     let Start { timeline, witness } = started.recv().map_err(|_| EngineError::InterruptedBeforeStart)?;
-    worker.run(timeline, witness, stop, desk)
+    worker.run(timeline, witness, stop, to_coordinator)
 }
 
 /// Waits until all are connected, starts them, and merges what they send.
 fn coordinate<'w>(
     load: &Load<'_>,
     clock: Clock,
-    inbox: &Receiver<(usize, Notice)>,
-    lines: &[Line<'w>],
+    inbox: &Receiver<(usize, WorkerMessage)>,
+    handles: &[WorkerHandle<'w>],
     stop: &Stop<'_>,
     observer: &mut dyn FnMut(&Progress<'_>),
     witnesses: Witnesses<'_, 'w>,
 ) -> Result<Outcome, EngineError> {
-    for _ in lines {
+    for _ in handles {
         match inbox.recv() {
-            Ok((_, Notice::Connected)) => {}
-            Ok((_, Notice::Done(Err(error)))) => return Err(error),
+            Ok((_, WorkerMessage::Connected)) => {}
+            Ok((_, WorkerMessage::Done(Err(error)))) => return Err(error),
             _ => unreachable!("a worker first connects or fails"),
         }
     }
     let timeline = Timeline::new(load.plan, Timestamp::ZERO, clock.now());
-    for (number, line) in lines.iter().enumerate() {
+    for (number, handle) in handles.iter().enumerate() {
         let witness = witnesses(load.introduce(number, timeline.start));
         // A worker that is gone has said why, and is heard below.
-        let _ = line.start.send(Start { timeline, witness });
+        let _ = handle.start.send(Start { timeline, witness });
     }
     let (scripts, is_scheduled) = (load.plan.scripts.len(), load.plan.rate_per_s.is_some());
     let silence = load.plan.silence_limit;
-    let mut merging = Merging::new(lines.len(), scripts, timeline, is_scheduled, silence, observer, stop);
-    let mut outcomes: Vec<_> = lines.iter().map(|_| None).collect();
+    let mut merging = Merging::new(handles.len(), scripts, timeline, is_scheduled, silence, observer, stop);
+    let mut outcomes: Vec<_> = handles.iter().map(|_| None).collect();
     let (mut failure, mut lost) = (None, Lost::default());
-    while let Ok((worker, notice)) = inbox.recv() {
-        match notice {
-            Notice::Interval(interval, warmup) => {
+    while let Ok((worker, message)) = inbox.recv() {
+        match message {
+            WorkerMessage::Interval(interval, warmup) => {
                 if let Some(spare) = merging.take(worker, interval, warmup) {
-                    let _ = lines[worker].spares.send(spare);
+                    let _ = handles[worker].spares.send(spare);
                 }
             }
-            Notice::Done(result) => {
+            WorkerMessage::Done(result) => {
                 merging.close(worker);
                 match result {
                     Ok(outcome) => outcomes[worker] = Some(*outcome),
@@ -233,7 +237,7 @@ fn coordinate<'w>(
                     Err(error) => failure = failure.or(Some(error)),
                 }
             }
-            Notice::Connected => unreachable!("a worker connects once"),
+            WorkerMessage::Connected => unreachable!("a worker connects once"),
         }
     }
     let outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
@@ -312,10 +316,8 @@ fn conclude(
         End::Complete
     };
     // Under a rate the last transaction may be over before the window is.
-    let measured_until = match timeline.end {
-        Some(planned) if end == End::Complete && plan.manner == Manner::Pgmeter => planned.max(finished),
-        _ => finished,
-    };
+    let keeps_end = end == End::Complete && plan.compatibility == Compatibility::Pgmeter;
+    let measured_until = timeline.end.filter(|_| keeps_end).map_or(finished, |planned| planned.max(finished));
     let (summary, gaps) = merging.finish(measured_until.since(timeline.measure), finished, timeline.end);
     Ok(Outcome {
         end,

@@ -82,7 +82,7 @@ impl<'a> Stop<'a> {
     }
 
     /// How long transactions may go on after the end of the run; `None`: as long as they take.
-    pub(crate) fn grace(&self, grace: Grace) -> Option<Duration> {
+    fn grace(&self, grace: Grace) -> Option<Duration> {
         match (grace, self.grace_ns.load(Ordering::Relaxed)) {
             (Grace::Unlimited, _) => None,
             (Grace::Fixed(grace), _) => Some(grace),
@@ -92,37 +92,6 @@ impl<'a> Stop<'a> {
         }
     }
 
-    /// What has been exceeded by now, if anything.
-    #[inline]
-    pub(crate) fn exceeded(&self, plan: &Plan, timeline: &Timeline, now: Timestamp) -> Option<Exceeded> {
-        match timeline.end {
-            Some(end) if now >= end => self.exceeded_after(end, plan, timeline, now),
-            _ if self.is_silent() => plan.silence_limit.map(Exceeded::Silence),
-            _ if timeline.is_past_deadline(now) => plan.deadline.map(Exceeded::Deadline),
-            _ => None,
-        }
-    }
-
-    /// The same after the end of the run.
-    #[cold]
-    fn exceeded_after(
-        &self,
-        end: Timestamp,
-        plan: &Plan,
-        timeline: &Timeline,
-        now: Timestamp,
-    ) -> Option<Exceeded> {
-        let grace = self.grace(plan.grace).filter(|grace| now.since(end) >= *grace);
-        let deadline = plan.deadline.filter(|_| timeline.is_past_deadline(now));
-        grace.map(Exceeded::Grace).or(deadline.map(Exceeded::Deadline))
-    }
-
-    /// Whether nothing is to be waited for any longer: for what keeps a worker from looking by itself.
-    pub(crate) fn is_over(&self, plan: &Plan, timeline: Timeline, now: Timestamp) -> bool {
-        let timeline = self.early_end(now).and_then(|end| timeline.ending_at(end)).unwrap_or(timeline);
-        self.is_asked() || self.exceeded(plan, &timeline, now).is_some()
-    }
-
     /// No transaction has ended for as long as the plan waits.
     pub(crate) fn end_for_silence(&self) {
         self.silent.store(true, Ordering::Relaxed);
@@ -130,12 +99,72 @@ impl<'a> Stop<'a> {
 
     /// Whether that is so.
     #[inline]
-    pub(crate) fn is_silent(&self) -> bool {
+    fn is_silent(&self) -> bool {
         self.silent.load(Ordering::Relaxed)
     }
 
     /// A worker asks all of them to end.
     pub(crate) fn ask(&self) {
         self.worker.store(true, Ordering::Relaxed);
+    }
+}
+
+/// When one worker's run ends: by its plan, which an early end or a stop request may overtake.
+pub(crate) struct StopConditions<'a> {
+    plan: &'a Plan,
+    stop: &'a Stop<'a>,
+    pub(crate) timeline: Timeline,
+}
+
+impl<'a> StopConditions<'a> {
+    pub(crate) fn new(plan: &'a Plan, stop: &'a Stop<'a>, timeline: Timeline) -> Self {
+        Self { plan, stop, timeline }
+    }
+
+    /// Whether the run is to end now.
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_asked()
+    }
+
+    /// Asks all workers to end.
+    pub(crate) fn stop_all(&self) {
+        self.stop.ask();
+    }
+
+    /// The timeline with an earlier end, if one was asked for by `now` that is not known here yet.
+    #[inline]
+    pub(crate) fn shortened(&self, now: Timestamp) -> Option<Timeline> {
+        self.stop.early_end(now).and_then(|end| self.timeline.ending_at(end))
+    }
+
+    /// What has been exceeded by now, if anything.
+    #[inline]
+    pub(crate) fn exceeded(&self, now: Timestamp) -> Option<Exceeded> {
+        self.exceeded_on(&self.timeline, now)
+    }
+
+    #[inline]
+    fn exceeded_on(&self, timeline: &Timeline, now: Timestamp) -> Option<Exceeded> {
+        match timeline.end {
+            Some(end) if now >= end => self.exceeded_after(end, timeline, now),
+            _ if self.stop.is_silent() => self.plan.silence_limit.map(Exceeded::Silence),
+            _ if timeline.is_past_deadline(now) => self.plan.deadline.map(Exceeded::Deadline),
+            _ => None,
+        }
+    }
+
+    /// The same after the end of the run.
+    #[cold]
+    fn exceeded_after(&self, end: Timestamp, timeline: &Timeline, now: Timestamp) -> Option<Exceeded> {
+        let grace = self.stop.grace(self.plan.grace).filter(|grace| now.since(end) >= *grace);
+        let deadline = self.plan.deadline.filter(|_| timeline.is_past_deadline(now));
+        grace.map(Exceeded::Grace).or(deadline.map(Exceeded::Deadline))
+    }
+
+    /// Whether nothing is to be waited for any longer: for what keeps the worker from looking by itself.
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        let timeline = self.shortened(now).unwrap_or(self.timeline);
+        self.is_stopped() || self.exceeded_on(&timeline, now).is_some()
     }
 }

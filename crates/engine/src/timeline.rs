@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stats::Timestamp;
 
-use crate::plan::{Limit, Manner, Plan};
+use crate::plan::{Compatibility, Limit, Plan};
 
 /// Length of an interval of the record.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
@@ -28,9 +28,9 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// The timeline of a run that began to connect at `begun` and starts its first transactions at `start`.
     pub(crate) fn new(plan: &Plan, begun: Timestamp, start: Timestamp) -> Self {
-        let counts_from = match plan.manner {
-            Manner::Pgmeter => start,
-            Manner::Pgbench => begun,
+        let counts_from = match plan.compatibility {
+            Compatibility::Pgmeter => start,
+            Compatibility::Pgbench => begun,
         };
         let end = match plan.limit {
             Limit::Duration(duration) => Some(counts_from + plan.warmup + duration),

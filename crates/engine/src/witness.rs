@@ -18,17 +18,17 @@ pub trait Witness: Send {
         true
     }
 
-    /// Whether each step of each client is to be told ([`Happening::Moved`]); asked once, when the run begins.
-    fn wants_moves(&self) -> bool {
+    /// Whether each step of each client is to be told ([`ClientEvent::Stepped`]); asked once, when the run begins.
+    fn wants_steps(&self) -> bool {
         false
     }
 
     /// A transaction is over: it succeeded, failed or was skipped, in the warm-up too. The unfinished ones are not
     /// shown.
-    fn transaction(&mut self, _ended: &Ended<'_>) {}
+    fn transaction(&mut self, _ended: &EndedTransaction<'_>) {}
 
     /// Something that is not the end of a transaction, or not only.
-    fn happened(&mut self, _happening: &Happening<'_>) {}
+    fn on_event(&mut self, _event: &ClientEvent<'_>) {}
 
     /// The worker is done; nothing more will be shown.
     fn end(&mut self, _now: Timestamp) {}
@@ -36,18 +36,18 @@ pub trait Witness: Send {
 
 /// A transaction that is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended<'a> {
+pub struct EndedTransaction<'a> {
     /// Whose it was, from 0 over all workers.
     pub client: usize,
-    /// The how many-th of this client, from 1, whatever became of them and whether they were measured.
+    /// Sequence number within the client, from 1; counts every outcome, warm-up included.
     pub number: u64,
     /// What it left behind.
     pub sample: &'a Sample,
 }
 
-/// Something that befell a client.
+/// An event of a client that is worth a message.
 #[derive(Clone, Copy, Debug)]
-pub enum Happening<'a> {
+pub enum ClientEvent<'a> {
     /// It makes a connection for its next transaction ([`Plan::reconnect`](crate::Plan::reconnect)). Those before the
     /// run are made when there is no witness yet.
     Connects {
@@ -70,7 +70,7 @@ pub enum Happening<'a> {
         statement: Option<&'a [u8]>,
     },
     /// A statement could not be parsed ahead of its execution, which is tried nonetheless
-    /// ([`Manner::Pgbench`](crate::Manner::Pgbench) only).
+    /// ([`Compatibility::Pgbench`](crate::Compatibility::Pgbench) only).
     Unprepared {
         /// Which client.
         client: usize,
@@ -109,11 +109,11 @@ pub enum Happening<'a> {
         value: &'a str,
     },
     /// A client takes a step; told only to who wants it.
-    Moved {
+    Stepped {
         /// Which client.
         client: usize,
         /// What it does.
-        what: Move<'a>,
+        what: ClientStep<'a>,
     },
     /// The server said something that is no answer.
     Notice {
@@ -124,9 +124,9 @@ pub enum Happening<'a> {
     },
 }
 
-/// A single step of a client.
+/// One step of a client, as pgbench's debug messages show them.
 #[derive(Clone, Copy, Debug)]
-pub enum Move<'a> {
+pub enum ClientStep<'a> {
     /// It begins a transaction.
     Begins {
         /// The script's name.

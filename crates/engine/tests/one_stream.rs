@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use connect::Transport;
 use pgmeter_engine::{
-    Ended, Happening, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan, Witness, WorkerIntro, run,
+    ClientEvent, EndedTransaction, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan, Witness,
+    WorkerIntro, run,
 };
 use script::{Dialect, Symbols};
 use testkit::null::{NullOptions, NullServer, Stalls};
@@ -53,15 +54,15 @@ impl Scribe {
 }
 
 impl Witness for Scribe {
-    fn transaction(&mut self, ended: &Ended<'_>) {
-        let Ended { client, sample, .. } = ended;
+    fn transaction(&mut self, ended: &EndedTransaction<'_>) {
+        let EndedTransaction { client, sample, .. } = ended;
         let draws = std::mem::take(&mut self.draws[client - self.first_client]);
         let scheduled_ns = sample.scheduled.as_nanos() - self.start_ns;
         self.ran.push(Ran { scheduled_ns, script: sample.script, draws });
     }
 
-    fn happened(&mut self, happening: &Happening<'_>) {
-        if let Happening::Debugged { client, value, .. } = happening {
+    fn on_event(&mut self, event: &ClientEvent<'_>) {
+        if let ClientEvent::Debugged { client, value, .. } = event {
             self.draws[client - self.first_client].push((*value).to_owned());
         }
     }
@@ -137,7 +138,7 @@ struct Sleeper {
 }
 
 impl Witness for Sleeper {
-    fn transaction(&mut self, _ended: &Ended<'_>) {
+    fn transaction(&mut self, _ended: &EndedTransaction<'_>) {
         self.left = self.left.saturating_sub(1);
         if self.left == 1 {
             std::thread::sleep(Duration::from_millis(500));

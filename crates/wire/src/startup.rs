@@ -6,7 +6,7 @@ use std::fmt;
 
 use md5::{Digest, Md5};
 
-use crate::backend::{Authentication, Message, Names, ServerError};
+use crate::backend::{Authentication, Decoder, Message, Names, ServerError};
 use crate::frontend;
 use crate::password::Password;
 use crate::protocol_error::ProtocolError;
@@ -181,6 +181,28 @@ impl Startup {
             self.exchange = Exchange::Failed;
         }
         progress
+    }
+
+    /// Takes in what the server has sent, in any pieces; writes the answers into `out`. The facts once the server is ready
+    /// for queries. `aside` sees each message before, and says whether it is none of the start-up's. A refusal counts
+    /// although the bytes after it are not PostgreSQL's protocol.
+    pub fn receive(
+        &mut self,
+        decoder: &mut Decoder,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        aside: &mut dyn FnMut(&Message<'_>) -> bool,
+    ) -> Result<Option<SessionFacts>, StartupError> {
+        let mut progress = Ok(Progress::NeedMore);
+        let decoded = decoder.decode(bytes, &mut |message| {
+            if !aside(&message) && progress == Ok(Progress::NeedMore) {
+                progress = self.message(&message, out);
+            }
+        });
+        match progress? {
+            Progress::Ready(facts) => Ok(Some(facts)),
+            Progress::NeedMore => decoded.map(|()| None).map_err(StartupError::Protocol),
+        }
     }
 
     fn step(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Result<Progress, StartupError> {

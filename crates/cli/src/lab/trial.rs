@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ::lab::{Cell, Length, LoadSpec, ProtocolChoice, ScriptChoice, ScriptName, Workload};
 use connect::{Session, Target};
-use engine::{Grace, Limit, Manner, Outcome, Progress, Protocol};
+use engine::{Compatibility, Grace, Limit, Outcome, Progress, Protocol};
 use results::{Environment, ObserveLevel, Plan, Record, Status, Store, TrialFigures, UtcTime, WaitMean};
 
 use super::campaign::text_of;
@@ -131,7 +131,7 @@ pub(super) fn job(cell: &Cell, load: &LoadSpec, seed: u64, target: Target) -> Re
         max_tries: NonZeroU32::new(load.max_tries),
         continue_on_error: false,
         exit_on_abort: true,
-        manner: Manner::Pgmeter,
+        manner: Compatibility::Pgmeter,
         event_loop: event_loop::of_environment()?,
         calibrations: introspection::calibrations(),
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },

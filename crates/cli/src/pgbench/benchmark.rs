@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::Target;
-use engine::{EngineError, EventLoopChoice, Grace, Limit, Manner, Plan};
+use engine::{Compatibility, EngineError, EventLoopChoice, Grace, Limit, Plan};
 use report::pgbench::Presentation;
 use results::ObserveLevel;
 use workload::WorkloadError;
@@ -100,7 +100,7 @@ fn job(options: Options, target: Target, event_loop: EventLoopChoice) -> Job {
         max_tries: NonZeroU32::new(options.max_tries),
         continue_on_error: options.continue_on_error,
         exit_on_abort: options.exit_on_abort,
-        manner: Manner::Pgbench,
+        manner: Compatibility::Pgbench,
         event_loop,
         calibrations: None,
         vacuum: match (options.no_vacuum, options.vacuum_all) {

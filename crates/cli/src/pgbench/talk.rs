@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use connect::{ProtocolError, ServerError};
-use engine::{AbortCause, AbortedClient, Ended, Happening, Move, Place, Witness};
+use engine::{AbortCause, AbortedClient, ClientEvent, ClientStep, CommandPosition, Witness};
 use results::Plan;
 use script::{CaptureKind, Command, CommandKind, EvaluationError};
 use stats::Timestamp;
@@ -74,30 +74,30 @@ impl Witness for Talk {
         self.log.is_some()
     }
 
-    fn wants_moves(&self) -> bool {
+    fn wants_steps(&self) -> bool {
         self.debug
     }
 
-    fn transaction(&mut self, ended: &Ended<'_>) {
+    fn transaction(&mut self, ended: &engine::EndedTransaction<'_>) {
         if let Some(log) = &mut self.log {
             let written = log.transaction(ended);
             self.tell(written);
         }
     }
 
-    fn happened(&mut self, happening: &Happening<'_>) {
-        match happening {
-            Happening::Connects { .. } => {
+    fn on_event(&mut self, event: &ClientEvent<'_>) {
+        match event {
+            ClientEvent::Connects { .. } => {
                 if let Some(words) = &self.connecting {
                     self.diagnostics.write(&format!("{words}\n"));
                 }
             }
-            Happening::Aborted(aborted) => {
+            ClientEvent::Aborted(aborted) => {
                 for sentence in sentences(aborted) {
                     self.diagnostics.error(sentence);
                 }
             }
-            Happening::Failed { client, script, command, error, statement } if self.verbose_errors => {
+            ClientEvent::Failed { client, script, command, error, statement } if self.verbose_errors => {
                 let words = error.report(*statement);
                 self.diagnostics.say(
                     Level::Info,
@@ -106,29 +106,29 @@ impl Witness for Talk {
                     ),
                 );
             }
-            Happening::Retried { client, tries, elapsed } if self.verbose_errors => {
+            ClientEvent::Retried { client, tries, elapsed } if self.verbose_errors => {
                 let tries = self.tries(*tries, *elapsed);
                 self.diagnostics.say(
                     Level::Info,
                     format_args!("client {client} repeats the transaction after the error {tries}"),
                 );
             }
-            Happening::GaveUp { client, tries, elapsed } if self.verbose_errors => {
+            ClientEvent::GaveUp { client, tries, elapsed } if self.verbose_errors => {
                 let tries = self.tries(*tries, *elapsed);
                 self.diagnostics
                     .say(Level::Info, format_args!("client {client} ends the failed transaction {tries}"));
             }
-            Happening::Failed { .. } | Happening::Retried { .. } | Happening::GaveUp { .. } => {}
-            Happening::Unprepared { error, statement, .. } => {
+            ClientEvent::Failed { .. } | ClientEvent::Retried { .. } | ClientEvent::GaveUp { .. } => {}
+            ClientEvent::Unprepared { error, statement, .. } => {
                 self.diagnostics.error(error.report(Some(statement)))
             }
-            Happening::Debugged { script, command, value, .. } => {
+            ClientEvent::Debugged { script, command, value, .. } => {
                 self.diagnostics.write(&format!("debug(script={script},command={}): {value}\n", command + 1));
             }
-            Happening::Moved { client, what } => {
-                self.diagnostics.say(Level::Info, format_args!("client {client} {}", move_words(what)));
+            ClientEvent::Stepped { client, what } => {
+                self.diagnostics.say(Level::Info, format_args!("client {client} {}", step_text(what)));
             }
-            Happening::Notice { notice, .. } => {
+            ClientEvent::Notice { notice, .. } => {
                 self.diagnostics.write(&format!("{}\n", notice.report_notice(None)));
             }
         }
@@ -143,14 +143,14 @@ impl Witness for Talk {
 }
 
 /// A client's step, as `--debug` tells it.
-fn move_words(what: &Move<'_>) -> String {
+fn step_text(what: &ClientStep<'_>) -> String {
     match what {
-        Move::Begins { script } => format!("executing script \"{script}\""),
-        Move::Executes(command) => format!("executing {}", shown(command)),
-        Move::Prepares { name } => format!("preparing {name}"),
-        Move::Sends { statement } => format!("sending {}", encoding::decode(statement)),
-        Move::Receives => "receiving".to_owned(),
-        Move::Synchronized { left } => format!("pipeline ending, ongoing syncs: {left}"),
+        ClientStep::Begins { script } => format!("executing script \"{script}\""),
+        ClientStep::Executes(command) => format!("executing {}", shown(command)),
+        ClientStep::Prepares { name } => format!("preparing {name}"),
+        ClientStep::Sends { statement } => format!("sending {}", encoding::decode(statement)),
+        ClientStep::Receives => "receiving".to_owned(),
+        ClientStep::Synchronized { left } => format!("pipeline ending, ongoing syncs: {left}"),
     }
 }
 
@@ -181,14 +181,14 @@ fn sentences(aborted: &AbortedClient) -> Vec<String> {
     }
     match place {
         None => vec![without_place(*client, cause)],
-        Some(Place { rolling_back: true, .. }) => vec![rollback_failed(*client, cause)],
+        Some(CommandPosition { rolling_back: true, .. }) => vec![rollback_failed(*client, cause)],
         Some(place) => at_a_command(*client, place, cause),
     }
 }
 
 /// The same where a command is to blame.
-fn at_a_command(client: usize, place: &Place, cause: &AbortCause) -> Vec<String> {
-    let Place { script, command, name: typed, query, .. } = place;
+fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> Vec<String> {
+    let CommandPosition { script, command, name: typed, query, .. } = place;
     // pgbench has the names of meta commands from itself, except where it repeats what it evaluates.
     let name = if &**typed == "SQL" { "SQL".to_owned() } else { typed.to_ascii_lowercase() };
     let of_command = |name: &str, reason: &str| {
@@ -310,14 +310,15 @@ mod tests {
 
     fn check(name: &str, cause: AbortCause, expected: &[&str]) {
         let (script_name, name) = ("a.sql".into(), name.into());
-        let place = Some(Place { script: 1, script_name, command: 2, name, query: 0, rolling_back: false });
+        let place =
+            Some(CommandPosition { script: 1, script_name, command: 2, name, query: 0, rolling_back: false });
         assert_eq!(sentences(&AbortedClient { client: 3, place, cause }), expected);
     }
 
     #[test]
     fn a_connection_that_is_lost_at_a_rollback_is_told_as_that() {
         let script_name = "a.sql".into();
-        let place = Some(Place {
+        let place = Some(CommandPosition {
             script: 1,
             script_name,
             command: 2,

@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use wire::{Decoder, Message, Progress, Startup};
+use wire::{Decoder, Message, Startup, StartupError};
 
 use super::limits::{StatementLimit, Waiting};
 use super::results::Asides;
@@ -171,7 +171,7 @@ impl Entrance<'_> {
 fn is_worth_another_way(cause: &Cause) -> bool {
     match cause {
         Cause::Tls(_) => true,
-        Cause::Startup(wire::StartupError::Server(error)) => error.sqlstate.class() == "28",
+        Cause::Startup(StartupError::Server(error)) => error.sqlstate.class() == "28",
         _ => false,
     }
 }
@@ -201,20 +201,12 @@ fn log_in(
             (Ok(length), _) => length,
             (Err(_), Err(cause)) | (Err(cause), Ok(())) => return Err(cause),
         };
-        let mut progress = Ok(Progress::NeedMore);
-        let mut step = |message: Message<'_>| {
-            if asides.take(&message) {
-                return;
-            }
-            if progress == Ok(Progress::NeedMore) {
-                progress = startup.message(&message, &mut out);
-            }
-        };
-        let decoded = decoder.decode(&input[..length], &mut step);
-        // What was understood before the bytes went wrong counts: a refusal, for one.
-        match progress.map_err(Cause::Startup)? {
-            Progress::NeedMore => decoded.map_err(Cause::Protocol)?,
-            Progress::Ready(facts) => {
+        let mut aside = |message: &Message<'_>| asides.take(message);
+        match startup.receive(&mut decoder, &input[..length], &mut out, &mut aside) {
+            Ok(None) => {}
+            Err(StartupError::Protocol(error)) => return Err(Cause::Protocol(error)),
+            Err(error) => return Err(Cause::Startup(error)),
+            Ok(Some(facts)) => {
                 return Ok(Session {
                     stream,
                     address: address.clone(),

@@ -5,13 +5,13 @@ use script::{Capture, CaptureKind, Symbols, Variables};
 use wire::{Message, ProtocolError, ServerError};
 
 use crate::abort::AbortCause;
-use crate::witness::{Happening, Witness};
+use crate::witness::{ClientEvent, Witness};
 
 /// Room that is kept between two commands; a client must not hold the largest row that it ever saw.
 const RETAINED_MAX: usize = 64 * 1024;
 
-/// What a link's ears are for, apart from the link: whoever wants notices, and where captured values go.
-pub(super) struct Scene<'a> {
+/// Where a link's replies go apart from the link: notices to the witness, captured values to the variables.
+pub(super) struct ReplyContext<'a> {
     pub(super) client: usize,
     pub(super) witness: &'a mut dyn Witness,
     pub(super) variables: &'a mut Variables,
@@ -20,9 +20,9 @@ pub(super) struct Scene<'a> {
     pub(super) capture: Option<&'a Capture>,
 }
 
-impl Scene<'_> {
+impl ReplyContext<'_> {
     pub(super) fn notice(&mut self, notice: &ServerError) {
-        self.witness.happened(&Happening::Notice { client: self.client, notice });
+        self.witness.on_event(&ClientEvent::Notice { client: self.client, notice });
     }
 }
 
@@ -66,7 +66,7 @@ impl Capturing {
     }
 
     /// Takes in what concerns results.
-    pub(super) fn take(&mut self, message: &Message<'_>, scene: &mut Scene<'_>) {
+    pub(super) fn take(&mut self, message: &Message<'_>, context: &mut ReplyContext<'_>) {
         if !self.active || self.fault.is_some() {
             return;
         }
@@ -91,10 +91,10 @@ impl Capturing {
                 }
                 self.over = true;
                 self.results += 1;
-                if let Some(capture @ Capture { kind: CaptureKind::Aset, .. }) = scene.capture
+                if let Some(capture @ Capture { kind: CaptureKind::Aset, .. }) = context.capture
                     && self.rows > 0
                 {
-                    let assigned = self.assign(capture, scene.variables, scene.symbols);
+                    let assigned = self.assign(capture, context.variables, context.symbols);
                     self.fault = assigned.err();
                 }
             }

@@ -13,7 +13,7 @@ use super::{Client, Phase, Step, Turn};
 use crate::abort::AbortCause;
 use crate::driver::ShellAnswer;
 use crate::load::Load;
-use crate::witness::{Happening, Move, Witness};
+use crate::witness::{ClientEvent, ClientStep, Witness};
 
 /// Where a command leaves the client.
 enum Flow {
@@ -66,7 +66,7 @@ impl Client {
     /// Runs the assignments from the current command to the next command of another kind. They take no time of the
     /// run's, because `now` stays what it is.
     fn assign(&mut self, commands: &[Command], turn: &mut Turn<'_>) -> Result<(), Box<EvaluationError>> {
-        if turn.moves_wanted {
+        if turn.steps_wanted {
             return Ok(());
         }
         let first = self.command;
@@ -91,7 +91,7 @@ impl Client {
         let done = Cell::new(0);
         let mut debug = |value: script::Value| {
             let (command, value) = (first + done.get(), &value.described());
-            witness.happened(&Happening::Debugged { client, script, command, value });
+            witness.on_event(&ClientEvent::Debugged { client, script, command, value });
         };
         let mut scope = Scope::new(&mut self.variables, &mut self.random, &load.symbols);
         scope.debug = Some(&mut debug);
@@ -142,8 +142,8 @@ impl Client {
     }
 
     fn show_meta_command(&self, command: &Command, turn: &mut Turn<'_>) {
-        if turn.moves_wanted && !matches!(command.kind, CommandKind::Sql(_)) {
-            turn.show(self.number, Move::Executes(command));
+        if turn.steps_wanted && !matches!(command.kind, CommandKind::Sql(_)) {
+            turn.show(self.number, ClientStep::Executes(command));
         }
     }
 
@@ -272,7 +272,7 @@ impl Client {
         let witness = &mut *turn.witness;
         let mut debug = |value: script::Value| {
             let value = &value.described();
-            witness.happened(&Happening::Debugged { client, script, command, value });
+            witness.on_event(&ClientEvent::Debugged { client, script, command, value });
         };
         let mut scope = Scope::new(&mut self.variables, &mut self.random, &turn.load.symbols);
         scope.debug = Some(&mut debug);

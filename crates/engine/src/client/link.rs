@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use connect::CancelKey;
 use wire::{
-    Decoder, Message, Progress, ProtocolError, ServerError, SessionFacts, Startup, StartupError,
-    StartupParameters, TransactionStatus, frontend,
+    Decoder, Message, ProtocolError, ServerError, SessionFacts, Startup, StartupError, StartupParameters,
+    TransactionStatus, frontend,
 };
 
 use crate::abort::AbortCause;
 
-use super::capturing::{Capturing, Scene};
+use super::capturing::{Capturing, ReplyContext};
 
 /// See the module.
 #[derive(Debug)]
@@ -74,9 +74,9 @@ impl Link {
         }
     }
 
-    /// The transport is connected: introduces the client to the server. Nothing is left of an earlier
+    /// The transport is connected: the start-up begins. Nothing is left of an earlier
     /// connection.
-    pub(super) fn greet(
+    pub(super) fn send_startup(
         &mut self,
         parameters: &StartupParameters,
         binding: Option<&[u8]>,
@@ -97,14 +97,15 @@ impl Link {
     }
 
     /// Bytes have arrived during start-up. True when the client is in.
-    pub(super) fn start_up(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, StartupError> {
+    pub(super) fn receive_startup(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, StartupError> {
         let State::StartingUp(startup) = &mut self.state else {
             // It is in already, while others are still coming; what is said now may be half a message.
             let Self { decoder, reply, prepared, .. } = self;
             decoder.decode(bytes, &mut |message| reply.take(&message, prepared))?;
             return Ok(false);
         };
-        let Some(facts) = start_up(startup, &mut self.decoder, bytes, out)? else { return Ok(false) };
+        let facts = startup.receive(&mut self.decoder, bytes, out, &mut |_| false)?;
+        let Some(facts) = facts else { return Ok(false) };
         let SessionFacts { process_id, secret_key, parameters: _ } = facts;
         self.cancel_key = Some(CancelKey { process_id, secret_key });
         self.state = State::Open;
@@ -112,14 +113,18 @@ impl Link {
     }
 
     /// Bytes have arrived.
-    pub(super) fn receive(&mut self, bytes: &[u8], scene: &mut Scene<'_>) -> Result<(), ProtocolError> {
+    pub(super) fn receive(
+        &mut self,
+        bytes: &[u8],
+        context: &mut ReplyContext<'_>,
+    ) -> Result<(), ProtocolError> {
         let Self { decoder, reply, prepared, capturing, .. } = self;
         // Rows are kept while results are captured, and then everything is handed over.
         decoder.decode_outcomes(bytes, &mut |message| {
             if let Message::NoticeResponse(fields) = message {
-                scene.notice(&ServerError::from(fields));
+                context.notice(&ServerError::from(fields));
             } else if let Some(capturing) = capturing.as_deref_mut() {
-                capturing.take(&message, scene);
+                capturing.take(&message, context);
             }
             reply.take(&message, prepared);
         })
@@ -274,26 +279,4 @@ impl Reply {
             _ => {}
         }
     }
-}
-
-/// Feeds start-up with what has arrived; the facts once the server is ready.
-fn start_up(
-    startup: &mut Startup,
-    decoder: &mut Decoder,
-    bytes: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<Option<SessionFacts>, StartupError> {
-    let mut result = Ok(None);
-    let decoded = decoder.decode(bytes, &mut |message| {
-        if !matches!(result, Ok(None)) {
-            return;
-        }
-        result = match startup.message(&message, out) {
-            Ok(Progress::NeedMore) => Ok(None),
-            Ok(Progress::Ready(facts)) => Ok(Some(facts)),
-            Err(error) => Err(error),
-        };
-    });
-    decoded.map_err(StartupError::Protocol)?;
-    result
 }

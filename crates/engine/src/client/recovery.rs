@@ -6,8 +6,8 @@ use wire::{ServerError, SqlState, TransactionStatus, frontend};
 
 use super::{Client, Phase, Step, Turn, sql_at};
 use crate::abort::AbortCause;
-use crate::plan::{Manner, Plan, Protocol};
-use crate::witness::Happening;
+use crate::plan::{Compatibility, Plan, Protocol};
+use crate::witness::ClientEvent;
 
 impl Client {
     /// The current command has got an error, in a pipeline or not; everything that was due has come.
@@ -24,7 +24,7 @@ impl Client {
             let statement = statement.map(Into::into);
             return self.abort(AbortCause::Sql { error, statement }, turn.load);
         };
-        turn.witness.happened(&Happening::Failed {
+        turn.witness.on_event(&ClientEvent::Failed {
             client: self.number,
             script: self.script,
             command: self.command,
@@ -72,7 +72,7 @@ impl Client {
         let Self { number: client, script, command, tries, .. } = *self;
         let plan = turn.load.plan;
         let over = turn.end.is_some_and(|end| turn.now >= end);
-        if over && plan.manner == Manner::Pgbench {
+        if over && plan.compatibility == Compatibility::Pgbench {
             return self.free(Ending::Unfinished);
         }
         let elapsed = turn.now.since(self.scheduled);
@@ -80,11 +80,11 @@ impl Client {
         let in_time = plan.latency_limit.is_none_or(|limit| elapsed <= limit);
         if over || !left || !in_time || failure == Failure::Other {
             turn.commands.fail(script, command);
-            turn.witness.happened(&Happening::GaveUp { client, tries, elapsed });
+            turn.witness.on_event(&ClientEvent::GaveUp { client, tries, elapsed });
             return self.free(Ending::Failed(failure));
         }
         turn.commands.retry(script, command);
-        turn.witness.happened(&Happening::Retried { client, tries, elapsed });
+        turn.witness.on_event(&ClientEvent::Retried { client, tries, elapsed });
         self.tries = tries.saturating_add(1);
         self.random = self.random_at_start.clone();
         self.start_over(turn)

@@ -6,8 +6,8 @@ use wire::{ServerError, frontend};
 
 use super::{Client, Phase, Step, Turn, sql_at};
 use crate::abort::AbortCause;
-use crate::plan::{Manner, Protocol};
-use crate::witness::{Happening, Move};
+use crate::plan::{Compatibility, Protocol};
+use crate::witness::{ClientEvent, ClientStep};
 
 impl Client {
     /// Sends a command that is waited for.
@@ -20,10 +20,10 @@ impl Client {
         }
         if turn.load.plan.protocol == Protocol::Simple {
             link.query();
-            if turn.moves_wanted {
+            if turn.steps_wanted {
                 let mut text = Vec::new();
                 sql.write_simple_up_to(&self.variables, &mut text, length_max);
-                turn.show(self.number, Move::Sends { statement: &text });
+                turn.show(self.number, ClientStep::Sends { statement: &text });
             }
             let write = |out: &mut Vec<u8>| sql.write_simple_up_to(&self.variables, out, length_max);
             return Ok(frontend::query_with(turn.out, length_max, write)?);
@@ -45,12 +45,12 @@ impl Client {
             parsed = link.is_prepared(statement);
             if !parsed {
                 link.expect_parse(statement);
-                turn.show(self.number, Move::Prepares { name: turn.load.statements.name(statement) });
+                turn.show(self.number, ClientStep::Prepares { name: turn.load.statements.name(statement) });
             }
         }
-        if turn.moves_wanted {
+        if turn.steps_wanted {
             let statement = if name.is_empty() { sql.numbered_text() } else { name };
-            turn.show(self.number, Move::Sends { statement });
+            turn.show(self.number, ClientStep::Sends { statement });
         }
         let out = &mut *turn.out;
         if !parsed {
@@ -124,7 +124,7 @@ impl Client {
             link.begin_series();
             link.expect_parse(statement);
             let name = turn.load.statements.name(statement);
-            turn.show(self.number, Move::Prepares { name });
+            turn.show(self.number, ClientStep::Prepares { name });
             frontend::parse(turn.out, name.as_bytes(), sql.numbered_text())?;
             link.sync(turn.out);
         }
@@ -135,7 +135,7 @@ impl Client {
     pub(super) fn prepared(&mut self, error: Option<Box<ServerError>>, turn: &mut Turn<'_>) -> Step {
         let unparsed = self.links[self.link].take_unparsed();
         if let Some(error) = error {
-            if turn.load.plan.manner == Manner::Pgmeter {
+            if turn.load.plan.compatibility == Compatibility::Pgmeter {
                 self.phase = Phase::Waiting;
                 return self.judge(error, true, turn);
             }
@@ -159,7 +159,7 @@ impl Client {
         error: &ServerError,
         turn: &mut Turn<'_>,
     ) -> Option<Step> {
-        if turn.load.plan.manner != Manner::Pgbench {
+        if turn.load.plan.compatibility != Compatibility::Pgbench {
             return None;
         }
         let sql = sql_at(self.script, self.command, turn.load)?;
@@ -172,7 +172,7 @@ impl Client {
 
     fn assume_prepared(&mut self, refused: usize, sql: &Sql, error: &ServerError, turn: &mut Turn<'_>) {
         let (client, statement) = (self.number, sql.numbered_text());
-        turn.witness.happened(&Happening::Unprepared { client, error, statement });
+        turn.witness.on_event(&ClientEvent::Unprepared { client, error, statement });
         self.links[self.link].assume_prepared(refused);
     }
 }

@@ -4,7 +4,6 @@
 
 use stats::{Distribution, Timestamp, WorkerHealth};
 
-use super::Worker;
 use crate::driver::{BackPressure, Driver, ThreadUsage};
 
 /// See the module.
@@ -26,7 +25,7 @@ struct Mark {
 }
 
 impl Mark {
-    fn of<D: Driver>(at: Timestamp, driver: &mut D) -> Self {
+    fn new<D: Driver>(at: Timestamp, driver: &mut D) -> Self {
         Self { at, usage: driver.thread_usage(), pressure: driver.back_pressure() }
     }
 }
@@ -40,14 +39,14 @@ impl Health {
     pub(super) fn begin<D: Driver>(&mut self, now: Timestamp, driver: &mut D) {
         self.wakeups = 0;
         self.lateness.clear();
-        self.begun = Some(Mark::of(now, driver));
+        self.begun = Some(Mark::new(now, driver));
     }
 
     /// Nothing can start any more. Waiting for the last transactions is no part of the window if they never end.
     #[inline]
-    pub(super) fn is_over<D: Driver>(&mut self, now: Timestamp, driver: &mut D) {
+    pub(super) fn end_window<D: Driver>(&mut self, now: Timestamp, driver: &mut D) {
         if self.over.is_none() {
-            self.over = Some(Mark::of(now, driver));
+            self.over = Some(Mark::new(now, driver));
         }
     }
 
@@ -63,21 +62,25 @@ impl Health {
             self.lateness.record_ns(woke.as_nanos() - timer.as_nanos());
         }
     }
-}
 
-impl<D: Driver> Worker<'_, D> {
     /// The worker is done: what it says of itself. All zero if the window never began.
-    pub(super) fn health(&mut self, cut_off: bool) -> WorkerHealth {
-        let now = Mark::of(self.driver.now(), &mut self.driver);
-        let Health { wakeups, lateness, begun, over } = std::mem::replace(&mut self.health, Health::new());
+    pub(super) fn finish<D: Driver>(
+        self,
+        worker: usize,
+        clients: usize,
+        cut_off: bool,
+        driver: &mut D,
+    ) -> WorkerHealth {
+        let now = Mark::new(driver.now(), driver);
+        let Self { wakeups, lateness, begun, over } = self;
         let end = over.filter(|_| cut_off).unwrap_or(now);
         let (begin, wakeups) = begun.map_or((end, 0), |begin| (begin, wakeups));
         let nanos = |duration: std::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let run_queue =
             end.usage.run_queue.zip(begin.usage.run_queue).map(|(end, begin)| end.saturating_sub(begin));
         WorkerHealth {
-            worker: self.number,
-            clients: self.seats.len(),
+            worker,
+            clients,
             span_ns: nanos(end.at.since(begin.at)),
             cpu_ns: nanos(end.usage.cpu.saturating_sub(begin.usage.cpu)),
             run_queue_ns: run_queue.map(nanos),
@@ -85,7 +88,7 @@ impl<D: Driver> Worker<'_, D> {
             wakeup_lateness: if begun.is_some() { lateness } else { Distribution::new() },
             sends_held_back: end.pressure.held_back.saturating_sub(begin.pressure.held_back),
             held_back_ns: nanos(end.pressure.held_back_for.saturating_sub(begin.pressure.held_back_for)),
-            shortest_connect_ns: self.driver.shortest_connect().map(nanos),
+            shortest_connect_ns: driver.shortest_connect().map(nanos),
         }
     }
 }

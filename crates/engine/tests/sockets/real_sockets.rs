@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use connect::{Address, Transport};
 use pgmeter_engine::{
-    End, Ended, EngineError, HostPlan, Limit, Manner, Outcome, Plan, Protocol, ScriptPlan, TargetPlan,
-    Witness, WorkerIntro, no_witness, run,
+    Compatibility, End, EndedTransaction, EngineError, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan,
+    TargetPlan, Witness, WorkerIntro, no_witness, run,
 };
 use script::{Dialect, Symbols};
 use stats::{Sample, Timestamp};
@@ -326,7 +326,7 @@ fn a_run_stopped_by_the_user_ends_with_what_it_has() {
 struct Panics(usize);
 
 impl Witness for Panics {
-    fn transaction(&mut self, ended: &Ended<'_>) {
+    fn transaction(&mut self, ended: &EndedTransaction<'_>) {
         assert!(ended.client != self.0 || ended.number < 4, "on purpose");
     }
 }
@@ -508,7 +508,7 @@ type Seen = Arc<Mutex<Vec<(Timestamp, Vec<(usize, Sample)>)>>>;
 struct Onlooker(usize, Seen);
 
 impl Witness for Onlooker {
-    fn transaction(&mut self, ended: &Ended<'_>) {
+    fn transaction(&mut self, ended: &EndedTransaction<'_>) {
         self.1.lock().expect("nobody panicked")[self.0].1.push((ended.client, *ended.sample));
     }
 }
@@ -527,7 +527,7 @@ fn watch(plan: &Plan) -> Vec<(Timestamp, Vec<(usize, Sample)>)> {
 }
 
 #[test]
-fn each_worker_chooses_scripts_and_in_pgbenchs_manner_draws_arrivals_from_its_own_streams() {
+fn each_worker_chooses_scripts_and_compatible_with_pgbench_draws_arrivals_from_its_own_streams() {
     // Reference, section 21: seed 42, four clients, two threads; weights 5, 3, 2; 1000 transactions per second.
     let picks = [[0, 1, 1, 2, 2, 2, 1, 0, 0, 2, 1, 1], [0, 0, 0, 0, 0, 1, 0, 1, 2, 0, 0, 0]];
     let gaps_us = [[924, 1736, 754, 7861, 1194, 3835], [2344, 1490, 3630, 295, 290, 1376]];
@@ -548,8 +548,8 @@ fn each_worker_chooses_scripts_and_in_pgbenchs_manner_draws_arrivals_from_its_ow
         assert_eq!(chosen[..picks.len()], picks);
     }
     plan.rate_per_s = Some(1000.0);
-    // In our own manner all workers share one stream.
-    plan.manner = Manner::Pgbench;
+    // In our own compatibility all workers share one stream.
+    plan.compatibility = Compatibility::Pgbench;
     for ((start, seen), gaps_us) in watch(&plan).iter().zip(gaps_us) {
         let mut scheduled: Vec<_> = seen.iter().map(|(_, sample)| sample.scheduled).collect();
         scheduled.sort();

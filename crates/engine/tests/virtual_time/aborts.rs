@@ -3,7 +3,7 @@
 
 use std::io;
 
-use pgmeter_engine::{AbortCause, AbortedClient, Limit, Place, Plan, Protocol, ShellAnswer};
+use pgmeter_engine::{AbortCause, AbortedClient, CommandPosition, Limit, Plan, Protocol, ShellAnswer};
 use testkit::fake::{FakeServer, Moment, Trouble, reply};
 
 use super::support::{fault, plan, run, troubled};
@@ -17,7 +17,7 @@ fn aborted(plan: &Plan, server: FakeServer) -> AbortedClient {
 #[test]
 fn an_error_tells_script_command_statement_and_the_text_that_was_sent() {
     let script = "\\set a 5\nSELECT 1\\; SELECT :a\\; SELECT 3;\n";
-    let place = Place {
+    let place = CommandPosition {
         script: 0,
         script_name: "script-0.sql".into(),
         command: 1,
@@ -103,7 +103,7 @@ fn notices_are_told_as_they_come_and_change_nothing() {
     let limit = Limit::TransactionsPerClient(3);
     let ran = run(&Plan { limit, ..plan("SELECT 1;\n") }, troubled(faults));
     assert_eq!(ran.counts().succeeded, 3);
-    let [told] = &ran.testimony.happened[..] else { panic!("{:?}", ran.testimony.happened) };
+    let [told] = &ran.testimony.events[..] else { panic!("{:?}", ran.testimony.events) };
     assert!(told.starts_with("Notice { client: 0") && told.contains("mind the gap"), "{told}");
 }
 

@@ -1,19 +1,19 @@
-//! The open loop's arrivals, computed apart from the engine. In pgbench's manner the order of the draws is from the
+//! The open loop's arrivals, computed apart from the engine. In pgbench's compatibility the order of the draws is from the
 //! reference (section 20), and the gaps are held against its vectors (section 21); in ours both are as
 //! docs/scripts.md says. The tests hold the engine's counts against these.
 
 use std::time::Duration;
 
-use pgmeter_engine::{Manner, Plan};
+use pgmeter_engine::{Compatibility, Plan};
 use script::Random;
 
 /// Moments, from the start of the run, at which the plan's only worker has transactions scheduled before
 /// `until`.
 pub fn scheduled(plan: &Plan, until: Duration) -> Vec<Duration> {
     let rate_per_s = plan.rate_per_s.expect("an open loop has a rate");
-    let mut next: Box<dyn FnMut() -> Duration> = match plan.manner {
-        Manner::Pgbench => in_microseconds(plan, rate_per_s),
-        Manner::Pgmeter => in_nanoseconds(plan.seed, rate_per_s),
+    let mut next: Box<dyn FnMut() -> Duration> = match plan.compatibility {
+        Compatibility::Pgbench => in_microseconds(plan, rate_per_s),
+        Compatibility::Pgmeter => in_nanoseconds(plan.seed, rate_per_s),
     };
     std::iter::from_fn(|| Some(next()).filter(|at| *at < until)).collect()
 }
@@ -53,7 +53,7 @@ fn the_gaps_of_pgbench_are_those_of_the_reference() {
     let plan = Plan {
         rate_per_s: Some(1000.0),
         clients: 2,
-        manner: Manner::Pgbench,
+        compatibility: Compatibility::Pgbench,
         ..super::support::plan("SELECT 1;")
     };
     let moments = scheduled(&plan, Duration::from_micros(5400));

@@ -45,7 +45,7 @@ fn values_are_captured_in_every_protocol_however_the_answer_is_cut() {
             let ran = run(&plan, FakeServer { pieces, ..FakeServer::default() });
             assert_eq!((ran.aborted(), ran.counts().succeeded), (vec![], 3));
             let said = r#"Debugged { client: 0, script: 0, command: 2, value: "int 18" }"#;
-            assert_eq!(ran.testimony.happened, [said; 3]);
+            assert_eq!(ran.testimony.events, [said; 3]);
         }
     }
 }
@@ -140,6 +140,6 @@ fn a_transaction_that_is_tried_again_captures_again() {
         let plan = Plan { protocol, max_tries: None, limit: Limit::TransactionsPerClient(1), ..plan(script) };
         let ran = run(&plan, troubled(vec![fault(0, Moment::Statement(1), Trouble::error("40001", "no"))]));
         assert_eq!((ran.counts().succeeded, ran.counts().retries), (1, 1));
-        assert!(ran.testimony.happened.last().is_some_and(|last| last.contains("int 1")));
+        assert!(ran.testimony.events.last().is_some_and(|last| last.contains("int 1")));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pgmeter_engine::{
-    CutOff, End, Exceeded, Grace, Limit, Manner, Plan, Progress, StopRequest, no_witness, run_on,
+    Compatibility, CutOff, End, Exceeded, Grace, Limit, Plan, Progress, StopRequest, no_witness, run_on,
 };
 use testkit::fake::{FakeServer, Moment, Service, Stall, Trouble};
 
@@ -96,7 +96,7 @@ fn a_shell_command_that_takes_too_long_is_cut_off_and_pgbench_waits_for_it() {
     let ran = run(&plan, server());
     assert_eq!(ran.outcome.end, cut_off(2, 2, ms(500)));
     assert_eq!((ran.counts().succeeded, ran.counts().unfinished), (0, 2));
-    let ran = run(&Plan { manner: Manner::Pgbench, grace: Grace::Unlimited, ..plan }, server());
+    let ran = run(&Plan { compatibility: Compatibility::Pgbench, grace: Grace::Unlimited, ..plan }, server());
     assert_eq!((ran.outcome.end, ran.outcome.aborted.len()), (End::Complete, 0));
 }
 
@@ -113,7 +113,8 @@ fn clients_that_are_still_connecting_for_a_transaction_are_cut_off() {
 
 #[test]
 fn pgbench_waits_for_its_transactions_as_long_as_they_take() {
-    let plan = Plan { manner: Manner::Pgbench, grace: Grace::Unlimited, ..timed(2, "SELECT 1;") };
+    let plan =
+        Plan { compatibility: Compatibility::Pgbench, grace: Grace::Unlimited, ..timed(2, "SELECT 1;") };
     let ran = run(&plan, silent(2000, 500_000));
     assert_eq!((ran.outcome.end.clone(), ran.counts().unfinished), (End::Complete, 0));
     assert!(ran.outcome.elapsed >= seconds(499));
@@ -135,7 +136,11 @@ fn a_run_of_a_number_of_transactions_ends_when_the_server_is_silent_for_too_long
 #[test]
 fn time_that_is_up_early_ends_the_run_as_its_limit_would() {
     let (stop, time_is_up) = (AtomicBool::new(false), AtomicBool::new(false));
-    let plan = Plan { manner: Manner::Pgbench, limit: Limit::Duration(seconds(600)), ..plan("SELECT 1;") };
+    let plan = Plan {
+        compatibility: Compatibility::Pgbench,
+        limit: Limit::Duration(seconds(600)),
+        ..plan("SELECT 1;")
+    };
     let mut observer = |progress: &Progress<'_>| {
         time_is_up.store(progress.elapsed >= seconds(2), Ordering::Relaxed);
     };

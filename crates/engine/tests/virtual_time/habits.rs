@@ -1,7 +1,7 @@
-//! Where pgbench's habits are not ours: what its manner of running counts, and when it ends.
-//! What both manners have in common is tested elsewhere.
+//! Where pgbench's habits are not ours: what its compatibility of running counts, and when it ends.
+//! What both compatibilities have in common is tested elsewhere.
 
-use pgmeter_engine::{End, EngineError, Limit, Manner, Plan};
+use pgmeter_engine::{Compatibility, End, EngineError, Limit, Plan};
 use stats::Ending;
 use testkit::fake::{FakeServer, Moment, Pieces, Service, Stall, Trouble};
 
@@ -9,7 +9,12 @@ use super::arrivals;
 use super::support::{assert_close, at_ms, fault, ms, plan, run, seconds, troubled, try_run};
 
 fn of_pgbench(clients: usize) -> Plan {
-    Plan { clients, manner: Manner::Pgbench, limit: Limit::Duration(seconds(5)), ..plan("SELECT 1;") }
+    Plan {
+        clients,
+        compatibility: Compatibility::Pgbench,
+        limit: Limit::Duration(seconds(5)),
+        ..plan("SELECT 1;")
+    }
 }
 
 /// Answers come so slowly, piece by piece, that getting in takes seconds.
@@ -23,7 +28,7 @@ fn the_time_counts_from_before_the_clients_connect() {
     let connecting = ran.outcome.connect_time;
     assert!(connecting > seconds(1), "{connecting:?}");
     assert_close("time", (connecting + ran.outcome.elapsed).as_secs_f64(), 5.0, 0.05);
-    let ours = run(&Plan { manner: Manner::Pgmeter, ..of_pgbench(100) }, slow_to_enter());
+    let ours = run(&Plan { compatibility: Compatibility::Pgmeter, ..of_pgbench(100) }, slow_to_enter());
     assert!(ours.outcome.elapsed >= seconds(5), "{:?}", ours.outcome.elapsed);
 }
 
@@ -37,7 +42,7 @@ fn the_seconds_count_from_before_the_clients_connect_and_the_last_is_shown() {
     let expected: Vec<_> = (first..=5).map(seconds).collect();
     assert_eq!(shown[..expected.len()], expected);
     assert!(ran.seconds.iter().all(|second| !second.warmup));
-    let ours = run(&Plan { manner: Manner::Pgmeter, ..of_pgbench(100) }, slow_to_enter());
+    let ours = run(&Plan { compatibility: Compatibility::Pgmeter, ..of_pgbench(100) }, slow_to_enter());
     let shown: Vec<_> = ours.seconds.iter().take(5).map(|second| second.elapsed).collect();
     assert_eq!(shown, (1..=5).map(seconds).collect::<Vec<_>>());
 }
@@ -63,15 +68,15 @@ fn an_error_after_the_end_is_not_counted_as_a_failure() {
         (ran.counts().succeeded, ran.counts().failed.serialization, ran.counts().unfinished),
         (1, 1, 1)
     );
-    let ours = run(&Plan { manner: Manner::Pgmeter, ..of_pgbench(1) }, server());
+    let ours = run(&Plan { compatibility: Compatibility::Pgmeter, ..of_pgbench(1) }, server());
     assert_eq!((ours.counts().succeeded, ours.counts().failed.serialization), (1, 2));
 }
 
 #[test]
 fn a_transaction_whose_script_ends_within_a_block_is_counted_before_its_client_is_aborted() {
     let script = "BEGIN;\nSELECT 1;\n";
-    for (manner, counted) in [(Manner::Pgbench, (1, 0)), (Manner::Pgmeter, (0, 1))] {
-        let ran = run(&Plan { manner, ..plan(script) }, FakeServer::default());
+    for (compatibility, counted) in [(Compatibility::Pgbench, (1, 0)), (Compatibility::Pgmeter, (0, 1))] {
+        let ran = run(&Plan { compatibility, ..plan(script) }, FakeServer::default());
         assert_eq!((ran.counts().succeeded, ran.counts().unfinished), counted);
         assert_eq!(ran.outcome.end, End::AllClientsAborted);
     }
@@ -102,7 +107,9 @@ fn a_worker_that_cannot_wait_for_its_sockets_aborts_its_clients() {
     let ran = run(&of_pgbench(3), server());
     assert_eq!((ran.outcome.end.clone(), ran.aborted().len()), (End::AllClientsAborted, 3));
     assert!(ran.aborted()[0].1.contains("cannot wait for its sockets"), "{:?}", ran.aborted());
-    let error = try_run(&Plan { manner: Manner::Pgmeter, ..of_pgbench(3) }, server(), seconds(100)).err();
+    let error =
+        try_run(&Plan { compatibility: Compatibility::Pgmeter, ..of_pgbench(3) }, server(), seconds(100))
+            .err();
     assert!(matches!(error, Some(EngineError::System { .. })), "{error:?}");
 }
 

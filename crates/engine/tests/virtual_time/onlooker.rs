@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pgmeter_engine::{Ended, Happening, Witness, WorkerIntro};
+use pgmeter_engine::{ClientEvent, EndedTransaction, Witness, WorkerIntro};
 use stats::{Sample, Timestamp};
 
 /// A transaction as the witness saw it.
@@ -20,7 +20,7 @@ pub struct Testimony {
     pub intro: Option<WorkerIntro>,
     pub seen: Vec<Seen>,
     /// What else it was told, as text.
-    pub happened: Vec<String>,
+    pub events: Vec<String>,
     pub ended: Option<Timestamp>,
 }
 
@@ -46,13 +46,13 @@ impl Onlooker {
 }
 
 impl Witness for Onlooker {
-    fn transaction(&mut self, ended: &Ended<'_>) {
-        let Ended { client, number, sample } = *ended;
+    fn transaction(&mut self, ended: &EndedTransaction<'_>) {
+        let EndedTransaction { client, number, sample } = *ended;
         self.with(|testimony| testimony.seen.push(Seen { client, number, sample: *sample }));
     }
 
-    fn happened(&mut self, happening: &Happening<'_>) {
-        self.with(|testimony| testimony.happened.push(format!("{happening:?}")));
+    fn on_event(&mut self, event: &ClientEvent<'_>) {
+        self.with(|testimony| testimony.events.push(format!("{event:?}")));
     }
 
     fn end(&mut self, now: Timestamp) {

@@ -1,7 +1,7 @@
 //! Pipelines: what is sent without waiting, what is waited for, and where errors belong (reference, section 12).
 //! Everything else on the wire is in `protocols`.
 
-use pgmeter_engine::{AbortCause, AbortedClient, Limit, Manner, Plan, Protocol};
+use pgmeter_engine::{AbortCause, AbortedClient, Compatibility, Limit, Plan, Protocol};
 use script::CaptureKind;
 use testkit::fake::{FakeServer, Moment, Received, Trouble};
 
@@ -212,9 +212,9 @@ fn a_statement_that_cannot_be_prepared_ends_its_client_with_the_reason() {
 #[test]
 fn as_pgbench_does_it_every_statement_that_cannot_be_prepared_is_told_with_its_text() {
     let faults = [0, 2].map(|parse| fault(0, Moment::Parse(parse), Trouble::error("42601", "wrong")));
-    let plan = Plan { manner: Manner::Pgbench, ..pipelined(PIPELINE, Protocol::Prepared) };
+    let plan = Plan { compatibility: Compatibility::Pgbench, ..pipelined(PIPELINE, Protocol::Prepared) };
     let ran = run(&plan, troubled(faults.into()));
-    let told: Vec<_> = ran.testimony.happened.iter().filter(|told| told.starts_with("Unprepared")).collect();
+    let told: Vec<_> = ran.testimony.events.iter().filter(|told| told.starts_with("Unprepared")).collect();
     assert_eq!(told.len(), 2);
     for (told, text) in told.iter().zip([&b"SELECT $1;"[..], b"SELECT 3;"]) {
         assert!(told.ends_with(&format!("statement: {text:?} }}")), "{told}");
@@ -227,13 +227,13 @@ fn as_pgbench_does_it_a_statement_that_cannot_be_prepared_is_executed_nonetheles
     for (script, parse, statement, command) in
         [(PIPELINE, 1, "P_1", 6), ("SELECT 1;\nSELECT 2;\n", 1, "P_1", 1), ("SELECT 1 \\gset\n", 0, "P_0", 0)]
     {
-        let plan = Plan { manner: Manner::Pgbench, ..pipelined(script, Protocol::Prepared) };
+        let plan = Plan { compatibility: Compatibility::Pgbench, ..pipelined(script, Protocol::Prepared) };
         let ran = run(&plan, troubled(vec![fault(0, Moment::Parse(parse), error())]));
         assert!(
-            ran.testimony.happened[0].starts_with("Unprepared")
-                && ran.testimony.happened[0].contains("relation \\\"t\\\" does not exist"),
+            ran.testimony.events[0].starts_with("Unprepared")
+                && ran.testimony.events[0].contains("relation \\\"t\\\" does not exist"),
             "{:?}",
-            ran.testimony.happened
+            ran.testimony.events
         );
         let place = ran.outcome.aborted[0].place.as_ref().map(|place| place.command);
         assert_eq!(place, Some(command), "{script}");

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use pgmeter_engine::{Limit, Manner, Plan, Protocol};
+use pgmeter_engine::{Compatibility, Limit, Plan, Protocol};
 use stats::{Ending, Failure};
 use testkit::fake::{FakeServer, Fault, Moment, Trouble};
 
@@ -101,9 +101,9 @@ fn after_the_last_try_the_transaction_has_failed() {
 #[test]
 fn errors_and_what_follows_are_told_to_the_witness() {
     let ran = two(tries(2), failing("40001", &[1, 4]));
-    let kinds: Vec<_> = ran.testimony.happened.iter().filter_map(|told| told.split(' ').next()).collect();
+    let kinds: Vec<_> = ran.testimony.events.iter().filter_map(|told| told.split(' ').next()).collect();
     assert_eq!(kinds, ["Failed", "Retried", "Failed", "GaveUp"]);
-    let told = &ran.testimony.happened;
+    let told = &ran.testimony.events;
     assert!(
         told[0].contains("client: 0, script: 0, command: 2") && told[0].contains("not now"),
         "{}",
@@ -140,7 +140,7 @@ fn there_is_no_other_try_after_the_end_of_the_run() {
 #[test]
 fn as_pgbench_does_it_an_error_after_the_end_of_the_run_is_not_counted() {
     let limit = Limit::Duration(ms(100));
-    let plan = Plan { limit, max_tries: None, manner: Manner::Pgbench, ..plan(TRANSFER) };
+    let plan = Plan { limit, max_tries: None, compatibility: Compatibility::Pgbench, ..plan(TRANSFER) };
     let ran = run(&plan, always_failing());
     assert_eq!((ran.counts().failed.total(), ran.counts().unfinished), (0, 1));
     assert_eq!(ran.outcome.commands.of_script(0)[2].failures, 0);

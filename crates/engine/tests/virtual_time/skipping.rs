@@ -1,7 +1,7 @@
 //! A latency limit: under a rate, what is later than the limit already when its turn comes is not run but skipped;
 //! without a rate nothing is skipped, and late ones are only counted.
 
-use pgmeter_engine::{End, Limit, Manner, Plan};
+use pgmeter_engine::{Compatibility, End, Limit, Plan};
 use stats::Ending;
 use testkit::fake::{FakeServer, Service, Stall};
 
@@ -126,8 +126,8 @@ fn the_scripts_are_those_of_the_reference_also_when_transactions_are_skipped() {
     let slow = || FakeServer { service: Service::Fixed(ms(10)), ..FakeServer::default() };
     let closed = run(&mix(), slow());
     assert_eq!(chosen(&closed, 2)[..12], expected);
-    let manner = Manner::Pgbench;
-    let rated = Plan { rate_per_s: Some(2000.0), latency_limit: Some(ms(1)), manner, ..mix() };
+    let compatibility = Compatibility::Pgbench;
+    let rated = Plan { rate_per_s: Some(2000.0), latency_limit: Some(ms(1)), compatibility, ..mix() };
     let skipping = run(&rated, slow());
     assert!(skipping.counts().skipped > 1000, "{:?}", skipping.counts());
     assert_eq!(chosen(&skipping, 2)[..12], expected);

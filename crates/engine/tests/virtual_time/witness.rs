@@ -43,7 +43,7 @@ fn an_aborted_client_is_told_at_once() {
     let faults = vec![fault(1, Moment::Statement(3), Trouble::Close)];
     let ran =
         run(&Plan { clients: 2, limit: Limit::Duration(ms(100)), ..plan("SELECT 1;") }, troubled(faults));
-    let told = ran.testimony.happened.iter().filter(|text| text.starts_with("Aborted(")).count();
+    let told = ran.testimony.events.iter().filter(|text| text.starts_with("Aborted(")).count();
     assert_eq!((told, ran.outcome.aborted.len()), (1, 1));
 }
 
@@ -69,7 +69,7 @@ impl Witness for Aloof {
         false
     }
 
-    fn transaction(&mut self, ended: &pgmeter_engine::Ended<'_>) {
+    fn transaction(&mut self, ended: &pgmeter_engine::EndedTransaction<'_>) {
         panic!("{ended:?} was not asked for");
     }
 }

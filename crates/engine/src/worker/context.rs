@@ -1,22 +1,22 @@
-//! What a worker's clients share and are handed in turn: the plan, the send buffer, the witness, and the
-//! statistics of commands. It has no sockets and knows nothing of the run's course.
+//! What the clients of a worker share, and each is handed when it acts: the plan, the send buffer, the witness, and the
+//! statistics of commands. It has no sockets.
 
 use stats::{CommandTable, Sample, Timestamp};
 
 use crate::client::Turn;
 use crate::load::Load;
 use crate::timeline::Timeline;
-use crate::witness::{Ended, Happening, Witness};
+use crate::witness::{ClientEvent, EndedTransaction, Witness};
 
 /// See the module.
-pub(super) struct Workbench<'p> {
+pub(super) struct ClientContext<'p> {
     pub(super) load: &'p Load<'p>,
     pub(super) out: Vec<u8>,
     witness: Box<dyn Witness + 'p>,
     /// The witness wants to see transactions.
     watched: bool,
     /// It wants to see each step of the clients.
-    moves_wanted: bool,
+    steps_wanted: bool,
     /// For each script, how often it was computed in one go, in the measured window.
     computed: Box<[u64]>,
     measured: CommandTable,
@@ -25,14 +25,14 @@ pub(super) struct Workbench<'p> {
     end: Option<Timestamp>,
 }
 
-impl<'p> Workbench<'p> {
+impl<'p> ClientContext<'p> {
     pub(super) fn new(load: &'p Load<'p>) -> Self {
         Self {
             load,
             out: Vec::new(),
             witness: Box::new(()),
             watched: false,
-            moves_wanted: false,
+            steps_wanted: false,
             computed: vec![0; load.plan.scripts.len()].into_boxed_slice(),
             measured: load.command_table(),
             warmup: load.unmeasured_command_table(),
@@ -43,7 +43,7 @@ impl<'p> Workbench<'p> {
     /// The run begins.
     pub(super) fn begin(&mut self, timeline: Timeline, witness: Box<dyn Witness + 'p>) {
         self.watched = witness.wants_transactions();
-        self.moves_wanted = witness.wants_moves();
+        self.steps_wanted = witness.wants_steps();
         self.witness = witness;
         self.end = timeline.end;
     }
@@ -53,7 +53,7 @@ impl<'p> Workbench<'p> {
         self.end = Some(end);
     }
 
-    /// What a client is handed; `warmup` tells that its transaction is not measured.
+    /// What a client is handed; `warmup`: its transaction is not measured.
     #[inline]
     pub(super) fn turn(&mut self, now: Timestamp, warmup: bool) -> Turn<'_> {
         let commands = if warmup { &mut self.warmup } else { &mut self.measured };
@@ -62,15 +62,15 @@ impl<'p> Workbench<'p> {
             out: &mut self.out,
             now,
             witness: &mut *self.witness,
-            moves_wanted: self.moves_wanted,
+            steps_wanted: self.steps_wanted,
             commands,
             end: self.end,
         }
     }
 
-    /// Nobody looks at single transactions.
-    pub(super) fn is_private(&self) -> bool {
-        !self.watched && !self.moves_wanted
+    /// The witness wants to see neither transactions nor steps.
+    pub(super) fn is_unobserved(&self) -> bool {
+        !self.watched && !self.steps_wanted
     }
 
     /// What a client needs to compute.
@@ -89,19 +89,19 @@ impl<'p> Workbench<'p> {
     #[inline]
     pub(super) fn show(&mut self, client: usize, number: u64, sample: &Sample) {
         if self.watched {
-            self.witness.transaction(&Ended { client, number, sample });
+            self.witness.transaction(&EndedTransaction { client, number, sample });
         }
     }
 
-    pub(super) fn tell(&mut self, happening: &Happening<'_>) {
-        self.witness.happened(happening);
+    pub(super) fn report(&mut self, event: &ClientEvent<'_>) {
+        self.witness.on_event(event);
     }
 
-    /// The run is over: dismisses the witness and gives the statistics away.
+    /// The run is over: ends the witness and returns the statistics.
     pub(super) fn end(&mut self, now: Timestamp) -> CommandTable {
         std::mem::replace(&mut self.witness, Box::new(())).end(now);
         self.watched = false;
-        self.moves_wanted = false;
+        self.steps_wanted = false;
         for (script, times) in self.computed.iter_mut().enumerate() {
             self.measured.complete_script_at_once(script, std::mem::take(times));
         }

@@ -1,0 +1,692 @@
+//! The run of one worker's clients: the loop over events, timers and free clients, from the first transaction to the
+//! outcome. It owns the parts and calls them; what they decide is done and recorded here.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use stats::{Ending, Sample, Timestamp};
+
+use super::health::Health;
+use super::pacing::{Next, Pacing, ScheduledTransaction};
+use super::sessions::{ClientSlot, ConnectFailure, Sessions};
+use super::{STOP_CHECK, Worker, WorkerOutcome};
+use crate::abort::{AbortCause, AbortedClient};
+use crate::arrivals::Arrival;
+use crate::client::Step;
+use crate::driver::{Driver, Event, IsOver, Receive};
+use crate::error::EngineError;
+use crate::measurement::{IntervalSink, Measurement};
+use crate::outcome::{Exceeded, Reconnects};
+use crate::plan::{Compatibility, Limit, Plan};
+use crate::stopping::{Stop, StopConditions};
+use crate::timeline::Timeline;
+use crate::timers::Timers;
+use crate::witness::{ClientEvent, Witness};
+
+/// Transactions of clients that never have to wait are run in rounds of at most this length and this many, so that
+/// they do not starve the others. A look at the sockets takes a fiftieth of the one; the other is there for a clock
+/// that goes in large steps.
+const ROUND: Duration = Duration::from_micros(20);
+const ROUND_TRANSACTIONS: usize = 512;
+
+/// Arrivals that a client skips before it lets the others have their turn, and the loop look at the stop flag.
+const SKIPS: usize = 256;
+
+/// See the module.
+pub(super) struct Run<'r, 'p, D> {
+    plan: &'p Plan,
+    number: usize,
+    sessions: Sessions<'p, D>,
+    pacing: Pacing<'p>,
+    stopping: StopConditions<'r>,
+    measurement: Measurement<'r>,
+    health: Health,
+    timers: Timers,
+    /// Free clients whose last transaction never had to wait.
+    ready: VecDeque<usize>,
+    /// How many clients are not done.
+    active: usize,
+    /// When the last client was done.
+    finished: Timestamp,
+    cpu_at_measure: Option<Duration>,
+    aborted: Vec<AbortedClient>,
+    reconnects: Reconnects,
+    /// The latest time that was read; nothing that is done now is before it.
+    latest: Timestamp,
+}
+
+impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
+    pub(super) fn new(
+        worker: Worker<'p, D>,
+        timeline: Timeline,
+        witness: Box<dyn Witness + 'p>,
+        stop: &'r Stop<'r>,
+        sink: &'r mut dyn IntervalSink,
+    ) -> Self {
+        let Worker { number, chooser, mut sessions } = worker;
+        let load = sessions.load;
+        sessions.context.begin(timeline, witness);
+        Self {
+            plan: load.plan,
+            number,
+            pacing: Pacing::new(load, number, chooser, timeline.start),
+            stopping: StopConditions::new(load.plan, stop, timeline),
+            measurement: Measurement::new(load.plan, timeline, sink),
+            health: Health::new(),
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            active: sessions.slots.len(),
+            finished: timeline.start,
+            cpu_at_measure: None,
+            aborted: Vec::new(),
+            reconnects: Reconnects::default(),
+            latest: Timestamp::ZERO,
+            sessions,
+        }
+    }
+
+    /// Runs the load to its end.
+    pub(super) fn finish(mut self) -> Result<WorkerOutcome, EngineError> {
+        if self.plan.warmup.is_zero() {
+            self.begin_window(self.stopping.timeline.start);
+        }
+        let exceeded = self.attend()?;
+        // A request to stop that comes when all are done changes nothing.
+        let interrupted = self.active > 0;
+        let cut_off = exceeded.map_or(0, |_| self.active);
+        // Nothing is measured while transactions that are then cut off are waited for.
+        let end = self.stopping.timeline.end.filter(|_| cut_off > 0);
+        let over = end.filter(|end| self.sessions.driver.now() >= *end);
+        let measured_until = over.map(|end| end.max(self.finished));
+        let finished = self.account(interrupted);
+        let Self { number, mut sessions, measurement, health, cpu_at_measure, aborted, reconnects, .. } =
+            self;
+        Ok(WorkerOutcome {
+            finished: measured_until.unwrap_or(finished),
+            cpu_at_measure,
+            cpu_at_end: sessions.driver.cpu_time(),
+            warmup_transactions: measurement.warmup_transactions(),
+            aborted,
+            interrupted,
+            cut_off,
+            exceeded,
+            health: health.finish(number, sessions.slots.len(), over.is_some(), &mut sessions.driver),
+            reconnects,
+            commands: sessions.context.end(finished),
+            to_cancel: sessions.terminate_all(interrupted),
+            event_loop: sessions.driver.event_loop(),
+        })
+    }
+
+    /// Attends to the clients until all are done, somebody asks to stop, or they have exceeded their time.
+    fn attend(&mut self) -> Result<Option<Exceeded>, EngineError> {
+        let mut now = self.sessions.driver.now().max(self.stopping.timeline.start);
+        for slot in 0..self.sessions.slots.len() {
+            self.sessions.slots[slot].active = true;
+            self.release(slot, now);
+        }
+        while self.active > 0 && !self.stopping.is_stopped() {
+            if self.stopping.timeline.is_over(now) {
+                self.health.end_window(now, &mut self.sessions.driver);
+            }
+            if let Some(exceeded) = self.stopping.exceeded(now) {
+                return Ok(Some(exceeded));
+            }
+            now = match self.wait(now) {
+                Ok(now) => now,
+                Err(error) if self.plan.compatibility == Compatibility::Pgbench => {
+                    self.abort_all(&error, now);
+                    return Ok(None);
+                }
+                Err(error) => return Err(EngineError::System { what: "wait for its sockets", error }),
+            };
+            self.pass(now);
+            if let Some(timeline) = self.stopping.shortened(now) {
+                self.end_early(timeline, now);
+            }
+            let happened = self.handle_events(now);
+            self.fire_timers(now, happened);
+            if self.plan.reconnect {
+                self.start_connects(now.max(self.latest));
+            }
+            self.run_ready();
+        }
+        Ok(None)
+    }
+
+    /// Waits for events or for the next thing to do.
+    fn wait(&mut self, now: Timestamp) -> io::Result<Timestamp> {
+        let mut deadline = (now + STOP_CHECK).min(self.measurement.interval_end());
+        let mut timer = self.timers.earliest().filter(|timer| *timer > now && *timer <= deadline);
+        for earlier in self.timers.earliest().into_iter().chain(self.sessions.connecting.retry_at()) {
+            deadline = deadline.min(earlier);
+        }
+        if !self.ready.is_empty() || self.sessions.connecting.has_room() {
+            (deadline, timer) = (now, None);
+        }
+        let woke = self.sessions.driver.wait(deadline)?;
+        self.health.woke(woke, timer);
+        Ok(woke)
+    }
+
+    /// The measured window begins.
+    fn begin_window(&mut self, now: Timestamp) {
+        self.cpu_at_measure = Some(self.sessions.driver.cpu_time());
+        self.health.begin(now, &mut self.sessions.driver);
+    }
+
+    /// It is `now`: must be called before anything that finished now is recorded.
+    #[inline]
+    fn pass(&mut self, now: Timestamp) {
+        if self.measurement.pass(now) {
+            self.begin_window(now);
+        }
+    }
+
+    /// Reads the clock: of what is scheduled, the moment at which it begins is told apart from that at which the loop
+    /// woke.
+    #[inline]
+    fn read_clock(&mut self) -> Timestamp {
+        self.latest = self.sessions.driver.now();
+        self.pass(self.latest);
+        self.latest
+    }
+
+    /// True if anything has happened.
+    fn handle_events(&mut self, now: Timestamp) -> bool {
+        let mut happened = false;
+        while let Some(event) = self.sessions.driver.next_event() {
+            happened = true;
+            let now = now.max(self.latest);
+            let (Event::Readable(connection) | Event::Connected(connection)) = event;
+            let (slot, link) = self.sessions.load.slot_and_link(connection);
+            let is_connecting = self.sessions.slots[slot].connecting_since.is_some();
+            match event {
+                Event::Readable(_) if is_connecting => self.receive_startup(slot, link, connection, now),
+                Event::Readable(_) => self.receive(slot, link, now),
+                Event::Connected(_) if is_connecting => {
+                    if let Err(failure) = self.sessions.send_startup(connection, now) {
+                        self.connect_failed(failure, now);
+                    }
+                }
+                Event::Connected(_) => {}
+            }
+        }
+        while let Some(failure) = self.sessions.timed_out(now) {
+            self.connect_failed(failure, now);
+        }
+        happened
+    }
+
+    /// Takes in all that has arrived for a client.
+    fn receive(&mut self, slot: usize, link: usize, mut now: Timestamp) {
+        let connection = self.sessions.load.connection(slot, link);
+        while self.sessions.slots[slot].active {
+            now = now.max(self.latest);
+            let Sessions { load, driver, slots, context, .. } = &mut self.sessions;
+            let ClientSlot { client, warmup, .. } = &mut slots[slot];
+            let step = match driver.receive(connection) {
+                Receive::Empty => return,
+                Receive::Bytes(bytes) => client.receive(link, bytes, &mut context.turn(now, *warmup)),
+                Receive::Closed(cause) => Some(client.lose_connection(link, cause.as_ref(), load)),
+            };
+            if let Some(step) = step
+                && self.act(slot, step, now)
+            {
+                self.release(slot, now);
+            }
+        }
+    }
+
+    /// Wakes the clients whose time has come. What is scheduled starts at a time of its own: once anything has been
+    /// done since the loop woke, `now` is not the moment at which a client begins, and the clock is read again.
+    fn fire_timers(&mut self, mut now: Timestamp, mut happened: bool) {
+        now = now.max(self.latest);
+        while let Some((at, slot)) = self.timers.pop_due(now) {
+            let ClientSlot { client, timer, next, warmup, active, .. } = &mut self.sessions.slots[slot];
+            if !*active || *timer != Some(at) {
+                continue;
+            }
+            *timer = None;
+            if let Some(transaction) = next.take() {
+                if std::mem::replace(&mut happened, true) {
+                    now = self.read_clock();
+                }
+                self.start(slot, transaction, now);
+            } else {
+                let step = client.wake(&mut self.sessions.context.turn(now, *warmup));
+                if self.act(slot, step, now) {
+                    self.release(slot, now);
+                }
+            }
+        }
+    }
+
+    /// Wakes a client at `at`, and not at any time set before.
+    fn set_timer(&mut self, slot: usize, at: Timestamp) {
+        self.sessions.slots[slot].timer = Some(at);
+        self.timers.set(at, slot);
+    }
+
+    /// Runs one round of the clients that never wait. The moment at which one transaction ended is that at which the
+    /// next begins.
+    fn run_ready(&mut self) {
+        if self.ready.is_empty() {
+            return;
+        }
+        let begin = self.read_clock();
+        let end = begin + ROUND;
+        let short = self.may_compute(begin);
+        let mut again = None;
+        for _ in 0..ROUND_TRANSACTIONS {
+            let Some(slot) = again.take().or_else(|| self.ready.pop_front()) else { return };
+            if short && self.compute(slot) {
+                // A client that is alone need not queue.
+                if self.ready.is_empty() {
+                    again = Some(slot);
+                } else {
+                    self.ready.push_back(slot);
+                }
+            } else if !short {
+                self.release(slot, self.latest);
+            }
+            if self.latest >= end {
+                break;
+            }
+        }
+        self.ready.extend(again);
+    }
+
+    /// Whether scripts that only compute may go the short way from now on: in a closed loop, when the warm-up is over,
+    /// and where nobody looks at single transactions or connects for each.
+    fn may_compute(&self, now: Timestamp) -> bool {
+        !self.pacing.is_scheduled()
+            && now >= self.stopping.timeline.measure
+            && !self.plan.reconnect
+            && self.sessions.context.is_unobserved()
+    }
+
+    /// A client is free: runs its next transaction, if its script only computes, from its begin to its record without a
+    /// look at what could only happen to others. True if it is free again; everything else goes the usual way.
+    #[inline(always)]
+    fn compute(&mut self, slot: usize) -> bool {
+        let begun = self.latest;
+        if self.pacing.has_reached_limit(&self.sessions.slots[slot]) || self.stopping.timeline.is_over(begun)
+        {
+            self.release(slot, begun);
+            return false;
+        }
+        let script = self.pacing.choose_script();
+        if !self.sessions.load.only_computes[script] {
+            let arrival = Arrival { scheduled: begun, number: None };
+            self.begin(slot, ScheduledTransaction { script, arrival, draws: None }, begun);
+            return false;
+        }
+        let Sessions { load, context, slots, .. } = &mut self.sessions;
+        let own = &mut slots[slot];
+        if let Err((done, error)) = own.client.compute(script, load, context.witness()) {
+            own.warmup = false;
+            let step = own.client.fail_computing(done, *error, &mut context.turn(begun, false));
+            return self.act(slot, step, begun);
+        }
+        own.transactions += 1;
+        context.count_computed(script);
+        let ended = self.read_clock();
+        self.measurement.record_prompt(script, begun, ended);
+        true
+    }
+
+    /// A client is free: gives it the next transaction, now or later, or ends it.
+    fn release(&mut self, slot: usize, now: Timestamp) {
+        for _ in 0..SKIPS {
+            match self.pacing.next(&mut self.sessions.slots[slot], now, &self.stopping.timeline) {
+                Next::Skip(transaction) => {
+                    self.skip(slot, &transaction, now);
+                    continue;
+                }
+                Next::Transaction(transaction) if transaction.arrival.scheduled > now => {
+                    self.set_timer(slot, transaction.arrival.scheduled);
+                    self.sessions.slots[slot].next = Some(transaction);
+                }
+                Next::Transaction(transaction) => {
+                    let now = if self.pacing.is_scheduled() { self.read_clock() } else { now };
+                    self.start(slot, transaction, now);
+                }
+                Next::Nothing => self.end_client(slot, now),
+                Next::NoArrival => {
+                    self.sessions.slots[slot].lacks_arrival = true;
+                    self.end_client(slot, now);
+                }
+            }
+            return;
+        }
+        // It may have more to skip. The clock is read so that the round comes to its end.
+        self.read_clock();
+        self.ready.push_back(slot);
+    }
+
+    /// Counts a transaction that is not run, because it is later already than the limit allows.
+    fn skip(&mut self, slot: usize, transaction: &ScheduledTransaction, now: Timestamp) {
+        self.record(slot, &not_run(transaction, Ending::Skipped, now));
+    }
+
+    /// It is time for a transaction: begins it, once there is a connection for it.
+    #[inline]
+    fn start(&mut self, slot: usize, transaction: ScheduledTransaction, now: Timestamp) {
+        if self.plan.reconnect {
+            self.reconnect(slot, transaction, now);
+        } else {
+            self.begin(slot, transaction, now);
+        }
+    }
+
+    /// Begins a transaction.
+    #[inline]
+    fn begin(&mut self, slot: usize, transaction: ScheduledTransaction, now: Timestamp) {
+        let ScheduledTransaction { script, arrival: Arrival { scheduled, .. }, draws } = transaction;
+        let ClientSlot { client, warmup, .. } = &mut self.sessions.slots[slot];
+        *warmup = scheduled < self.stopping.timeline.measure;
+        if let Some(draws) = draws {
+            client.draw_from(draws);
+        }
+        let step = client.begin(script, scheduled, &mut self.sessions.context.turn(now, *warmup));
+        let ended_at = if let Step::Ended(_) = step { self.read_clock() } else { now };
+        match step {
+            // The short way: nothing to send, no connection to close.
+            Step::Ended(ending) if self.sessions.context.out.is_empty() && !self.plan.reconnect => {
+                self.end_transaction(slot, ending, ended_at);
+                self.ready.push_back(slot);
+            }
+            step => {
+                if self.act(slot, step, ended_at) {
+                    self.ready.push_back(slot);
+                }
+            }
+        }
+    }
+
+    /// Does what a client's step asks for, and sends what it has to say. True when the client is free again.
+    fn act(&mut self, slot: usize, mut step: Step, mut now: Timestamp) -> bool {
+        loop {
+            if let Step::Ended(ending) = step {
+                self.end_transaction(slot, ending, now);
+            }
+            if !self.sessions.context.out.is_empty() && !matches!(step, Step::Aborted(_)) {
+                let link = self.sessions.slots[slot].client.link();
+                let connection = self.sessions.load.connection(slot, link);
+                if let Err(error) = self.sessions.driver.send(connection, &mut self.sessions.context.out) {
+                    step = self.last_words(slot, link, &error, now);
+                }
+            }
+            match step {
+                Step::Reply => return false,
+                Step::Sleep(until) => {
+                    self.set_timer(slot, until);
+                    return false;
+                }
+                Step::Computed => {
+                    now = self.read_clock();
+                    let ClientSlot { client, warmup, .. } = &mut self.sessions.slots[slot];
+                    step = client.wake(&mut self.sessions.context.turn(now, *warmup));
+                }
+                Step::Shell { command, capture } => {
+                    let is_over = |now| self.stopping.is_over(now);
+                    // pgbench waits for as long as it takes.
+                    let is_limited = self.plan.compatibility == Compatibility::Pgmeter;
+                    let limit: Option<IsOver<'_>> = if is_limited { Some(&is_over) } else { None };
+                    let answer = self.sessions.driver.run_shell(&command, capture, limit);
+                    now = self.read_clock();
+                    // The transaction is cut off as soon as the worker looks.
+                    let Some(answer) = answer.transpose() else { return false };
+                    let ClientSlot { client, warmup, .. } = &mut self.sessions.slots[slot];
+                    step = client.shell_done(answer, &mut self.sessions.context.turn(now, *warmup));
+                }
+                Step::Ended(_) => {
+                    if self.plan.reconnect {
+                        self.disconnect(slot);
+                    }
+                    return true;
+                }
+                Step::Aborted(aborted) => {
+                    self.abort(slot, *aborted, now);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// The connection broke while sending: what the server said before it closed is still unread, and
+    /// tells more than the error.
+    fn last_words(&mut self, slot: usize, link: usize, error: &io::Error, now: Timestamp) -> Step {
+        let Sessions { load, driver, slots, context, .. } = &mut self.sessions;
+        let connection = load.connection(slot, link);
+        let ClientSlot { client, warmup, .. } = &mut slots[slot];
+        while let Receive::Bytes(bytes) = driver.receive(connection) {
+            let step = client.receive(link, bytes, &mut context.turn(now, *warmup));
+            if let Some(Step::Aborted(aborted)) = step {
+                return Step::Aborted(aborted);
+            }
+        }
+        context.out.clear();
+        client.lose_connection(link, Some(error), load)
+    }
+
+    /// Records a client's transaction that is over.
+    #[inline]
+    fn end_transaction(&mut self, slot: usize, ending: Ending, now: Timestamp) {
+        let client = &mut self.sessions.slots[slot].client;
+        let sample = client.sample(ending, now);
+        client.forget_transaction();
+        self.record(slot, &sample);
+    }
+
+    #[inline]
+    fn record(&mut self, slot: usize, sample: &Sample) {
+        let slot = &mut self.sessions.slots[slot];
+        if sample.ending != Ending::Unfinished {
+            slot.shown += 1;
+            self.sessions.context.show(slot.client.number(), slot.shown, sample);
+        }
+        if self.measurement.record(sample) {
+            slot.transactions += 1;
+        }
+    }
+
+    fn abort(&mut self, slot: usize, aborted: AbortedClient, now: Timestamp) {
+        if self.sessions.slots[slot].client.in_transaction() {
+            // For pgbench the transaction is over when its script is.
+            let over = aborted.cause == AbortCause::UnfinishedTransaction;
+            let succeeded = over && self.plan.compatibility == Compatibility::Pgbench;
+            let ending = if succeeded { Ending::Succeeded } else { Ending::Unfinished };
+            self.end_transaction(slot, ending, now);
+        }
+        self.sessions.slots[slot].connecting_since = None;
+        self.reassign(slot, now);
+        self.sessions.context.report(&ClientEvent::Aborted(&aborted));
+        self.aborted.push(aborted);
+        self.sessions.abandon(slot);
+        self.end_client(slot, now);
+        if self.plan.exit_on_abort {
+            self.stopping.stop_all();
+        }
+    }
+
+    /// The worker cannot go on, and with it none of its clients.
+    fn abort_all(&mut self, error: &io::Error, now: Timestamp) {
+        for slot in 0..self.sessions.slots.len() {
+            if self.sessions.slots[slot].active {
+                let cause = AbortCause::System(error.to_string().into());
+                let client = self.sessions.slots[slot].client.number();
+                self.abort(slot, AbortedClient { client, place: None, cause }, now);
+            }
+        }
+    }
+
+    /// The client is done, as long as no arrival is returned that it can take.
+    fn end_client(&mut self, slot: usize, now: Timestamp) {
+        self.sessions.slots[slot].active = false;
+        self.active -= 1;
+        self.finished = self.finished.max(now);
+    }
+
+    /// A client will not start the transaction that it was going to; another one may.
+    fn reassign(&mut self, slot: usize, now: Timestamp) {
+        let Some(transaction) = self.sessions.slots[slot].next.take() else { return };
+        let scheduled = transaction.arrival.scheduled;
+        let slots = &mut self.sessions.slots;
+        if let Some(taker) = self.pacing.reassign(transaction, slots, now, &self.stopping.timeline) {
+            if std::mem::take(&mut slots[taker].lacks_arrival) {
+                slots[taker].active = true;
+                self.active += 1;
+            }
+            self.set_timer(taker, scheduled);
+        }
+    }
+
+    /// Connects a client for a transaction: made when it starts, closed when it ends, while the other clients go on.
+    /// Without a rate the transaction is scheduled for the moment at which the client is connected, so that connecting
+    /// is not part of its latency; under a rate it is (reference, section 13).
+    fn reconnect(&mut self, slot: usize, transaction: ScheduledTransaction, now: Timestamp) {
+        let link = self.sessions.load.script_links[transaction.script];
+        self.sessions.connecting.add(self.sessions.load.connection(slot, link));
+        let own = &mut self.sessions.slots[slot];
+        own.next = Some(transaction);
+        own.connecting_since = Some(now);
+        self.start_connects(now);
+    }
+
+    /// Starts as many connects as there is room for; none when the time for new transactions is over.
+    fn start_connects(&mut self, now: Timestamp) {
+        if self.stopping.timeline.is_over(now) {
+            while let Some(connection) = self.sessions.connecting.pop_waiting() {
+                let (slot, _) = self.sessions.load.slot_and_link(connection);
+                self.sessions.slots[slot].connecting_since = None;
+                self.reassign(slot, now);
+                self.end_client(slot, now);
+            }
+        }
+        while let Err(failure) = self.sessions.start_connects(now) {
+            self.connect_failed(failure, now);
+        }
+    }
+
+    /// Takes in what the server says during start-up; once the client is connected, its transaction begins.
+    fn receive_startup(&mut self, slot: usize, link: usize, connection: usize, now: Timestamp) {
+        match self.sessions.receive_startup(connection) {
+            Ok(false) => return,
+            Ok(true) => self.begin_connected(slot, now),
+            Err(failure) => self.connect_failed(failure, now),
+        }
+        self.receive(slot, link, now);
+    }
+
+    /// The client is connected: begins its transaction, unless the time for that is over. A connection is measured if
+    /// its transaction is: those of the warm-up are not in the connection figures.
+    fn begin_connected(&mut self, slot: usize, now: Timestamp) {
+        let timeline = self.stopping.timeline;
+        let own = &mut self.sessions.slots[slot];
+        let Some(since) = own.connecting_since.take() else { return };
+        if let Some(transaction) = &mut own.next
+            && !self.pacing.is_scheduled()
+        {
+            transaction.arrival.scheduled = now;
+        }
+        let scheduled = own.next.as_ref().map_or(now, |transaction| transaction.arrival.scheduled);
+        own.warmup = scheduled < timeline.measure;
+        if !own.warmup {
+            self.reconnects.count += 1;
+            self.reconnects.time += now.since(since);
+        }
+        if timeline.is_over(now) {
+            self.reassign(slot, now);
+            self.disconnect(slot);
+            self.end_client(slot, now);
+        } else if let Some(transaction) = own.next.take() {
+            self.begin(slot, transaction, now);
+        }
+    }
+
+    /// Closes the connection of the transaction that is over.
+    fn disconnect(&mut self, slot: usize) {
+        let begun = self.sessions.driver.now();
+        self.sessions.terminate(slot, self.sessions.slots[slot].client.link());
+        if !self.sessions.slots[slot].warmup {
+            self.reconnects.time += self.sessions.driver.now().since(begun);
+        }
+    }
+
+    /// A client that cannot connect is aborted, alone.
+    fn connect_failed(&mut self, failure: ConnectFailure, now: Timestamp) {
+        let ConnectFailure { slot, client, address, reason } = failure;
+        let cause = AbortCause::Connecting { address, reason: reason.to_string().into() };
+        self.abort(slot, AbortedClient { client, place: None, cause }, now);
+    }
+
+    /// The run ends earlier than planned: clients that wait for a moment after that are done.
+    #[cold]
+    fn end_early(&mut self, timeline: Timeline, now: Timestamp) {
+        self.stopping.timeline = timeline;
+        if let Some(end) = timeline.end {
+            self.sessions.context.end_at(end);
+        }
+        for slot in 0..self.sessions.slots.len() {
+            let ClientSlot { next, timer, connecting_since, active, .. } = &mut self.sessions.slots[slot];
+            let later = next.as_ref().is_some_and(|next| timeline.is_over(next.arrival.scheduled));
+            if *active && later && connecting_since.is_none() {
+                (*next, *timer) = (None, None);
+                self.end_client(slot, now);
+            }
+        }
+    }
+
+    /// Accounts for what was begun or scheduled and will not be finished, and hands over the last interval. Returns
+    /// when the last client was done.
+    fn account(&mut self, interrupted: bool) -> Timestamp {
+        let now = self.sessions.driver.now();
+        if interrupted {
+            self.pass(now);
+        }
+        for slot in 0..self.sessions.slots.len() {
+            if self.sessions.slots[slot].client.in_transaction() {
+                self.end_transaction(slot, Ending::Unfinished, now);
+            }
+            if let Some(transaction) = self.sessions.slots[slot].next.take() {
+                self.pacing.put_back(transaction);
+            }
+        }
+        let finished = if interrupted { now } else { self.finished };
+        if self.plan.compatibility == Compatibility::Pgmeter {
+            self.count_missed(interrupted, finished);
+        }
+        self.measurement.close(finished);
+        finished
+    }
+
+    /// Counts the arrivals before `finished` that no client has taken.
+    fn count_missed(&mut self, interrupted: bool, finished: Timestamp) {
+        let (until, most) = match (self.plan.limit, self.stopping.timeline.end) {
+            (_, Some(end)) => (end.min(finished), u64::MAX),
+            // Not more than the clients would still have run.
+            (Limit::TransactionsPerClient(limit), None) if interrupted => {
+                let active = self.sessions.slots.iter().filter(|slot| slot.active);
+                let left = active.map(|slot| limit.saturating_sub(slot.transactions));
+                (finished, left.fold(0, u64::saturating_add))
+            }
+            _ => return,
+        };
+        let mut measured = 0;
+        while measured < most
+            && let Some(transaction) = self.pacing.next_missed(until)
+        {
+            let sample = not_run(&transaction, Ending::Unfinished, finished);
+            measured += u64::from(self.measurement.record(&sample));
+        }
+    }
+}
+
+/// The sample of a transaction that was never begun.
+fn not_run(transaction: &ScheduledTransaction, ending: Ending, now: Timestamp) -> Sample {
+    let ScheduledTransaction { script, arrival: Arrival { scheduled, .. }, .. } = *transaction;
+    Sample { script, scheduled, started: now, finished: now, tries: 0, business: 1, ending }
+}
