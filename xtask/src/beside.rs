@@ -158,13 +158,18 @@ fn table(rounds: &[[Run; 2]]) -> String {
             rounds.iter().map(|[old, new]| Some([figure(old)?, figure(new)?])).collect();
         let Some(figures) = figures else { continue };
         let [old, new] = [0, 1].map(|side| median(figures.iter().map(|both| both[side]).collect()));
-        let (ratio, low, high) = median_interval(figures.iter().map(|[old, new]| new / old).collect());
         if out.is_empty() {
             let _ = writeln!(out, "{:<28} {:>10} {:>10}  NEW ÷ OLD (interval)", "median", "OLD", "NEW");
         }
-        let [old, new] = [old, new]
-            .map(|figure| if figure < 1000.0 { format!("{figure:.3}") } else { format!("{figure:.0}") });
-        let _ = writeln!(out, "{name:<28} {old:>10} {new:>10}  {ratio:.3} ({low:.3} … {high:.3})");
+        let shown =
+            |figure: f64| if figure < 1000.0 { format!("{figure:.3}") } else { format!("{figure:.0}") };
+        let _ = write!(out, "{name:<28} {:>10} {:>10}  ", shown(old), shown(new));
+        if figures.iter().any(|[old, _]| *old <= 0.0) {
+            out.push_str("too short to be measured\n");
+            continue;
+        }
+        let (ratio, low, high) = median_interval(figures.iter().map(|[old, new]| new / old).collect());
+        let _ = writeln!(out, "{ratio:.3} ({low:.3} … {high:.3})");
     }
     let (count, (rank, confidence)) = (rounds.len(), interval_rank(rounds.len()));
     let _ = writeln!(
@@ -280,6 +285,8 @@ mod tests {
         assert!(text.contains("throughput, tps") && !text.contains("connecting"), "{text}");
         let loading = table(&vec![[run(0.5, report), run(0.25, None)]; ROUNDS_MIN]);
         assert!(!loading.contains("tps") && loading.contains("elapsed, s"), "{loading}");
+        let short = table(&vec![[run(0.0, None), run(0.01, None)]; ROUNDS_MIN]);
+        assert!(short.contains("too short to be measured\n") && !short.contains("inf"), "{short}");
     }
 
     #[test]
