@@ -18,7 +18,7 @@ const CONFIDENCE_MIN: f64 = 0.95;
 /// The unit of CPU times in proc(5): the kernel's `USER_HZ`, which is 100 on all architectures that Linux still has.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What is asked for.
+/// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Options<'a> {
     rounds: usize,
@@ -36,7 +36,7 @@ struct Run {
     report: Option<Report>,
 }
 
-/// What pgbench's report says.
+/// The figures of pgbench's report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Report {
     tps: f64,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::fuzz::{self, SHORT_ROUND};
 use crate::leftovers::Scratch;
-use crate::tally::{self, Tally};
+use crate::test_output::{self, TestCounts};
 use crate::tidy;
 
 /// What a step found.
@@ -29,7 +29,7 @@ impl Verdict {
 
 /// Runs everything; true if nothing failed.
 pub fn run() -> bool {
-    let scratch = match Scratch::create() {
+    let scratch = match Scratch::new() {
         Ok(scratch) => scratch,
         Err(error) => {
             eprintln!("could not make a folder for the tests in {}: {error}", std::env::temp_dir().display());
@@ -79,7 +79,7 @@ fn clippy() -> Verdict {
 
 fn test(scratch: &Scratch) -> Verdict {
     let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
-    scratch.lend_to(&mut command);
+    scratch.set_environment(&mut command);
     match scratch.run(&mut command) {
         Ok((status, stdout, stderr)) => judge_tests(&stdout, &stderr, status.success()),
         Err(error) => Verdict::of_step(false, "", format!("cargo did not run: {error}")),
@@ -88,13 +88,13 @@ fn test(scratch: &Scratch) -> Verdict {
 
 /// A test that did not run counts as failed, and so does a program that ended without a result.
 fn judge_tests(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
-    let Tally { programs, passed, failed, ignored } = Tally::of(stdout);
+    let TestCounts { programs, passed, failed, ignored } = TestCounts::parse(stdout);
     let lost = usize::from(!ended_well && failed == 0 || passed + failed == 0);
     let mut note = format!("{passed} tests in {programs} programs");
     if ignored > 0 {
         note.push_str(&format!(", {ignored} did not run, which is not allowed"));
     }
-    let details = format!("{}{}", tally::failures(stdout), tally::complaints(stderr));
+    let details = format!("{}{}", test_output::failures(stdout), test_output::cargo_messages(stderr));
     Verdict { passed, failed: failed + ignored + lost, note, details }
 }
 

@@ -115,8 +115,8 @@ const CASES: [Case; 4] = [
 /// Comparisons that may fail, such as those of a machine that has no time for a transaction, before it is given up.
 const FAILURES_MAX: usize = 10;
 
-/// What is to be shown.
-struct Wanted {
+/// The options of the command line.
+struct Options {
     pgmeter: PathBuf,
     results: PathBuf,
     budget: String,
@@ -125,16 +125,16 @@ struct Wanted {
 }
 
 pub(crate) fn run(arguments: &[&str]) -> bool {
-    let shown = Wanted::parse(arguments).and_then(|wanted| wanted.show());
+    let shown = Options::parse(arguments).and_then(|options| options.run());
     if let Err(reason) = &shown {
         eprintln!("compare-proof: {reason}");
     }
     shown.is_ok()
 }
 
-impl Wanted {
+impl Options {
     fn parse(arguments: &[&str]) -> Result<Self, String> {
-        let mut wanted = Self {
+        let mut options = Self {
             pgmeter: crate::root().join("target/release/pgmeter"),
             results: crate::root().join("target/compare-proof.jsonl"),
             budget: "30s".to_owned(),
@@ -144,35 +144,36 @@ impl Wanted {
             let (name, value) = argument.split_once('=').ok_or_else(|| usage(argument))?;
             let case = CASES.iter().position(|case| name.strip_prefix("--") == Some(case.name));
             match (name, case) {
-                (_, Some(at)) => wanted.numbers[at] = value.parse().map_err(|_| usage(argument))?,
-                ("--pgmeter", _) => wanted.pgmeter = PathBuf::from(value),
-                ("--results", _) => wanted.results = PathBuf::from(value),
-                ("--budget", _) => value.clone_into(&mut wanted.budget),
+                (_, Some(at)) => options.numbers[at] = value.parse().map_err(|_| usage(argument))?,
+                ("--pgmeter", _) => options.pgmeter = PathBuf::from(value),
+                ("--results", _) => options.results = PathBuf::from(value),
+                ("--budget", _) => value.clone_into(&mut options.budget),
                 _ => return Err(usage(argument)),
             }
         }
-        Ok(wanted)
+        Ok(options)
     }
 
-    fn show(&self) -> Result<(), String> {
-        let place = tempfile::Builder::new().prefix("pgmeter-proof-").tempdir().map_err(|e| e.to_string())?;
-        open_to_all(place.path())?;
+    fn run(&self) -> Result<(), String> {
+        let directory =
+            tempfile::Builder::new().prefix("pgmeter-proof-").tempdir().map_err(|e| e.to_string())?;
+        make_traversable(directory.path())?;
         for (name, text) in FILES {
-            std::fs::write(place.path().join(name), text).map_err(|error| error.to_string())?;
+            std::fs::write(directory.path().join(name), text).map_err(|error| error.to_string())?;
         }
         let mut lines = read(&self.results)?;
         let (mut server, mut failed) = (None, 0);
         while let Some(case) = self.next(&lines) {
             if case.is_on_one_server && server.is_none() {
-                server = Some(Server::start(&self.pgmeter, place.path())?);
+                server = Some(Server::start(&self.pgmeter, directory.path())?);
             }
             let dsn = server.as_ref().filter(|_| case.is_on_one_server).map(|server| server.dsn.as_str());
             let begun = Instant::now();
-            let answer = match self.compare(case, place.path(), dsn) {
+            let answer = match self.compare(case, directory.path(), dsn) {
                 Ok(answer) => answer,
                 Err(reason) if failed < FAILURES_MAX => {
                     failed += 1;
-                    eprintln!("{}: made once more: {reason}", case.name);
+                    eprintln!("{}: repeated: {reason}", case.name);
                     continue;
                 }
                 Err(reason) => return Err(reason),
@@ -189,8 +190,8 @@ impl Wanted {
                 "decision": answer["decision"],
                 "findings": answer["findings"],
             });
-            keep(&self.results, &line)?;
-            println!("{}: {}", case.name, tables::told(&line));
+            append(&self.results, &line)?;
+            println!("{}: {}", case.name, tables::summary_line(&line));
             lines.push(line);
         }
         drop(server);
@@ -198,18 +199,18 @@ impl Wanted {
         Ok(())
     }
 
-    /// The case of which the smallest share is done: if the proof is broken off, there are some of each.
+    /// The case of which the smallest share is done: after an interruption there are some of each.
     fn next(&self, lines: &[Value]) -> Option<&'static Case> {
         let left = |(at, case): (usize, &'static Case)| {
-            let (done, wanted) = (tables::of_case(lines, case).count(), self.numbers[at]);
-            (done < wanted).then(|| (done as f64 / wanted as f64, case))
+            let (done, number) = (tables::of_case(lines, case).count(), self.numbers[at]);
+            (done < number).then(|| (done as f64 / number as f64, case))
         };
         let cases = CASES.iter().enumerate().filter_map(left);
         cases.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, case)| case)
     }
 
-    fn compare(&self, case: &Case, place: &Path, dsn: Option<&str>) -> Result<Value, String> {
-        let mut command = program(&self.pgmeter, place);
+    fn compare(&self, case: &Case, directory: &Path, dsn: Option<&str>) -> Result<Value, String> {
+        let mut command = program(&self.pgmeter, directory);
         command.args(["compare", "--factor", case.factor]).args(case.load).args([
             "--budget",
             &self.budget,
@@ -218,8 +219,9 @@ impl Wanted {
         ]);
         command.args(dsn.into_iter().flat_map(|dsn| ["--key", "restore=never", "--dsn", dsn]));
         let output = command.stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
-        serde_json::from_slice(&output.stdout)
-            .map_err(|_| format!("a comparison came to nothing: {}", String::from_utf8_lossy(&output.stderr)))
+        serde_json::from_slice(&output.stdout).map_err(|_| {
+            format!("a comparison printed no result: {}", String::from_utf8_lossy(&output.stderr))
+        })
     }
 }
 
@@ -230,7 +232,7 @@ fn usage(argument: &str) -> String {
     )
 }
 
-/// The comparisons that were made; none if there is no file.
+/// The comparisons of the results file; none if there is no file.
 fn read(path: &Path) -> Result<Vec<Value>, String> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -242,37 +244,37 @@ fn read(path: &Path) -> Result<Vec<Value>, String> {
     text.lines().map(line).collect()
 }
 
-fn keep(path: &Path, line: &Value) -> Result<(), String> {
+fn append(path: &Path, line: &Value) -> Result<(), String> {
     let opened: std::io::Result<File> = OpenOptions::new().create(true).append(true).open(path);
-    let kept = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
-    kept.map_err(|error| format!("{}: {error}", path.display()))
+    let appended = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    appended.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The user who runs the server must be able to pass through.
-fn open_to_all(path: &Path) -> Result<(), String> {
+/// Lets all users traverse a directory, for the one who runs the server.
+fn make_traversable(path: &Path) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).map_err(|error| error.to_string())
 }
 
-/// One server for all comparisons; it is gone when this is dropped.
+/// One server for all comparisons; dropping it removes the server.
 struct Server<'a> {
     pgmeter: &'a Path,
-    place: &'a Path,
+    directory: &'a Path,
     dsn: String,
 }
 
 const NAME: &str = "proof";
 
 impl<'a> Server<'a> {
-    fn start(pgmeter: &'a Path, place: &'a Path) -> Result<Self, String> {
-        let mut server = Self { pgmeter, place, dsn: String::new() };
-        server.ask(&["server", "install", NAME])?;
-        server.dsn = server.ask(&["server", "start", NAME])?.trim().to_owned();
+    fn start(pgmeter: &'a Path, directory: &'a Path) -> Result<Self, String> {
+        let mut server = Self { pgmeter, directory, dsn: String::new() };
+        server.run_pgmeter(&["server", "install", NAME])?;
+        server.dsn = server.run_pgmeter(&["server", "start", NAME])?.trim().to_owned();
         Ok(server)
     }
 
-    fn ask(&self, words: &[&str]) -> Result<String, String> {
-        let mut command = program(self.pgmeter, self.place);
+    fn run_pgmeter(&self, words: &[&str]) -> Result<String, String> {
+        let mut command = program(self.pgmeter, self.directory);
         let output =
             command.args(words).stderr(Stdio::inherit()).output().map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -282,12 +284,12 @@ impl<'a> Server<'a> {
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        let _ = self.ask(&["server", "stop", "--remove", NAME]);
+        let _ = self.run_pgmeter(&["server", "stop", "--remove", NAME]);
     }
 }
 
-fn program(pgmeter: &Path, place: &Path) -> Command {
+fn program(pgmeter: &Path, directory: &Path) -> Command {
     let mut command = Command::new(pgmeter);
-    command.current_dir(place).env("PGMETER_STATE_DIR", place.join("state"));
+    command.current_dir(directory).env("PGMETER_STATE_DIR", directory.join("state"));
     command
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The packages that are wanted; the libraries that they need are found by apt.
+/// The packages; apt finds the libraries that they need.
 const PACKAGES: [&str; 2] = ["postgresql-19", "postgresql-client-19"];
 /// The client library goes with them, though an older one would satisfy apt.
 const CLIENT_LIBRARY: &str = "libpq5";
@@ -50,7 +50,7 @@ fn fetch(directory: &Path) -> Result<(String, PathBuf), String> {
     if directory.exists() {
         return Err(format!("{} exists already; name a new directory", directory.display()));
     }
-    let work = tempfile::tempdir().map_err(said("a directory for the work"))?;
+    let work = tempfile::tempdir().map_err(describe("a directory for the work"))?;
     let apt = Apt::new(work.path(), &mirror()?)?;
     apt.run("apt-get", &["update"])?;
     let suite = apt.suite()?;
@@ -59,9 +59,9 @@ fn fetch(directory: &Path) -> Result<(String, PathBuf), String> {
     packages.extend(apt.libraries()?);
     let arguments: Vec<&str> = ["download"].into_iter().chain(packages.iter().map(String::as_str)).collect();
     apt.run("apt-get", &arguments)?;
-    fs::create_dir_all(directory).map_err(said(&directory.display().to_string()))?;
-    let prefix = directory.canonicalize().map_err(said(&directory.display().to_string()))?;
-    for package in files(&apt.packages).map_err(said("the packages"))? {
+    fs::create_dir_all(directory).map_err(describe(&directory.display().to_string()))?;
+    let prefix = directory.canonicalize().map_err(describe(&directory.display().to_string()))?;
+    for package in files(&apt.packages).map_err(describe("the packages"))? {
         output(Command::new("dpkg").arg("-x").arg(&package).arg(&prefix))?;
     }
     relocate(&prefix)?;
@@ -87,7 +87,7 @@ struct Apt {
 
 impl Apt {
     fn new(work: &Path, mirror: &str) -> Result<Apt, String> {
-        let problem = |error| said("the work directory")(error);
+        let problem = |error| describe("the work directory")(error);
         for folder in ["lists/partial", "cache/archives/partial", "packages"] {
             fs::create_dir_all(work.join(folder)).map_err(problem)?;
         }
@@ -158,9 +158,9 @@ fn libraries_in(depends: &str) -> Vec<String> {
     names
 }
 
-/// Has programs and libraries look for the libraries of the prefix, with its own loader: the system's may be too old.
+/// Makes programs and libraries use the libraries and the loader of the prefix: the system's may be too old.
 fn relocate(prefix: &Path) -> Result<(), String> {
-    let all = files(prefix).map_err(said("the unpacked packages"))?;
+    let all = files(prefix).map_err(describe("the unpacked packages"))?;
     let named = |name: &'static str| {
         let is_it = move |path: &&PathBuf| file_name(path).starts_with(name) && !path.is_symlink();
         all.iter().find(is_it).ok_or_else(|| format!("the packages hold no {name}"))
@@ -205,20 +205,20 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What a program says; its last line on stderr if it fails.
+/// The output of a program; an error with its last line on stderr if it fails.
 fn output(command: &mut Command) -> Result<String, String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{program} did not start: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program} failed: {}", said.lines().last().unwrap_or("it says nothing")))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program} failed: {}", stderr.lines().last().unwrap_or("no message")))
 }
 
-fn said(what: &str) -> impl Fn(io::Error) -> String {
-    let what = what.to_owned();
-    move |error| format!("{what}: {error}")
+fn describe(step: &str) -> impl Fn(io::Error) -> String {
+    let step = step.to_owned();
+    move |error| format!("{step}: {error}")
 }
 
 #[cfg(test)]
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failing_program_says_is_told() {
+    fn the_error_of_a_failing_program_has_its_words() {
         let problem =
             output(Command::new("sh").args(["-c", "echo one >&2; echo two >&2; exit 3"])).unwrap_err();
         assert_eq!(problem, "sh failed: two");

@@ -1,5 +1,5 @@
-//! A place of their own for the tests, and what they left there: files, and processes that still run.
-//! The tests get it as their temporary and state directory, so whatever they forget is found in it.
+//! A scratch directory for the tests, and a search for files and running processes that they left in it.
+//! The tests get it as their temporary and state directory, so that everything they forget is found there.
 
 use std::fs::File;
 use std::io;
@@ -8,32 +8,32 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Where temporary folders of pgmeter's own begin with this, and the tests' place too.
+/// The names of pgmeter's own temporary folders begin with this, and so does that of the scratch directory.
 const PREFIX: &str = "pgm-";
 const CI_PREFIX: &str = "pgm-ci-";
-/// The folders inside it that the tests are told of: for temporary files, and for servers.
-const LENT: [&str; 2] = ["tmp", "state"];
-/// All users may make files in the first; pgmeter keeps no server where another user could change something.
-const LENT_MODES: [u32; 2] = [0o1777, 0o755];
-/// What a state folder keeps when no server is left in it.
+/// The folders inside it that the tests use: for temporary files, and for servers.
+const SUBFOLDERS: [&str; 2] = ["tmp", "state"];
+/// All users may create files in the first; pgmeter keeps no server in a directory that another user could change.
+const SUBFOLDER_MODES: [u32; 2] = [0o1777, 0o755];
+/// The files of a state folder without servers.
 const EMPTY_STATE: [&str; 2] = ["state/servers", "state/servers/.lock"];
-/// A server whose owner was killed is stopped a moment later; this long is waited for it.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for a server to stop whose owner was killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The tests' place. [`Scratch::remove`] takes it away; one that was forgotten goes at the next start.
+/// The scratch directory. [`Scratch::remove`] deletes it; the next start deletes one that was left behind.
 pub struct Scratch {
     folder: PathBuf,
-    /// Folders that were beside it before the tests began.
+    /// Other folders of pgmeter that existed before the tests began.
     before: Vec<PathBuf>,
 }
 
 impl Scratch {
-    /// Makes the place, which all users can pass through: as root, servers run under another user.
-    pub fn create() -> io::Result<Scratch> {
+    /// Creates the directory. All users may traverse it: as root, servers run as another user.
+    pub fn new() -> io::Result<Scratch> {
         let parent = std::env::temp_dir();
         sweep(&parent)?;
         let folder = parent.join(format!("{CI_PREFIX}{}", std::process::id()));
-        for (inner, mode) in LENT.into_iter().zip(LENT_MODES) {
+        for (inner, mode) in SUBFOLDERS.into_iter().zip(SUBFOLDER_MODES) {
             let path = folder.join(inner);
             std::fs::create_dir_all(&path)?;
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
@@ -42,14 +42,14 @@ impl Scratch {
         Ok(Scratch { folder, before })
     }
 
-    /// Has a command, and all that it starts, use the place.
-    pub fn lend_to(&self, command: &mut Command) {
-        let [temporary, state] = LENT.map(|inner| self.folder.join(inner));
+    /// Makes a command and its children use the directory.
+    pub fn set_environment(&self, command: &mut Command) {
+        let [temporary, state] = SUBFOLDERS.map(|inner| self.folder.join(inner));
         command.env("TMPDIR", temporary).env("PGMETER_STATE_DIR", state);
     }
 
-    /// Runs a command; returns how it ended and what it printed to stdout and stderr. Through files: a pipe
-    /// would stay open, and we would wait, for as long as a forgotten process has it.
+    /// Runs a command; returns its exit status, stdout and stderr. The output goes through files: a process that a test
+    /// forgot would keep a pipe open.
     pub fn run(&self, command: &mut Command) -> io::Result<(ExitStatus, String, String)> {
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.folder.join(name));
         command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
@@ -58,7 +58,7 @@ impl Scratch {
         read(&stdout).and_then(|stdout| Ok((status, stdout, read(&stderr)?)))
     }
 
-    /// What is still there, one line each; waits a moment for what is just going away.
+    /// Files and processes that remain, one line each; waits for those that are about to end.
     pub fn leftovers(&self) -> io::Result<Vec<String>> {
         let start = Instant::now();
         loop {
@@ -67,26 +67,26 @@ impl Scratch {
             let parent = self.folder.parent().unwrap_or(&self.folder);
             let beside = folders_of_ours(parent)?.into_iter().filter(|path| !self.before.contains(path));
             found.extend(beside.map(|path| path.display().to_string()));
-            if found.is_empty() || start.elapsed() > PATIENCE {
+            if found.is_empty() || start.elapsed() > STOP_TIMEOUT {
                 return Ok(found);
             }
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// Removes the place and whatever is in it.
+    /// Deletes the directory and everything in it.
     pub fn remove(self) -> io::Result<()> {
         std::fs::remove_dir_all(&self.folder)
     }
 }
 
-/// Removes the places of runs that were killed.
+/// Deletes the scratch directories of runs that were killed.
 fn sweep(parent: &Path) -> io::Result<()> {
     for path in folders_of_ours(parent)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(process) = name.strip_prefix(CI_PREFIX) else { continue };
         if !Path::new("/proc").join(process).exists() {
-            // Somebody else's: theirs to remove.
+            // A directory of another user stays.
             let _ = std::fs::remove_dir_all(&path);
         }
     }
@@ -100,10 +100,10 @@ fn folders_of_ours(parent: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries.into_iter().map(|entry| entry.path()).filter(is_ours).collect())
 }
 
-/// What the lent folders hold: the first level, and what is in a state folder beside what it keeps.
+/// Files at the first level of the subfolders, and those in a state folder that an empty one does not have.
 fn files_below(folder: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = LENT.iter().map(|inner| folder.join(inner)).collect();
+    let mut folders: Vec<PathBuf> = SUBFOLDERS.iter().map(|inner| folder.join(inner)).collect();
     while let Some(next) = folders.pop() {
         for entry in std::fs::read_dir(next)? {
             let path = entry?.path();
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_forgotten_file_is_found() {
         let place = Temporary::new("files");
-        LENT.iter().for_each(|inner| std::fs::create_dir_all(place.0.join(inner)).expect("a folder"));
+        SUBFOLDERS.iter().for_each(|inner| std::fs::create_dir_all(place.0.join(inner)).expect("a folder"));
         assert_eq!(files_below(&place.0).expect("readable"), [""; 0]);
         std::fs::write(place.0.join("tmp/forgotten"), "").expect("writable");
         assert!(files_below(&place.0).expect("readable")[0].ends_with("/tmp/forgotten"));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_killed_run_is_swept_and_that_of_a_live_one_is_not() {
+    fn the_directory_of_a_killed_run_is_deleted_and_that_of_a_live_one_is_not() {
         let parent = Temporary::new("sweep");
         let live = parent.0.join(format!("{CI_PREFIX}{}", std::process::id()));
         let dead = parent.0.join(format!("{CI_PREFIX}4194399"));

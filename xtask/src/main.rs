@@ -2,7 +2,7 @@
 //! that checks the project's rules; `lines` counts the product's lines, `fuzz` feeds mutated input to all parsers,
 //! `beside` runs two clients in turns, `compare-proof` shows how often `pgmeter compare` is right, `prove faults` how every
 //! command ends when something fails, `fetch-postgres-19` fetches a server before its release. No part of what users get.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to whoever runs it")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
 mod beside;
 mod ci;
@@ -11,14 +11,14 @@ mod fetch_postgres;
 mod fuzz;
 mod leftovers;
 mod prove;
-mod tally;
+mod test_output;
 mod tidy;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What can be asked for.
+/// The names of all chores.
 const CHORES: [&str; 8] =
     ["ci", "tidy", "lines", "fuzz", "prove", "beside", "compare-proof", "fetch-postgres-19"];
 
@@ -56,7 +56,7 @@ fn root() -> &'static Path {
     here.parent().expect("xtask is a folder of the repository")
 }
 
-/// The cargo that runs this.
+/// The path of the cargo that runs this program.
 fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }

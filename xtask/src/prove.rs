@@ -1,12 +1,12 @@
-//! `cargo xtask prove faults`: the whole fault matrix, of which `cargo xtask ci` runs a cut. The matrix and what runs it are
-//! tests of `pgmeter` (`crates/cli/tests/binary/faults`); a variable widens the cut. Prints a line for each cell and
-//! writes nothing into the repository.
+//! `cargo xtask prove faults`: the whole fault matrix, of which `cargo xtask ci` runs a selection. The matrix and its runner
+//! are tests of `pgmeter` (`crates/cli/tests/binary/faults`); a variable selects the cells. Prints a line for each cell
+//! and writes nothing into the repository.
 
 use std::process::Command;
 
 /// The test that runs the cells.
 const TEST: &str = "faults::commands_end_as_the_fault_matrix_says";
-/// What it reads: the cells, and how many at once.
+/// Its variables: the cells, and how many run at once.
 const CELLS: &str = "PGMETER_TEST_FAULTS";
 const JOBS: &str = "PGMETER_TEST_FAULT_JOBS";
 
@@ -14,7 +14,7 @@ const USAGE: &str = "usage: cargo xtask prove faults [--release] [--jobs=2] [CEL
     A CELL is one or more of fault/command/loop, such as server-stopped/bench/epoll, lab, or reset/io_uring; without \
     any, all are tried.";
 
-/// What is asked for.
+/// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     is_release: bool,
@@ -22,7 +22,7 @@ struct Options {
     cells: Vec<String>,
 }
 
-/// Runs the cells; true if each ended as it must.
+/// Runs the cells; true if each ended as the matrix says.
 pub fn run(arguments: &[&str]) -> bool {
     let Some(Options { is_release, jobs, cells }) = Options::parse(arguments) else {
         eprintln!("{USAGE}");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Case;
 
-/// Metrics that were promised, and the others.
+/// Metrics: those with a promised rate of false alarms first.
 const METRICS: [(&str, &str); 7] = [
     ("tps", "tps"),
     ("p50", "p50"),
@@ -17,7 +17,7 @@ const METRICS: [(&str, &str); 7] = [
     ("client_cpu", "client CPU"),
     ("full_page_images", "full pages"),
 ];
-/// The first of them are those.
+/// How many of them have a promised rate.
 const PROMISED: usize = 5;
 
 pub(super) fn of_case<'a>(lines: &'a [Value], case: &Case) -> impl Iterator<Item = &'a Value> {
@@ -25,8 +25,8 @@ pub(super) fn of_case<'a>(lines: &'a [Value], case: &Case) -> impl Iterator<Item
     lines.iter().filter(move |line| line["case"] == name)
 }
 
-/// One comparison in a line.
-pub(super) fn told(line: &Value) -> String {
+/// One comparison as a line of text.
+pub(super) fn summary_line(line: &Value) -> String {
     let figures = METRICS.iter().filter_map(|(metric, name)| {
         let finding = finding(line, metric)?;
         let mark = match finding["different"].as_bool() {

@@ -14,40 +14,45 @@ type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 /// Compares arrows and manifests, in both directions.
 pub fn check(tree: &Tree) -> Vec<Problem> {
-    let Some(map) = tree.file(MAP) else { return vec![Problem::of(MAP, "is missing; it draws the map")] };
+    let Some(map) = tree.file(MAP) else {
+        return vec![Problem::in_file(MAP, "is missing; it draws the map")];
+    };
     let drawn = drawn_edges(&map.text);
     let names = tree.crates();
     let mut problems = Vec::new();
     for &name in &names {
         let path = format!("crates/{name}/Cargo.toml");
         let Some(manifest) = tree.file(&path) else {
-            problems.push(Problem::of(&path, "is missing; each folder of crates/ is a crate"));
+            problems.push(Problem::in_file(&path, "is missing; each folder of crates/ is a crate"));
             continue;
         };
         let real = dependencies(&manifest.text, &names);
         let empty = BTreeSet::new();
         let arrows = drawn.get(name).unwrap_or(&empty);
         if !drawn.contains_key(name) {
-            problems
-                .push(Problem::of(MAP, format!("no line of arrows for `{name}`: add `{name} {ARROW} …`")));
+            problems.push(Problem::in_file(
+                MAP,
+                format!("no line of arrows for `{name}`: add `{name} {ARROW} …`"),
+            ));
         }
         for to in real.difference(arrows) {
             let text = format!(
                 "uses `{to}`, and {MAP} has no arrow {name} {ARROW} {to}: draw it, or take another way"
             );
-            problems.push(Problem::of(&path, text));
+            problems.push(Problem::in_file(&path, text));
         }
         for to in arrows.difference(&real) {
             let text = format!("draws {name} {ARROW} {to}, which {path} does not have: remove the arrow");
-            problems.push(Problem::of(MAP, text));
+            problems.push(Problem::in_file(MAP, text));
         }
         for kit in ONLY_FOR_TESTS.iter().filter(|kit| real.contains(*kit)) {
-            problems.push(Problem::of(&path, format!("`{kit}` may only be a dev-dependency")));
+            problems.push(Problem::in_file(&path, format!("`{kit}` may only be a dev-dependency")));
         }
     }
     let gone = drawn.keys().filter(|name| !names.contains(*name));
-    problems
-        .extend(gone.map(|name| Problem::of(MAP, format!("draws arrows from `{name}`, which is no crate"))));
+    problems.extend(
+        gone.map(|name| Problem::in_file(MAP, format!("draws arrows from `{name}`, which is no crate"))),
+    );
     problems
 }
 
@@ -100,7 +105,7 @@ mod tests {
         "[dependencies]\nwire.workspace = true\nmio = \"1\"\n[dev-dependencies]\ntestkit.workspace = true\n";
 
     fn check_tree(map: &str, engine: &str) -> Vec<String> {
-        let mut problems = texts(&check(&Tree::of(&[
+        let mut problems = texts(&check(&Tree::from_texts(&[
             ("ARCHITECTURE.md", map),
             ("crates/engine/Cargo.toml", engine),
             ("crates/wire/Cargo.toml", "[dependencies]\n"),
@@ -139,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_test_kit_is_no_part_of_a_product() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_texts(&[
             ("ARCHITECTURE.md", "```\nengine → testkit\ntestkit → nothing\n```"),
             ("crates/engine/Cargo.toml", "[dependencies]\ntestkit.workspace = true\n"),
             ("crates/testkit/Cargo.toml", ""),

@@ -25,7 +25,7 @@ pub fn check(tree: &Tree, chores: &[&str], help: &mut dyn FnMut(&[&str]) -> Opti
                     .find_map(|call| after(command, call))
                     .and_then(|rest| wrong_call(rest, &mut known, help)),
             };
-            problems.extend(wrong.map(|text| Problem::at(&file.path, line, text)));
+            problems.extend(wrong.map(|text| Problem::at_line(&file.path, line, text)));
         }
     }
     problems
@@ -106,7 +106,7 @@ mod tests {
             ["server", "start"] => Some("  --keep".to_owned()),
             _ => None,
         };
-        texts(&check(&Tree::of(&[("README.md", text)]), &["ci", "tidy"], &mut help))
+        texts(&check(&Tree::from_texts(&[("README.md", text)]), &["ci", "tidy"], &mut help))
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_past_may_name_what_is_gone() {
-        let tree = Tree::of(&[("CHANGELOG.md", "```sh\npgmeter gone\n```")]);
+        let tree = Tree::from_texts(&[("CHANGELOG.md", "```sh\npgmeter gone\n```")]);
         assert_eq!(check(&tree, &[], &mut |_| None), []);
     }
 }

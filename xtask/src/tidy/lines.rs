@@ -138,7 +138,7 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
 fn over(lines: &Lines, caps: &[(&str, usize, &str)]) -> Vec<Problem> {
     let over = caps.iter().map(|cap| (cap, lines.of_crate(cap.0))).filter(|(cap, count)| *count > cap.1);
     over.map(|((name, most, why), count)| {
-        Problem::of(&format!("crates/{name}"), format!("{count} product lines, more than {most}: {why}"))
+        Problem::in_file(&format!("crates/{name}"), format!("{count} product lines, more than {most}: {why}"))
     })
     .collect()
 }
@@ -149,7 +149,7 @@ mod tests {
     use crate::tidy::testing::texts;
 
     fn check_text(path: &str, text: &str, expected: usize) {
-        let lines = Lines::new(&Tree::of(&[(path, text)]));
+        let lines = Lines::new(&Tree::from_texts(&[(path, text)]));
         assert_eq!(lines.0.values().sum::<usize>(), expected, "{path}: {text}");
     }
 
@@ -185,7 +185,7 @@ mod tests {
         let count = |declared_in: &str, files: &[&str]| {
             let mut tree = vec![(declared_in, "#[cfg(test)]\nmod attacks;\nmod attack;\n")];
             tree.extend(files.iter().map(|path| (*path, "fn f() {}\n")));
-            Lines::new(&Tree::of(&tree)).total()
+            Lines::new(&Tree::from_texts(&tree)).total()
         };
         assert_eq!(
             count("crates/a/src/lib.rs", &["crates/a/src/attacks.rs", "crates/a/src/attacks/b.rs"]),
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_crate_above_its_cap_is_a_problem() {
-        let lines = Lines::new(&Tree::of(&[("crates/cli/src/a.rs", "fn f() {}\nfn g() {}\n")]));
+        let lines = Lines::new(&Tree::from_texts(&[("crates/cli/src/a.rs", "fn f() {}\nfn g() {}\n")]));
         assert_eq!(over(&lines, &[("cli", 2, "it is thin")]), []);
         assert_eq!(
             texts(&over(&lines, &[("cli", 1, "it is thin")])),

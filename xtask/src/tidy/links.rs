@@ -9,7 +9,7 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
     for file in tree.ending(".md") {
         for (line, target) in links(&file.text) {
             if let Some(why) = broken(tree, &file.path, target) {
-                problems.push(Problem::at(&file.path, line, format!("link to `{target}`: {why}")));
+                problems.push(Problem::at_line(&file.path, line, format!("link to `{target}`: {why}")));
             }
         }
     }
@@ -80,7 +80,7 @@ mod tests {
     use crate::tidy::testing::texts;
 
     fn check_link(target: &str) -> Vec<String> {
-        texts(&check(&Tree::of(&[
+        texts(&check(&Tree::from_texts(&[
             ("docs/a.md", &format!("# A title, *really*\n\nSee [it]({target}).\n")),
             ("docs/b.md", "## The `b` side\n```\n# no heading\n```\n"),
             ("README.md", ""),
@@ -111,6 +111,6 @@ mod tests {
 
     #[test]
     fn what_looks_like_a_link_in_a_block_is_none() {
-        assert_eq!(check(&Tree::of(&[("a.md", "```\n[x](nowhere.md)\n```\n")])), []);
+        assert_eq!(check(&Tree::from_texts(&[("a.md", "```\n[x](nowhere.md)\n```\n")])), []);
     }
 }

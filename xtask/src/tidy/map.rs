@@ -13,7 +13,9 @@ const EMPTY_NAMES: [&str; 9] =
 
 /// Compares the map's folders with those of the repository: at the root, and below `crates/`.
 pub fn code_map(tree: &Tree) -> Vec<Problem> {
-    let Some(map) = tree.file(MAP) else { return vec![Problem::of(MAP, "is missing; it draws the map")] };
+    let Some(map) = tree.file(MAP) else {
+        return vec![Problem::in_file(MAP, "is missing; it draws the map")];
+    };
     let mapped = mapped_folders(&map.text);
     let is_mapped_kind = |path: &&str| match path.split_once('/') {
         None => *path != "crates",
@@ -23,7 +25,7 @@ pub fn code_map(tree: &Tree) -> Vec<Problem> {
     let missing = real.difference(&mapped).map(|path| format!("the code map lacks `{path}/`: add a line"));
     let gone =
         mapped.difference(&real).map(|path| format!("the code map lists `{path}/`, which does not exist"));
-    missing.chain(gone).map(|text| Problem::of(MAP, text)).collect()
+    missing.chain(gone).map(|text| Problem::in_file(MAP, text)).collect()
 }
 
 /// What the map's lines name: the word in backquotes, ending in `/`, that a line of the list or of the
@@ -44,7 +46,7 @@ pub fn names(tree: &Tree) -> Vec<Problem> {
         let name = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs");
         if EMPTY_NAMES.contains(&name) {
             let text = format!("`{name}` could hold anything: name it by a noun of the manual");
-            problems.push(Problem::of(path, text));
+            problems.push(Problem::in_file(path, text));
         }
     }
     problems
@@ -56,7 +58,7 @@ mod tests {
     use crate::tidy::testing::texts;
 
     fn check_map(text: &str) -> Vec<String> {
-        texts(&code_map(&Tree::of(&[
+        texts(&code_map(&Tree::from_texts(&[
             ("ARCHITECTURE.md", text),
             ("crates/wire/src/lib.rs", ""),
             ("docs/decisions/0001.md", ""),
@@ -84,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_name_that_says_nothing_is_a_problem() {
-        let tree = Tree::of(&[("crates/wire/src/util.rs", ""), ("crates/core/src/lib.rs", "")]);
+        let tree = Tree::from_texts(&[("crates/wire/src/util.rs", ""), ("crates/core/src/lib.rs", "")]);
         assert_eq!(names(&tree).len(), 2);
-        assert_eq!(names(&Tree::of(&[("crates/wire/src/sqlstate.rs", "")])), []);
+        assert_eq!(names(&Tree::from_texts(&[("crates/wire/src/sqlstate.rs", "")])), []);
     }
 }

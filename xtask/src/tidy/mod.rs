@@ -3,10 +3,10 @@
 
 mod arrows;
 mod commands;
-mod heads;
 pub mod lines;
 mod links;
 mod map;
+mod module_docs;
 mod record;
 mod sizes;
 mod source;
@@ -107,7 +107,7 @@ const RULES: [Rule; 10] = [
     ("dependency arrows", arrows::check),
     ("sizes", sizes::check),
     ("caps of crates", lines::check),
-    ("heads of files", heads::check),
+    ("module documentation", module_docs::check),
     ("code map", map::code_map),
     ("names", map::names),
     ("words", |tree| words::check(tree, BANS)),

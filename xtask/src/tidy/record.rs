@@ -10,15 +10,15 @@ const PINNED: &str = "crates/results/tests/snapshots/";
 
 /// Compares the pinned document's names with the words in backquotes.
 pub fn check(tree: &Tree) -> Vec<Problem> {
-    let Some(manual) = tree.file(MANUAL) else { return vec![Problem::of(MANUAL, "is missing")] };
+    let Some(manual) = tree.file(MANUAL) else { return vec![Problem::in_file(MANUAL, "is missing")] };
     let explained: BTreeSet<&str> = manual.text.split('`').skip(1).step_by(2).collect();
     let pinned = tree.files.iter().filter(|file| file.path.starts_with(PINNED));
     let names: BTreeSet<&str> = pinned.flat_map(|file| file.text.lines().filter_map(name)).collect();
     if names.is_empty() {
-        return vec![Problem::of(PINNED, "pins no document: the manual's page cannot be checked")];
+        return vec![Problem::in_file(PINNED, "pins no document: the manual's page cannot be checked")];
     }
     let missing = names.difference(&explained);
-    missing.map(|name| Problem::of(MANUAL, format!("does not explain `{name}`"))).collect()
+    missing.map(|name| Problem::in_file(MANUAL, format!("does not explain `{name}`"))).collect()
 }
 
 /// The name that a line of a document begins with.
@@ -34,7 +34,7 @@ mod tests {
 
     fn check_manual(manual: &str) -> Vec<String> {
         let pinned = "{\n  \"tps\": 1.0,\n  \"scripts\": [\n    \"a: b\"\n  ]\n}\n";
-        texts(&check(&Tree::of(&[
+        texts(&check(&Tree::from_texts(&[
             ("docs/record.md", manual),
             ("crates/results/tests/snapshots/a.snap", pinned),
         ])))
@@ -52,6 +52,6 @@ mod tests {
 
     #[test]
     fn a_page_with_nothing_to_hold_it_against_is_a_problem() {
-        assert_eq!(check(&Tree::of(&[("docs/record.md", "`tps`")])).len(), 1);
+        assert_eq!(check(&Tree::from_texts(&[("docs/record.md", "`tps`")])).len(), 1);
     }
 }

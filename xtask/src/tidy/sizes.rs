@@ -29,7 +29,7 @@ fn check_file(file: &File) -> Vec<Problem> {
         .copied()
     {
         Some(index) => drop(reasons.remove(&index)),
-        None => problems.push(Problem::at(&file.path, line, text)),
+        None => problems.push(Problem::at_line(&file.path, line, text)),
     };
     let code_lines = source::code_lines(&file.masked);
     if code_lines > FILE_LINES_MAX {
@@ -53,7 +53,7 @@ fn check_file(file: &File) -> Vec<Problem> {
         }
     }
     let idle = reasons.into_iter().map(|index| {
-        Problem::at(
+        Problem::at_line(
             &file.path,
             index + 1,
             "a reason to be long, of nothing that is: remove it, or move it to its place",
@@ -80,7 +80,7 @@ mod tests {
     use crate::tidy::testing::texts;
 
     fn check_text(text: &str) -> Vec<String> {
-        texts(&check(&Tree::of(&[("a.rs", text)])))
+        texts(&check(&Tree::from_texts(&[("a.rs", text)])))
     }
 
     fn long_file(head: &str) -> String {

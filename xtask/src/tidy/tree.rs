@@ -20,13 +20,13 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with a line of a file.
-    pub fn at(path: &str, line: usize, text: impl Into<String>) -> Problem {
+    pub fn at_line(path: &str, line: usize, text: impl Into<String>) -> Problem {
         Problem { path: path.to_owned(), line, text: text.into() }
     }
 
     /// A problem with a whole file or folder.
-    pub fn of(path: &str, text: impl Into<String>) -> Problem {
-        Problem::at(path, 0, text)
+    pub fn in_file(path: &str, text: impl Into<String>) -> Problem {
+        Problem::at_line(path, 0, text)
     }
 }
 
@@ -115,7 +115,7 @@ impl Tree {
 
     /// A tree of the given paths and texts.
     #[cfg(test)]
-    pub fn of(files: &[(&str, &str)]) -> Tree {
+    pub fn from_texts(files: &[(&str, &str)]) -> Tree {
         let mut files: Vec<File> =
             files.iter().map(|(path, text)| File::new(path, (*text).to_owned())).collect();
         clear_test_modules(&mut files);

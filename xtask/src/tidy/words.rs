@@ -33,7 +33,7 @@ const BINARIES: [&str; 2] = ["cli", "fuzz"];
 
 impl Scope {
     /// The text of a file that the ban looks at.
-    fn of(self, file: &File) -> &str {
+    fn text(self, file: &File) -> &str {
         match (self, file.crate_name()) {
             (Scope::Everywhere, _) => &file.masked,
             (_, None) => "",
@@ -53,19 +53,19 @@ pub fn check(tree: &Tree, bans: &[Ban<'_>]) -> Vec<Problem> {
             if ban.allowed.iter().any(|(path, _)| *path == file.path) {
                 continue;
             }
-            for (index, line) in ban.scope.of(file).lines().enumerate() {
+            for (index, line) in ban.scope.text(file).lines().enumerate() {
                 if let Some(word) = has_word(line) {
-                    problems.push(Problem::at(&file.path, index + 1, format!("`{word}`: {}", ban.why)));
+                    problems.push(Problem::at_line(&file.path, index + 1, format!("`{word}`: {}", ban.why)));
                 }
             }
         }
         let used = |path: &str| {
             tree.file(path)
-                .is_some_and(|file| ban.scope.of(file).lines().any(|line| has_word(line).is_some()))
+                .is_some_and(|file| ban.scope.text(file).lines().any(|line| has_word(line).is_some()))
         };
         for (path, _) in ban.allowed.iter().filter(|(path, _)| !used(path)) {
             let text = format!("no longer needs its permission for `{}`: remove it", ban.words[0]);
-            problems.push(Problem::of(path, text));
+            problems.push(Problem::in_file(path, text));
         }
     }
     problems
@@ -85,7 +85,7 @@ mod tests {
 
     /// The problems that the project's own bans have with one file, permissions left aside.
     fn check_file(path: &str, text: &str) -> Vec<String> {
-        let problems = check(&Tree::of(&[(path, text)]), BANS);
+        let problems = check(&Tree::from_texts(&[(path, text)]), BANS);
         let about_code = problems.into_iter().filter(|problem| problem.line > 0).collect::<Vec<_>>();
         texts(&about_code).iter().map(|text| text.split(':').next().expect("a word").to_owned()).collect()
     }
@@ -145,9 +145,9 @@ mod tests {
             allowed: &[("a.rs", "it is one")],
             why: "no",
         }];
-        assert_eq!(texts(&check(&Tree::of(&[("a.rs", "use clock;")]), &bans)), [""; 0]);
+        assert_eq!(texts(&check(&Tree::from_texts(&[("a.rs", "use clock;")]), &bans)), [""; 0]);
         assert_eq!(
-            texts(&check(&Tree::of(&[("a.rs", "use a;")]), &bans)),
+            texts(&check(&Tree::from_texts(&[("a.rs", "use a;")]), &bans)),
             ["no longer needs its permission for `clock`: remove it"]
         );
     }

@@ -1,5 +1,5 @@
-//! Each Rust file opens with a few lines of `//!`: what it is, what it is not, who calls it.
-//! A `lib.rs` is a table of contents and may take a paragraph or two.
+//! Each Rust file begins with a few lines of `//!`: its purpose, its limits, its callers.
+//! A `lib.rs` is a table of contents and may take twelve lines.
 
 use super::tree::{Problem, Tree};
 
@@ -20,7 +20,7 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
             let text = format!(
                 "opens with {lines} lines of `//!`; {low} to {high} say what it is, what it is not, who calls it"
             );
-            problems.push(Problem::at(&file.path, 1, text));
+            problems.push(Problem::at_line(&file.path, 1, text));
         }
     }
     problems
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     fn check_text(text: &str) -> usize {
-        check(&Tree::of(&[("a.rs", text)])).len()
+        check(&Tree::from_texts(&[("a.rs", text)])).len()
     }
 
     #[test]
@@ -45,6 +45,6 @@ mod tests {
         assert_eq!(check_text("//! One.\n"), 1);
         assert_eq!(check_text(&"//! Many.\n".repeat(7)), 1);
         assert_eq!(check_text("//! What.\n//! What not.\nuse a;\n"), 0);
-        assert_eq!(check(&Tree::of(&[("crates/a/src/lib.rs", &"//! Contents.\n".repeat(7))])), []);
+        assert_eq!(check(&Tree::from_texts(&[("crates/a/src/lib.rs", &"//! Contents.\n".repeat(7))])), []);
     }
 }

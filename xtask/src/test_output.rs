@@ -1,10 +1,10 @@
-//! What `cargo test` printed, as numbers and as the text of what failed.
+//! The output of `cargo test`, as counts and as the text of the failures.
 //! Runs nothing and judges nothing; `ci` does both.
 
 /// The tests of all test programs together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Test programs that came to an end.
+pub struct TestCounts {
+    /// Test programs that printed a result.
     pub programs: usize,
     /// Tests that passed.
     pub passed: usize,
@@ -14,21 +14,21 @@ pub struct Tally {
     pub ignored: usize,
 }
 
-impl Tally {
+impl TestCounts {
     /// Sums the lines `test result: …` of the whole output.
-    pub fn of(stdout: &str) -> Tally {
-        let mut tally = Tally::default();
+    pub fn parse(stdout: &str) -> TestCounts {
+        let mut counts = TestCounts::default();
         for line in stdout.lines().filter_map(|line| line.strip_prefix("test result: ")) {
             let counted = |what: &str| {
                 let part = line.split(['.', ';']).map(str::trim).find_map(|part| part.strip_suffix(what));
                 part.and_then(|number| number.trim().parse::<usize>().ok()).unwrap_or(0)
             };
-            tally.programs += 1;
-            tally.passed += counted("passed");
-            tally.failed += counted("failed");
-            tally.ignored += counted("ignored");
+            counts.programs += 1;
+            counts.passed += counted("passed");
+            counts.failed += counted("failed");
+            counts.ignored += counted("ignored");
         }
-        tally
+        counts
     }
 }
 
@@ -47,8 +47,8 @@ pub fn failures(stdout: &str) -> String {
     text
 }
 
-/// What cargo itself had to say, without the lines that only tell how far it is.
-pub fn complaints(stderr: &str) -> String {
+/// Cargo's own messages, without its progress.
+pub fn cargo_messages(stderr: &str) -> String {
     const PROGRESS: [&str; 10] = [
         "Compiling",
         "Running",
@@ -94,12 +94,12 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 
     #[test]
     fn tests_are_summed_over_all_programs() {
-        assert_eq!(Tally::of(OUTPUT), Tally { programs: 2, passed: 3, failed: 1, ignored: 1 });
-        assert_eq!(Tally::of("error: could not compile"), Tally::default());
+        assert_eq!(TestCounts::parse(OUTPUT), TestCounts { programs: 2, passed: 3, failed: 1, ignored: 1 });
+        assert_eq!(TestCounts::parse("error: could not compile"), TestCounts::default());
     }
 
     #[test]
-    fn what_failed_is_shown_whole_and_what_passed_is_not() {
+    fn failures_are_shown_in_full_and_passed_tests_are_not() {
         let text = failures(OUTPUT);
         assert!(text.contains("---- b stdout ----\nwhy b failed\n"));
         assert!(text.contains("test c ... ignored"));
@@ -107,8 +107,8 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
     }
 
     #[test]
-    fn cargo_is_heard_when_it_complains() {
+    fn messages_of_cargo_are_kept_and_its_progress_is_not() {
         let stderr = "   Compiling wire v0.1.0\nerror[E0599]: no method\n  --> a.rs:1\n    Finished x\n";
-        assert_eq!(complaints(stderr), "error[E0599]: no method\n  --> a.rs:1\n");
+        assert_eq!(cargo_messages(stderr), "error[E0599]: no method\n  --> a.rs:1\n");
     }
 }
