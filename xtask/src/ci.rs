@@ -2,9 +2,11 @@
 //! A failed step does not keep the later ones from running, so that one run shows everything.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
+use crate::dependencies;
 use crate::fuzz::{self, SHORT_ROUND};
 use crate::leftovers::Scratch;
 use crate::test_output::{self, TestCounts};
@@ -39,6 +41,8 @@ pub fn run() -> bool {
     let verdicts = [
         step("format", format),
         step("clippy", clippy),
+        step("dependencies", dependencies),
+        step("musl", musl),
         step("test", || test(&scratch)),
         step("fuzz", fuzz),
         step("tidy", tidy),
@@ -54,7 +58,7 @@ pub fn run() -> bool {
 }
 
 fn step(name: &str, work: impl FnOnce() -> Verdict) -> Verdict {
-    print!("{name:<10}");
+    print!("{name:<13}");
     // Only so that the name stands there while the step runs.
     let _ = std::io::stdout().flush();
     let start = Instant::now();
@@ -75,6 +79,39 @@ fn format() -> Verdict {
 fn clippy() -> Verdict {
     let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"];
     judge(cargo(&arguments).output(), "warnings are errors", stderr)
+}
+
+fn dependencies() -> Verdict {
+    let findings = dependencies::check();
+    Verdict::of_step(findings.problems.is_empty(), findings.note, findings.problems.join("\n"))
+}
+
+/// The target of a static binary.
+const MUSL: &str = "x86_64-unknown-linux-musl";
+
+/// That pgmeter compiles for [`MUSL`]. Nothing is linked, so any C compiler for this processor does for the C code.
+fn musl() -> Verdict {
+    if !is_installed(MUSL) {
+        let required = std::env::var_os("PGMETER_TEST_MUSL").is_some();
+        let note = format!("NOT CHECKED: {MUSL} is not installed; run: rustup target add {MUSL}");
+        return Verdict::of_step(!required, note, "PGMETER_TEST_MUSL requires it");
+    }
+    if cfg!(not(target_arch = "x86_64")) {
+        return Verdict::of_step(true, "NOT CHECKED: this machine has another processor than x86-64", "");
+    }
+    let mut check = cargo(&["check", "--locked", "--quiet", "--target", MUSL, "--package", "pgmeter"]);
+    const C_COMPILER: &str = "CC_x86_64_unknown_linux_musl";
+    if std::env::var_os(C_COMPILER).is_none() {
+        check.env(C_COMPILER, "cc");
+    }
+    judge(check.output(), &format!("pgmeter compiles for {MUSL}"), stderr)
+}
+
+/// Whether there is a standard library for a target.
+fn is_installed(target: &str) -> bool {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).args(["--print", "target-libdir", "--target", target]).output();
+    output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
 }
 
 fn test(scratch: &Scratch) -> Verdict {
@@ -160,6 +197,12 @@ mod tests {
         check("test result: ok. 2 passed; 0 failed; 0 ignored;", true, 0);
         check("test result: FAILED. 2 passed; 3 failed; 0 ignored;", false, 3);
         check("test result: ok. 2 passed; 0 failed; 1 ignored;", true, 1);
+    }
+
+    #[test]
+    fn a_target_is_installed_if_its_standard_library_is_there() {
+        assert!(is_installed(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH)));
+        assert!(!is_installed("pdp11-unknown-none"));
     }
 
     #[test]

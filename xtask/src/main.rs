@@ -1,12 +1,14 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
-//! that checks the project's rules; `lines` counts the product's lines, `fuzz` feeds mutated input to all parsers,
-//! `beside` runs two clients in turns, `compare-proof` shows how often `pgmeter compare` is right, `prove faults` how every
-//! command ends when something fails, `fetch-postgres-19` fetches a server before its release. No part of what users get.
+//! that checks the project's rules, `dependencies` its part that checks what comes from others; `lines` counts the
+//! product's lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof` shows
+//! how often `pgmeter compare` is right, `prove faults` how every command ends when something fails, `fetch-postgres-19`
+//! fetches a server before its release. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
 mod beside;
 mod ci;
 mod compare_proof;
+mod dependencies;
 mod fetch_postgres;
 mod fuzz;
 mod leftovers;
@@ -19,14 +21,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 8] =
-    ["ci", "tidy", "lines", "fuzz", "prove", "beside", "compare-proof", "fetch-postgres-19"];
+const CHORES: [&str; 9] =
+    ["ci", "tidy", "dependencies", "lines", "fuzz", "prove", "beside", "compare-proof", "fetch-postgres-19"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(),
         ["tidy"] => run_tidy(),
+        ["dependencies"] => run_dependencies(),
         ["lines", ref arguments @ ..] => tidy::lines::run(arguments, root()),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["prove", ref arguments @ ..] => prove::run(arguments),
@@ -48,6 +51,15 @@ fn run_tidy() -> bool {
     }
     println!("{} rules, {} problems", tidy::rules(), problems.len());
     problems.is_empty()
+}
+
+fn run_dependencies() -> bool {
+    let findings = dependencies::check();
+    for problem in &findings.problems {
+        println!("{problem}");
+    }
+    println!("{}", findings.note);
+    findings.problems.is_empty()
 }
 
 /// The root of the repository.

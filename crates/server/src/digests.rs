@@ -73,8 +73,13 @@ impl Checksum {
     }
 }
 
+/// The SHA-256 sum of an archive, in hexadecimal digits.
 pub(crate) fn sum_of(archive: &[u8]) -> String {
-    Sha256::digest(archive).iter().fold(String::new(), |mut text, byte| {
+    hexadecimal(&Sha256::digest(archive))
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })

@@ -3,7 +3,8 @@
 //! [`obtain`] finds the programs or fetches them, [`Server::start`] makes a data directory and runs them, and
 //! whatever ends the process that asked, the server and its data go with it: by [`Drop`], by a guard process
 //! once a killed owner is gone, and by [`sweep`] at the next start. Servers that are to stay have a name
-//! ([`named`]). Nothing here prints, exits or reads the environment except [`Environment::of_process`].
+//! ([`named`]). Nothing here prints or exits. Only [`Environment::of_process`] reads the environment, and the download
+//! its proxies and certificates.
 
 mod access;
 mod account;

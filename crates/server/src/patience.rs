@@ -22,6 +22,11 @@ impl Deadline {
     pub(crate) fn has_passed(self) -> bool {
         Instant::now() >= self.0
     }
+
+    /// How long it is until then.
+    pub(crate) fn remaining(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
 }
 
 /// Looks again and again until there is something to see, or the limit is over.

@@ -122,15 +122,6 @@ impl Wanted {
     pub fn fits(&self, version: &Version) -> bool {
         self.major == version.major && (self.minor.is_none() || self.minor == version.minor)
     }
-
-    /// The requirement in the three-part numbers of the archive: `=18`, `=9.6`, `=16.4.0`, `=9.6.24`.
-    pub(crate) fn requirement(&self) -> String {
-        match (self.major.second, self.minor) {
-            (None, Some(minor)) => format!("={}.{minor}.0", self.major),
-            (Some(_), Some(minor)) => format!("={}.{minor}", self.major),
-            (_, None) => format!("={}", self.major),
-        }
-    }
 }
 
 impl fmt::Display for Wanted {
@@ -200,14 +191,5 @@ mod tests {
                 assert!(wanted.unwrap_err().to_string().contains(&format!("\"{text}\"")), "{text}");
             }
         }
-    }
-
-    #[test]
-    fn requirements_are_written_in_the_numbers_of_the_archive() {
-        let requirement = |text| Wanted::parse(text).unwrap().requirement();
-        assert_eq!(requirement("18"), "=18");
-        assert_eq!(requirement("9.6"), "=9.6");
-        assert_eq!(requirement("16.4"), "=16.4.0");
-        assert_eq!(requirement("9.6.24"), "=9.6.24");
     }
 }

@@ -87,9 +87,9 @@ const BANS: &[Ban<'_>] = &[
         why: "libraries return data; cli owns the terminal",
     },
     Ban {
-        words: &["clap::", "indicatif::", "tracing_indicatif::", "termios", "is_terminal("],
+        words: &["clap::", "indicatif::", "termios", "is_terminal("],
         scope: Scope::Libraries,
-        allowed: &[("crates/server/src/fetch.rs", "the progress of a download")],
+        allowed: &[],
         why: "cli owns the terminal: return data or report events, and let it show them",
     },
     Ban {

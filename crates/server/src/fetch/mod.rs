@@ -1,0 +1,137 @@
+//! Fetches the server programs of one version into the cache: finds the newest release that fits, downloads its
+//! archive, checks it, unpacks it. Called by `installation` alone, when the programs are nowhere at hand.
+//! docs/decisions/0002-embedded-servers.md says why with these crates.
+
+mod client;
+mod repository;
+#[cfg(test)]
+mod tests;
+mod unpack;
+
+use std::path::PathBuf;
+
+use client::Failure;
+use repository::{Missing, Release, Repository};
+pub(crate) use unpack::unpack;
+
+use crate::cache::{Cache, Locked, platform};
+use crate::{Checksum, ServerError, Wanted, digests};
+
+/// How far a fetch is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FetchProgress {
+    /// Another process is fetching into the same cache; this one waits for it.
+    Waiting,
+    /// Asking which versions there are.
+    Locating {
+        /// What was asked for.
+        wanted: String,
+    },
+    /// Downloading the archive.
+    Downloading {
+        /// The version being downloaded.
+        version: String,
+        /// Bytes so far.
+        bytes: u64,
+        /// Bytes in all, where the other side says.
+        total: Option<u64>,
+    },
+    /// Checked; unpacking into the cache.
+    Unpacking {
+        /// The version being unpacked.
+        version: String,
+    },
+    /// The programs are in the cache.
+    Done {
+        /// The version that was fetched.
+        version: String,
+    },
+}
+
+/// Which of the versions are fetched although the cache has one that fits.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// What the cache has is good enough; the network is not asked.
+    Any,
+    /// The newest there is.
+    Newest,
+}
+
+/// Brings the newest version that fits into the cache and returns its directory of programs.
+pub(crate) fn fetch(
+    wanted: &Wanted,
+    cache: &Cache,
+    freshness: Freshness,
+    checksum: Option<&Checksum>,
+    progress: &mut dyn FnMut(FetchProgress),
+) -> Result<PathBuf, ServerError> {
+    let locked = cache.lock(progress)?;
+    if freshness == Freshness::Any
+        && let Some(bin) = cache.verified(wanted, checksum).into_iter().next()
+    {
+        // Another process brought it while this one waited.
+        return Ok(bin);
+    }
+    let failure = |missing: Missing| explain(wanted, cache, missing);
+    progress(FetchProgress::Locating { wanted: wanted.to_string() });
+    let repository = Repository::maven_central().map_err(|reason| failure(reason.into()))?;
+    let release = repository.newest(wanted).map_err(failure)?;
+    if let Some(bin) = cache.verified(&Wanted::exactly(&release.version), checksum).into_iter().next() {
+        return Ok(bin);
+    }
+    let archive = download(&repository, &release, progress).map_err(failure)?;
+    let bin = keep(&locked, &release, &archive, checksum, progress)?;
+    progress(FetchProgress::Done { version: release.version.to_string() });
+    Ok(bin)
+}
+
+/// The bytes of a release's archive. They stay in memory (8 to 15 MB), so that an interrupted download leaves nothing
+/// behind.
+fn download(
+    repository: &Repository,
+    release: &Release,
+    progress: &mut dyn FnMut(FetchProgress),
+) -> Result<Vec<u8>, Missing> {
+    let version = release.version.to_string();
+    let mut report = |bytes, total| {
+        progress(FetchProgress::Downloading { version: version.clone(), bytes, total });
+    };
+    report(0, None);
+    repository.archive(release, &mut report)
+}
+
+/// Unpacks an archive into the cache, if it is the one that it ought to be.
+fn keep(
+    locked: &Locked<'_>,
+    release: &Release,
+    archive: &[u8],
+    checksum: Option<&Checksum>,
+    progress: &mut dyn FnMut(FetchProgress),
+) -> Result<PathBuf, ServerError> {
+    checksum.map_or(Ok(()), |checksum| checksum.check(&release.number, archive))?;
+    digests::check(&release.number, &platform(), archive)?;
+    progress(FetchProgress::Unpacking { version: release.version.to_string() });
+    locked.unpack(&release.version, archive)
+}
+
+fn explain(wanted: &Wanted, cache: &Cache, missing: Missing) -> ServerError {
+    let reason = match missing {
+        Missing::NoRelease => {
+            return ServerError::NoSuchArchive { wanted: wanted.to_string(), platform: platform() };
+        }
+        Missing::Damaged => {
+            let reason = "its checksum is not the one published for it".to_owned();
+            return ServerError::ArchiveDamaged { version: wanted.to_string(), reason };
+        }
+        Missing::NotFetched(Failure::Silent(limit)) => format!("no answer for {} s", limit.as_secs()),
+        Missing::NotFetched(Failure::NotAsked(reason)) => reason,
+        Missing::NotFetched(Failure::Status(status)) => unreachable_archive(&format!("HTTP status {status}")),
+        Missing::NotFetched(Failure::Unreachable(reason)) => unreachable_archive(&reason),
+    };
+    ServerError::NotFetched { wanted: wanted.to_string(), cache: cache.directory().into(), reason }
+}
+
+fn unreachable_archive(reason: &str) -> String {
+    format!("the archive of programs on the network cannot be reached ({reason})")
+}
