@@ -6,16 +6,8 @@
 /// For the calling thread, which must wait for something all the time but moments.
 #[cfg(target_os = "linux")]
 pub(crate) fn go_first() {
-    use thread_priority::unix::{
-        RealtimeThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
-    };
-    use thread_priority::{Error, ThreadPriority};
-
     const LEAST_NICE: i32 = -20;
-    let real_time = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::RoundRobin);
-    let asked: Result<(), Error> =
-        set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, real_time);
-    if asked.is_err() {
+    if ring::become_real_time().is_err() {
         // setpriority(2) on Linux is for one thread alone.
         let _ = rustix::process::setpriority_process(None, LEAST_NICE);
     }
