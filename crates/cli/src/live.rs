@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::Progress;
 use report::{LiveSample, LiveView, Metrics, Phase, SoFar};
-use results::{Counts, Latency, Limit, WaitMean};
+use results::{Latency, Limit, WaitMean};
 use stats::{Interval, ScriptStats, Timestamp};
 
 use crate::metrics::MetricsServer;
@@ -152,7 +152,7 @@ impl<'a> Live<'a> {
             phase: if progress.warmup { Phase::WarmUp } else { Phase::Measuring },
             tps: per_second(stats.counts.succeeded, time),
             response_us: Latency::of(&stats.response),
-            failed: stats.counts.failed.total(),
+            failed: stats.counts.failed,
             skipped: stats.counts.skipped,
             lag_us: self.run.open_loop.then(lag_us).flatten(),
         };
@@ -176,7 +176,7 @@ impl<'a> Live<'a> {
             SoFar {
                 tps: per_second(all.counts.succeeded, second.elapsed),
                 response_us: Latency::of(&all.response),
-                counts: Counts::of(&all.counts),
+                counts: all.counts,
             }
         });
         let done_share = self.done_share(&second, so_far.as_ref());

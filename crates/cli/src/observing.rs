@@ -130,7 +130,7 @@ impl Observing {
         let counts = &outcome.summary.total.counts;
         let ran = Ran {
             measured_s: outcome.summary.duration.as_secs_f64(),
-            transactions: counts.succeeded + counts.failed.total(),
+            transactions: counts.succeeded + counts.failed,
             warmup_transactions: outcome.warmup_transactions,
         };
         match self.observer {

@@ -96,7 +96,7 @@ fn transactions_that_meet_on_one_row_are_tried_again_until_each_has_counted() {
             bank.empty();
             let outcome = complete(&Plan { protocol, max_tries: None, ..bank.plan(SERIALIZABLE, 4) });
             let counts = outcome.summary.total.counts;
-            assert_eq!((counts.succeeded, counts.failed.total()), (40, 0));
+            assert_eq!((counts.succeeded, counts.failed), (40, 0));
             assert!(counts.retries > 0, "they did not meet");
             assert_eq!(outcome.commands.of_script(0)[3].retries, counts.retries);
             assert_eq!(bank.ask("select balance from account where id = 0"), "40");
@@ -108,8 +108,8 @@ fn transactions_that_meet_on_one_row_are_tried_again_until_each_has_counted() {
 fn without_another_try_they_fail_and_are_not_counted_twice() {
     let bank = Bank::new("18", "one_row_once");
     let counts = complete(&bank.plan(SERIALIZABLE, 4)).summary.total.counts;
-    assert_eq!(counts.succeeded + counts.failed.serialization, 40);
-    assert!(counts.failed.serialization > 0 && counts.retries == 0, "{counts:?}");
+    assert_eq!(counts.succeeded + counts.failures.serialization, 40);
+    assert!(counts.failures.serialization > 0 && counts.retries == 0, "{counts:?}");
     assert_eq!(bank.ask("select balance from account where id = 0"), counts.succeeded.to_string());
 }
 
@@ -130,7 +130,7 @@ END;
             bank.empty();
             let outcome = complete(&Plan { protocol, max_tries: None, ..bank.plan(script, 2) });
             let counts = outcome.summary.total.counts;
-            assert_eq!((counts.succeeded, counts.failed.total()), (20, 0));
+            assert_eq!((counts.succeeded, counts.failed), (20, 0));
             assert!(counts.retries > 0, "they did not meet");
             assert_eq!(bank.ask("select sum(balance) from account"), "40");
         }
@@ -220,7 +220,7 @@ END;
         for protocol in PROTOCOLS {
             let plan = Plan { protocol, continue_on_error: true, max_tries: None, ..bank.plan(script, 2) };
             let counts = complete(&plan).summary.total.counts;
-            assert_eq!((counts.failed.other, counts.succeeded, counts.retries), (20, 0, 0));
+            assert_eq!((counts.failures.other, counts.succeeded, counts.retries), (20, 0, 0));
             assert_eq!(bank.ask("select count(*) from found"), "0");
         }
     }

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use stats::SplitMix64;
+
 use crate::LabError;
 use crate::configuration::{DataSpec, ServerSpec};
 use crate::experiment::{Experiment, Order};
@@ -132,7 +134,7 @@ impl Plan {
     /// where they cannot, all repeats of one come before those of the next.
     fn interleaved(&self, experiment: &Experiment) -> Vec<Trial> {
         let design = &experiment.design;
-        let mut random = SplitMix(design.seed);
+        let mut random = SplitMix64::new(design.seed);
         let mut stretches = match self.arrangement {
             Arrangement::Single | Arrangement::SideBySide { .. } => vec![self.blocks(|_| true)],
             Arrangement::OneAtATime { .. } => {
@@ -178,29 +180,7 @@ impl Plan {
 }
 
 fn trial(seed: u64, cell: usize, repeat: u32) -> Trial {
-    let mut random = SplitMix(seed ^ u64::from(repeat).rotate_left(32));
+    let mut random = SplitMix64::new(seed ^ u64::from(repeat).rotate_left(32));
     // Seeds are numbers that `--random-seed` takes and JSON keeps.
-    Trial { cell, repeat, seed: random.next() >> 11 }
-}
-
-/// SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014): for orders, nothing else.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Fisher and Yates, as in Durstenfeld's algorithm 235 (1964).
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            // The modulus favours small numbers by less than 10⁻¹².
-            let chosen = usize::try_from(self.next() % (last as u64 + 1)).unwrap_or(0);
-            items.swap(last, chosen);
-        }
-    }
+    Trial { cell, repeat, seed: random.bits() >> 11 }
 }

@@ -1,8 +1,9 @@
 //! The delay of single pieces: the mean and what is drawn around it, from a seed. Each direction of each connection has
 //! draws of its own, so that they do not depend on how connections happen to take turns. Pure; used by a lane.
 
-use std::f64::consts::TAU;
 use std::time::Duration;
+
+use stats::SplitMix64;
 
 use crate::config::{JitterShape, Network};
 
@@ -21,14 +22,13 @@ pub(crate) struct Noise {
 impl Noise {
     /// The draws of one direction (0 or 1) of the connection with this number.
     pub(crate) fn new(network: &Network, connection: u64, direction: usize) -> Self {
-        let mut stream = SplitMix64(network.seed);
-        let stream = stream.next() ^ ((connection << 1) | direction as u64);
+        let stream = SplitMix64::new(network.seed).bits() ^ ((connection << 1) | direction as u64);
         Self {
             delay_ns: network.delay.as_nanos() as f64,
             jitter_ns: network.jitter.as_nanos() as f64,
             shape: network.jitter_shape,
             // Once through, so that neighbouring streams have nothing in common.
-            random: SplitMix64(SplitMix64(stream).next()),
+            random: SplitMix64::new(SplitMix64::new(stream).bits()),
         }
     }
 
@@ -46,43 +46,18 @@ impl Noise {
     /// How far from the mean; never farther than the mean is from zero, on either side, so that it stays the mean.
     fn off_mean_ns(&mut self) -> f64 {
         match self.shape {
-            JitterShape::Uniform => self.jitter_ns * (2.0 * self.random.fraction() - 1.0),
+            JitterShape::Uniform => self.jitter_ns * (2.0 * self.random.share() - 1.0),
             JitterShape::Normal => {
                 let off_max_ns = (DEVIATIONS_MAX * self.jitter_ns).min(self.delay_ns);
                 loop {
                     // As the jitter is no more than the delay, two of three draws are taken at the least.
-                    let off_ns = self.jitter_ns * self.normal();
+                    let off_ns = self.jitter_ns * self.random.normal();
                     if off_ns.abs() <= off_max_ns {
                         return off_ns;
                     }
                 }
             }
         }
-    }
-
-    /// A standard normal number (Box and Muller, A Note on the Generation of Random Normal Deviates, 1958).
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.random.fraction()).ln()).sqrt();
-        radius * (TAU * self.random.fraction()).cos()
-    }
-}
-
-/// Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014.
-#[derive(Clone, Debug)]
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// From 0 up to 1, which is not reached, in steps of 2⁻⁵³.
-    fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 * (-53_f64).exp2()
     }
 }
 

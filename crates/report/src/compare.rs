@@ -1,8 +1,8 @@
-//! Whether two runs differ: the difference of their means with its 95 % interval, after Welch (The generalization of
-//! "Student's" problem when several different population variances are involved, Biometrika 34, 1947).
+//! Whether two runs differ: the difference of their means with its 95 % interval, after Welch.
 //! What varies within the runs is in it; what varies from run to run, only more runs can show.
 
 use results::Estimate;
+use stats::{CONFIDENCE, SampleMean};
 
 /// What can be said of two means.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -34,31 +34,22 @@ pub(crate) struct Mean {
 }
 
 impl Mean {
-    /// Variance of the mean, and degrees of freedom, from the width of its interval, whose lower bound is never below 0.
-    fn variance(&self) -> Option<(f64, f64)> {
+    /// As sure as its interval is wide, whose lower bound is never below 0.
+    fn sample_mean(&self) -> Option<SampleMean> {
         let Estimate { low, high, degrees_of_freedom, .. } = self.estimate?;
-        let freedom = f64::from(degrees_of_freedom);
-        let standard_error = crate::figures::half_width(self.value, low, high) / student_t(freedom)?;
+        let degrees_of_freedom = f64::from(degrees_of_freedom);
+        let unit = SampleMean { mean: self.value, variance: 1.0, degrees_of_freedom };
+        let half_width = crate::figures::half_width(self.value, low, high);
+        let standard_error = half_width / unit.half_width(CONFIDENCE)?;
         (standard_error.is_finite() && standard_error >= 0.0)
-            .then_some((standard_error * standard_error, freedom))
+            .then_some(SampleMean { variance: standard_error * standard_error, ..unit })
     }
 }
 
 /// Compares the second with the first.
 pub(crate) fn compare(first: &Mean, second: &Mean) -> Comparison {
     let difference = second.value - first.value;
-    let half_width = || {
-        let (first_variance, first_freedom) = first.variance()?;
-        let (second_variance, second_freedom) = second.variance()?;
-        let variance = first_variance + second_variance;
-        if variance == 0.0 {
-            return Some(0.0);
-        }
-        let freedom = variance * variance
-            / (first_variance * first_variance / first_freedom
-                + second_variance * second_variance / second_freedom);
-        Some(student_t(freedom)? * variance.sqrt())
-    };
+    let half_width = || second.sample_mean()?.minus(&first.sample_mean()?).half_width(CONFIDENCE);
     match half_width() {
         None => Comparison::Unknown { difference },
         Some(half) => {
@@ -70,11 +61,6 @@ pub(crate) fn compare(first: &Mean, second: &Mean) -> Comparison {
             }
         }
     }
-}
-
-/// Below one degree of freedom there is no such interval.
-fn student_t(freedom: f64) -> Option<f64> {
-    (freedom >= 1.0).then(|| stats::two_sided_t(0.95, freedom))
 }
 
 #[cfg(test)]

@@ -388,6 +388,7 @@ mod tests {
             high: Some(1.056),
             no_difference_above: Some(0.06),
             smallest_difference: Some(0.011),
+            smallest_difference_so_far: None,
             pair_deviation: 0.03,
             outlying: (0, 0),
             order_effect: None,
@@ -453,8 +454,8 @@ mod tests {
         let mut record = record(&[(Some(900.0), Some(2e6)); 3]);
         record.method.blocks = 2;
         for pair in &mut record.pairs {
-            let few = pair.blocks.iter().map(|block| ComparedBlock { p99_ns: None, ..block.clone() });
-            let few: Vec<_> = few.collect();
+            let mut few = pair.blocks.clone();
+            few.iter_mut().for_each(|block| block.figures.p99_ns = None);
             pair.blocks.extend(few);
         }
         let text = told(&record);

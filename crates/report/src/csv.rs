@@ -103,15 +103,14 @@ fn summary(lines: &mut Lines<'_>, record: &Record) {
     lines.add_some(place, "tps_high", summary.confidence.tps.map(|estimate| estimate.high));
     lines.add_some(place, "client_cpu_us_per_transaction", summary.client_cpu_us_per_transaction);
     lines.counts(place, &summary.counts);
-    lines.add_some(place, "late_or_skipped_share", record.late_or_skipped_share());
+    lines.add_some(place, "late_or_skipped_share", summary.late_or_skipped_share);
     lines.latency(place, "response", summary.response_us);
     lines.latency(place, "service", summary.service_us);
     lines.latency(place, "response_with_stalls", summary.response_with_stalls_us);
-    if let Some(OtherEndings { failed_us, skipped_us, unfinished_us, all_us: _ }) = summary.other_endings {
-        lines.latency(place, "failed_response", failed_us);
-        lines.latency(place, "skipped_response", skipped_us);
-        lines.latency(place, "unfinished_response", unfinished_us);
-    }
+    let OtherEndings { failed_us, skipped_us, unfinished_us, all_us: _ } = summary.other_endings;
+    lines.latency(place, "failed_response", failed_us);
+    lines.latency(place, "skipped_response", skipped_us);
+    lines.latency(place, "unfinished_response", unfinished_us);
     if let Some(stalls) = &summary.stalls {
         lines.add(place, "stalls", stalls.count as f64);
         lines.add(place, "stalled_s", stalls.total_s);

@@ -81,7 +81,7 @@ fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
         let counts = &stats.counts;
         let endings = [
             ("succeeded", counts.succeeded),
-            ("failed", counts.failed.total()),
+            ("failed", counts.failed),
             ("skipped", counts.skipped),
             ("unfinished", counts.unfinished),
         ];
@@ -113,7 +113,7 @@ fn late_or_skipped(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
         Some("ratio"),
         "Share of all transactions that were due that were skipped or above the latency limit.",
     );
-    out.sample("pgmeter_late_or_skipped_ratio", &[], results::Counts::of(&all).late_or_skipped_share());
+    out.sample("pgmeter_late_or_skipped_ratio", &[], all.late_or_skipped_share());
 }
 
 /// A summary: quantiles of the whole measured time, which are true to three digits.

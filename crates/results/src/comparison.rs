@@ -2,11 +2,13 @@
 //! that the statistics can be made anew from them. Filled in by `cli`, shown by `report`, stored as one JSON text.
 
 use serde::{Deserialize, Serialize};
+use stats::comparison::{Block, ComparedMetric, ComparisonDecision, MetricFinding, MetricNoise};
 
 use crate::UtcTime;
+use crate::upgrade::COMPARISON;
 
-/// The form that this version writes.
-pub const COMPARISON_SCHEMA: u32 = 2;
+/// The schema that this version writes.
+pub const COMPARISON_SCHEMA: u32 = COMPARISON.version();
 
 /// A whole comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,21 +83,18 @@ pub struct ComparisonMethod {
     /// Where the order of the blocks and the draws of the scripts come from.
     pub seed: u64,
     /// Whether the server made a checkpoint before each block.
-    #[serde(default)]
     pub checkpoints: Checkpoints,
     /// What it took to set up a block (connections and a checkpoint) or, where servers are made anew, both of them.
-    #[serde(default)]
     pub setup_s: Option<f64>,
 }
 
 /// How far from the last checkpoint a block begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checkpoints {
     /// Each block begins right after one.
     EachBlock,
     /// It makes no difference: the blocks of both sides write next to nothing.
-    #[default]
     NotNeeded,
     /// Blocks write, and the role may not ask for one.
     NotAllowed,
@@ -133,163 +132,6 @@ impl ComparisonStatus {
     }
 }
 
-/// What can be said of B against A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // as `stats::comparison::Decision`
-pub enum ComparisonDecision {
-    Better,
-    Equivalent,
-    NoWorse,
-    WorseThanTolerance,
-    Undecided,
-}
-
-impl ComparisonDecision {
-    /// As it is stored.
-    pub fn name(self) -> &'static str {
-        match self {
-            ComparisonDecision::Better => "better",
-            ComparisonDecision::Equivalent => "equivalent",
-            ComparisonDecision::NoWorse => "no_worse",
-            ComparisonDecision::WorseThanTolerance => "worse_than_tolerance",
-            ComparisonDecision::Undecided => "undecided",
-        }
-    }
-}
-
-impl From<stats::comparison::Decision> for ComparisonDecision {
-    fn from(decision: stats::comparison::Decision) -> Self {
-        use stats::comparison::Decision;
-        match decision {
-            Decision::Better => ComparisonDecision::Better,
-            Decision::Equivalent => ComparisonDecision::Equivalent,
-            Decision::NoWorse => ComparisonDecision::NoWorse,
-            Decision::WorseThanTolerance => ComparisonDecision::WorseThanTolerance,
-            Decision::Undecided => ComparisonDecision::Undecided,
-        }
-    }
-}
-
-/// A figure that two sides are compared by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // as `stats::comparison::Metric`
-pub enum ComparedMetric {
-    Tps,
-    P50,
-    P99,
-    ServerCpu,
-    ClientCpu,
-    Wal,
-    FullPageImages,
-}
-
-impl ComparedMetric {
-    /// The statistics' name of it.
-    pub fn metric(self) -> stats::comparison::Metric {
-        use stats::comparison::Metric;
-        match self {
-            ComparedMetric::Tps => Metric::Tps,
-            ComparedMetric::P50 => Metric::P50,
-            ComparedMetric::P99 => Metric::P99,
-            ComparedMetric::ServerCpu => Metric::CpuPerTransaction,
-            ComparedMetric::ClientCpu => Metric::ClientCpuPerTransaction,
-            ComparedMetric::Wal => Metric::WalPerTransaction,
-            ComparedMetric::FullPageImages => Metric::FullPageImagesPerTransaction,
-        }
-    }
-
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [ComparedMetric; 7] = [
-        ComparedMetric::Tps,
-        ComparedMetric::P50,
-        ComparedMetric::P99,
-        ComparedMetric::ServerCpu,
-        ComparedMetric::ClientCpu,
-        ComparedMetric::Wal,
-        ComparedMetric::FullPageImages,
-    ];
-}
-
-/// What was found of one metric. Ratios are B ÷ A.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MetricFinding {
-    /// Which one.
-    pub metric: ComparedMetric,
-    /// A: transactions per second, nanoseconds, bytes, or a number. The geometric mean of all blocks of both sides,
-    /// divided such that B ÷ A is `ratio`.
-    pub a: f64,
-    /// The same of B.
-    pub b: f64,
-    /// Pairs that had the figure and whose sequence is whole.
-    pub pairs: usize,
-    /// What can be said.
-    pub decision: ComparisonDecision,
-    /// Whether the interval excludes 1: true if B is better.
-    pub different: Option<bool>,
-    /// The best single guess.
-    pub ratio: f64,
-    /// Lower end of its 95 % interval.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// No difference above this share, where none was found.
-    pub no_difference_above: Option<f64>,
-    /// The smallest difference that the pairs planned find in nine comparisons of ten, as a share; `None` if the
-    /// comparison was interrupted or had too few pairs to know how they scatter.
-    pub smallest_difference: Option<f64>,
-    /// Standard deviation of ln(B ÷ A) from pair to pair, without what the order adds to it.
-    pub pair_deviation: f64,
-    /// Sequences of pairs in which B ÷ A is far above the others, and far below.
-    pub outlying: (usize, usize),
-    /// The second block of a pair ÷ the first.
-    #[serde(default)]
-    pub order_effect: Option<CrossoverEffect>,
-    /// A block that follows B ÷ a block that follows A.
-    #[serde(default)]
-    pub carry_over: Option<CrossoverEffect>,
-}
-
-/// What the order of the blocks does to a metric, whichever side they are of.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CrossoverEffect {
-    /// The best single guess.
-    pub ratio: f64,
-    /// Lower end of its 95 % interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// 1 is inside the 99 % interval of the metric that decides, or the 99.9 % interval of another one.
-    pub is_negligible: bool,
-}
-
-impl From<stats::comparison::Effect> for CrossoverEffect {
-    fn from(effect: stats::comparison::Effect) -> Self {
-        let stats::comparison::Effect { ratio, is_negligible } = effect;
-        Self { ratio: ratio.estimate, low: ratio.low, high: ratio.high, is_negligible }
-    }
-}
-
-/// What pairs of A with itself scatter by.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MetricNoise {
-    /// Of which metric.
-    pub metric: ComparedMetric,
-    /// Pairs.
-    pub pairs: usize,
-    /// A ÷ A.
-    pub ratio: f64,
-    /// Lower end of its 95 % interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Standard deviation of its logarithm from pair to pair.
-    pub pair_deviation: f64,
-    /// 1 is outside of even the 99.9 % interval.
-    pub is_biased: bool,
-}
-
 /// A pair of draws.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedPair {
@@ -302,25 +144,13 @@ pub struct ComparedPair {
 }
 
 /// One side under load for a short while.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedBlock {
     /// Whether it is the candidate's: B, or in a pair for the noise floor the other one of two that are the same.
     pub is_candidate: bool,
-    /// Transactions per second.
-    pub tps: Option<f64>,
-    /// Median latency.
-    pub p50_ns: Option<f64>,
-    /// The latency that one transaction in a hundred exceeds.
-    pub p99_ns: Option<f64>,
-    /// Processor time of the server's backends.
-    pub cpu_ns_per_transaction: Option<f64>,
-    /// Processor time of pgmeter.
-    pub client_cpu_ns_per_transaction: Option<f64>,
-    /// Write-ahead log.
-    pub wal_bytes_per_transaction: Option<f64>,
-    /// Full-page images in it.
-    #[serde(default)]
-    pub full_page_images_per_transaction: Option<f64>,
+    /// What was measured.
+    #[serde(flatten)]
+    pub figures: Block,
 }
 
 impl ComparedBlock {
@@ -328,39 +158,13 @@ impl ComparedBlock {
     pub const TRANSACTIONS_FOR_P99: u64 = 100;
 
     /// As it is kept.
-    pub fn new(is_candidate: bool, block: &stats::comparison::Block) -> Self {
-        let stats::comparison::Block {
-            tps,
-            p50_ns,
-            p99_ns,
-            cpu_ns_per_transaction,
-            client_cpu_ns_per_transaction,
-            wal_bytes_per_transaction,
-            full_page_images_per_transaction,
-        } = *block;
-        Self {
-            is_candidate,
-            tps,
-            p50_ns,
-            p99_ns,
-            cpu_ns_per_transaction,
-            client_cpu_ns_per_transaction,
-            wal_bytes_per_transaction,
-            full_page_images_per_transaction,
-        }
+    pub fn new(is_candidate: bool, figures: &Block) -> Self {
+        Self { is_candidate, figures: *figures }
     }
 
     /// A figure of it.
     pub fn figure(&self, metric: ComparedMetric) -> Option<f64> {
-        match metric {
-            ComparedMetric::Tps => self.tps,
-            ComparedMetric::P50 => self.p50_ns,
-            ComparedMetric::P99 => self.p99_ns,
-            ComparedMetric::ServerCpu => self.cpu_ns_per_transaction,
-            ComparedMetric::ClientCpu => self.client_cpu_ns_per_transaction,
-            ComparedMetric::Wal => self.wal_bytes_per_transaction,
-            ComparedMetric::FullPageImages => self.full_page_images_per_transaction,
-        }
+        self.figures.figure(metric)
     }
 }
 
@@ -385,7 +189,7 @@ pub(crate) fn example() -> ComparisonRecord {
         load: "select-only, 8 clients".to_owned(),
     };
     let block = |is_candidate, tps| {
-        let block = stats::comparison::Block { tps: Some(tps), ..stats::comparison::Block::default() };
+        let block = Block { tps: Some(tps), ..Block::default() };
         ComparedBlock::new(is_candidate, &block)
     };
     ComparisonRecord {
@@ -426,6 +230,7 @@ pub(crate) fn example() -> ComparisonRecord {
             high: Some(1.056),
             no_difference_above: Some(0.06),
             smallest_difference: Some(0.011),
+            smallest_difference_so_far: None,
             pair_deviation: 0.03,
             outlying: (0, 1),
             order_effect: None,

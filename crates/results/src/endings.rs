@@ -8,7 +8,7 @@ use crate::Latency;
 use crate::summary::NANOSECONDS_PER_MICROSECOND;
 
 /// Response times of the transactions that did not succeed, from scheduled to their end.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OtherEndings {
     /// Of those that failed; `null` if none did.
     pub failed_us: Option<Latency>,

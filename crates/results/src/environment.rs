@@ -76,12 +76,12 @@ pub struct ServerFacts {
     pub server_version_num: u32,
     /// All settings that are not at their default.
     pub non_default_settings: Settings,
-    /// Those that decide on durability, checkpoints and memory, at their default or not; empty if an older pgmeter did
-    /// not look.
+    /// Those that decide on durability, checkpoints and memory, at their default or not; empty if they could not be
+    /// read.
     pub main_settings: Settings,
     /// Extensions of the database, with their versions.
     pub extensions: BTreeMap<String, String>,
-    /// Whether it was built with assertions, which make it slow; `null` if an older pgmeter did not look.
+    /// Whether it was built with assertions, which make it slow; `null` if unknown.
     pub debug_assertions: Option<bool>,
     /// How the server was built, as far as it tells.
     pub build: BuildFingerprint,

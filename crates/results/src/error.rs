@@ -68,13 +68,14 @@ pub enum ResultsError {
         /// What is wrong with it, and where.
         what: String,
     },
-    /// A record from the future.
+    /// A document of a version that is not known: of a newer pgmeter, or of one from before the first release, whose
+    /// versions were counted apart.
     #[error(
-        "{} has record schema {found}, and this pgmeter reads schemas up to {supported}; \
-         read it with the pgmeter that wrote it, or a newer one",
+        "{} has schema {found}, and this pgmeter reads schemas up to {supported}: a newer pgmeter wrote it, or one from \
+         before the first release; read it with the pgmeter that wrote it",
         shown(path)
     )]
-    NewerSchema {
+    OtherSchema {
         /// Which.
         path: PathBuf,
         /// Its schema.
@@ -124,6 +125,16 @@ pub enum ResultsError {
     /// A database of another program.
     #[error("{} is not a store of pgmeter's: name another place with --store", shown(path))]
     ForeignDatabase {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A store of a pgmeter from before the first release.
+    #[error(
+        "the store {} is of a pgmeter from before the first release, whose stores are not read any more: move it away, \
+         or name another place with --store",
+        shown(path)
+    )]
+    UnreleasedStore {
         /// Which.
         path: PathBuf,
     },

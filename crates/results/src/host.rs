@@ -20,7 +20,6 @@ pub struct Host {
     /// Logical processors that this process may use (affinity and CPU quota taken into account).
     pub cpu_available: Option<u32>,
     /// The same with fractions, where a quota of the control group gives a part of a processor.
-    #[serde(default)]
     pub cpus_allowed: Option<f64>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,

@@ -5,9 +5,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
-use stats::{DecodeError, Moments, ScriptStats, Timestamp};
-
-use crate::Counts;
+use stats::{Counts, DecodeError, Moments, ScriptStats, Timestamp};
 
 /// A stretch of time, usually a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,17 +30,13 @@ pub struct IntervalScript {
     /// Service times of the succeeded ones; `null` if they are the response times, as without a rate,
     /// which halves the record.
     pub service: Option<EncodedDistribution>,
-    /// The longest lag, from scheduled to started, of the succeeded ones; `null` if an older pgmeter did not
-    /// keep it.
-    pub lag_max_ns: Option<u64>,
-    /// Response times of the failed ones; `null` if none failed, or if an older pgmeter did not keep them.
-    #[serde(default)]
+    /// The longest lag, from scheduled to started, of the succeeded ones.
+    pub lag_max_ns: u64,
+    /// Response times of the failed ones; `null` if none failed.
     pub failed: Option<EncodedDistribution>,
     /// How late the skipped ones were when they were skipped; `null` as for the failed ones.
-    #[serde(default)]
     pub skipped: Option<EncodedDistribution>,
     /// For how long the unfinished ones had been due; `null` as for the failed ones.
-    #[serde(default)]
     pub unfinished: Option<EncodedDistribution>,
 }
 
@@ -71,12 +65,12 @@ impl Interval {
     /// An interval as it is stored, its times counted from `origin`, where measuring began.
     pub fn of(interval: &stats::Interval, origin: Timestamp) -> Interval {
         let since_origin = |time: Timestamp| time.since(origin).as_secs_f64();
-        let mut counts = stats::Counts::default();
+        let mut counts = Counts::default();
         interval.scripts.iter().for_each(|script| counts.merge(&script.counts));
         Interval {
             start_s: since_origin(interval.start),
             end_s: since_origin(interval.end),
-            counts: Counts::of(&counts),
+            counts,
             scripts: interval.scripts.iter().map(IntervalScript::of).collect(),
         }
     }
@@ -104,10 +98,10 @@ impl IntervalScript {
             (!latencies.is_empty()).then(|| EncodedDistribution::of(latencies))
         };
         IntervalScript {
-            counts: Counts::of(counts),
+            counts: *counts,
             response: EncodedDistribution::of(response),
             service: (service != response).then(|| EncodedDistribution::of(service)),
-            lag_max_ns: Some(*lag_max_ns),
+            lag_max_ns: *lag_max_ns,
             failed: others(failed),
             skipped: others(skipped),
             unfinished: others(unfinished),
@@ -115,7 +109,7 @@ impl IntervalScript {
     }
 
     fn to_stats(&self) -> Result<ScriptStats, DecodeError> {
-        let counts = self.counts.to_stats().filter(stats::Counts::is_balanced).ok_or(DecodeError::Corrupt)?;
+        let counts = Some(self.counts).filter(Counts::is_balanced).ok_or(DecodeError::Corrupt)?;
         let response = self.response.decode()?;
         let service =
             self.service.as_ref().map_or_else(|| Ok(response.clone()), EncodedDistribution::decode)?;
@@ -128,7 +122,7 @@ impl IntervalScript {
         let (failed, skipped, unfinished) =
             (others(&self.failed)?, others(&self.skipped)?, others(&self.unfinished)?);
         let with_counts =
-            [(&failed, counts.failed.total()), (&skipped, counts.skipped), (&unfinished, counts.unfinished)];
+            [(&failed, counts.failed), (&skipped, counts.skipped), (&unfinished, counts.unfinished)];
         if with_counts
             .into_iter()
             .any(|(latencies, count)| !latencies.is_empty() && latencies.count() != count)
@@ -140,7 +134,7 @@ impl IntervalScript {
             response,
             service,
             lag: stats::Distribution::new(),
-            lag_max_ns: self.lag_max_ns.unwrap_or(0),
+            lag_max_ns: self.lag_max_ns,
             failed,
             skipped,
             unfinished,

@@ -74,9 +74,8 @@ mod error;
 pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
 pub use comparison::{
-    COMPARISON_SCHEMA, Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparedSide,
-    ComparisonDecision, ComparisonMethod, ComparisonRecord, ComparisonStatus, CrossoverEffect, DrawnAnew,
-    MetricFinding, MetricNoise,
+    COMPARISON_SCHEMA, Checkpoints, ComparedBlock, ComparedPair, ComparedSide, ComparisonMethod,
+    ComparisonRecord, ComparisonStatus, DrawnAnew,
 };
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Estimate, SteadyState};
@@ -105,13 +104,17 @@ pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;
 pub use server_limit::ServerResource;
 pub use stalls::{Stall, Stalls};
+pub use stats::comparison::{
+    ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
+};
+pub use stats::{Counts, Failures};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
     DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store,
     StoredExperiment, StoredRun, StoredTrial, TrialFigures, TrialOfRun, TrialRow, TrialStatus, find,
     find_numbered, records_in, runs_json,
 };
-pub use summary::{CommandSummary, Connecting, Counts, Failures, Lag, Latency, ScriptSummary, Summary};
+pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
 pub use tables::{PartitionMethod, Tables};
 pub use verdict::{LimitedBy, Verdict};
 pub use warnings::{Severity, Warning, warnings, warnings_of_comparison};

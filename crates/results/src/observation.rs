@@ -54,7 +54,6 @@ pub struct Observation {
     /// The same over time, usually a second each.
     pub samples: Vec<ServerSample>,
     /// Processors that the server's affinity and CPU quotas leave it, where it is on this host.
-    #[serde(default)]
     pub server_cpus_allowed: Option<f64>,
     /// What would bound the throughput, and how near the run came to it, the lowest first.
     pub ceilings: Vec<Ceiling>,
@@ -94,18 +93,14 @@ pub struct Waits {
     /// Backends that were seen, over all looks; those that were idle included.
     pub backends_seen: u64,
     /// How the shares follow from the samples.
-    #[serde(default)]
     pub method: WaitMethod,
     /// Client backends that were on a processor, on average, by their CPU time; `null` where that is not known.
-    #[serde(default)]
     pub running_backends: Option<f64>,
     /// Client backends that wanted a processor and had none, on average, by the kernel's run delay.
-    #[serde(default)]
     pub runnable_backends: Option<f64>,
     /// Share of the backends' time that was idle: waiting for pgmeter to send something, outside of a transaction.
     pub idle_share: f64,
     /// Its 95 % confidence interval; `null` if the run was too short for one.
-    #[serde(default)]
     pub idle_interval: Option<ShareInterval>,
     /// What the others did, the most frequent first.
     pub top: Vec<WaitShare>,
@@ -126,7 +121,6 @@ pub struct WaitShare {
     /// Of the time that backends were not idle, from 0 to 1.
     pub share: f64,
     /// Its 95 % confidence interval; `null` if the run was too short for one.
-    #[serde(default)]
     pub interval: Option<ShareInterval>,
 }
 
@@ -140,11 +134,10 @@ pub struct ShareInterval {
 }
 
 /// How shares of waits follow from samples.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitMethod {
     /// Each is its share of the samples.
-    #[default]
     Samples,
     /// Running and runnable come from the kernel's accounting; the samples divide the rest.
     PostStratified,
@@ -159,15 +152,12 @@ pub struct PerTransaction {
     pub wal_records: Option<f64>,
     pub wal_full_page_images: Option<f64>,
     /// Of the WAL, what full-page images took; PostgreSQL 19 and newer.
-    #[serde(default)]
     pub wal_full_page_image_bytes: Option<f64>,
     pub blocks_hit: Option<f64>,
     pub blocks_read: Option<f64>,
     /// What backends waited for blocks to be read, with track_io_timing.
-    #[serde(default)]
     pub block_read_us: Option<f64>,
     /// What backends waited for blocks to be written, with track_io_timing.
-    #[serde(default)]
     pub block_write_us: Option<f64>,
     pub blocks_dirtied: Option<f64>,
     pub blocks_written: Option<f64>,

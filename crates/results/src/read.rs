@@ -5,23 +5,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use serde::Deserialize;
-
 use crate::check::check;
 use crate::safe_text::in_one_line;
-use crate::upgrade;
-use crate::{Record, ResultsError, SCHEMA_VERSION};
+use crate::upgrade::RECORD;
+use crate::{Record, ResultsError};
 
 /// A day of one-second intervals of ten scripts is below it; anything above is some other file.
 const RECORD_LEN_MAX: u64 = 1 << 30;
 /// A pipe or a device does not say how much is to come: 100 runs of ten minutes are below it.
 const STREAM_LEN_MAX: u64 = 1 << 27;
-
-/// The one field that every schema has, whatever else it has.
-#[derive(Deserialize)]
-struct Schema {
-    schema_version: u64,
-}
 
 /// Up to `len_max` bytes, and no further than it takes to see that they are no JSON object.
 fn read_document(file: File, len_max: u64) -> std::io::Result<Vec<u8>> {
@@ -44,7 +36,7 @@ impl Record {
     /// Reads a record and checks it.
     ///
     /// # Errors
-    /// If there is no such file, it is not a record, it is of a newer schema, or it does not add up.
+    /// If there is no such file, it is not a record, it is of another schema, or it does not add up.
     pub fn read(path: &Path) -> Result<Record, ResultsError> {
         let failed = |source| ResultsError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
@@ -66,24 +58,7 @@ impl Record {
     /// # Errors
     /// As [`Record::read`].
     pub fn from_json(json: &[u8], path: &Path) -> Result<Record, ResultsError> {
-        // A parser quotes what it found.
-        let not_a_record =
-            |what: String| ResultsError::NotARecord { path: path.to_owned(), what: in_one_line(&what) };
-        let Schema { schema_version } =
-            serde_json::from_slice(json).map_err(|error| not_a_record(error.to_string()))?;
-        if schema_version > u64::from(SCHEMA_VERSION) {
-            let (path, found) = (path.to_owned(), schema_version);
-            return Err(ResultsError::NewerSchema { path, found, supported: SCHEMA_VERSION });
-        }
-        if schema_version == 0 {
-            return Err(not_a_record("no pgmeter ever wrote schema 0".to_owned()));
-        }
-        let record: Result<Record, _> = if schema_version < u64::from(SCHEMA_VERSION) {
-            serde_json::from_slice(json).and_then(|document| upgrade::from_version(schema_version, document))
-        } else {
-            serde_json::from_slice(json)
-        };
-        let record = record.map_err(|error| not_a_record(error.to_string()))?;
+        let record: Record = RECORD.read(json, path)?;
         let does_not_add_up =
             |what: String| ResultsError::DoesNotAddUp { path: path.to_owned(), what: in_one_line(&what) };
         check(&record).map_err(does_not_add_up)?;

@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::confidence;
+use crate::upgrade::RECORD;
 use crate::{
     CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation, Plan, SafeText,
     Summary, Tables, UtcTime,
 };
 
 /// The schema that this version writes, and the newest it reads.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = RECORD.version();
 
 /// One run: what was asked, where, what came out, and whether it came to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,8 +23,8 @@ pub struct Record {
     pub schema_version: u32,
     /// The version of pgmeter that measured.
     pub pgmeter_version: String,
-    /// How that was built; `null` if an older pgmeter did not tell.
-    pub pgmeter_build: Option<PgmeterBuild>,
+    /// How that was built.
+    pub pgmeter_build: PgmeterBuild,
     /// Whether the run came to its end.
     pub status: Status,
     /// When it started, warm-up included.
@@ -122,7 +123,7 @@ impl Record {
         Record {
             schema_version: SCHEMA_VERSION,
             pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
-            pgmeter_build: Some(PgmeterBuild::of_this()),
+            pgmeter_build: PgmeterBuild::of_this(),
             status,
             started_at,
             plan,
@@ -135,12 +136,6 @@ impl Record {
             warnings: Vec::new(),
             notes: Vec::new(),
         }
-    }
-
-    /// Of all transactions that were due, the share of those that were skipped or above the latency limit; `None` without
-    /// such a limit. Records in which it is not stored have it too.
-    pub fn late_or_skipped_share(&self) -> Option<f64> {
-        self.plan.latency_limit_us.map(|_| self.summary.counts.late_or_skipped_share())
     }
 
     /// The document, indented for people. Bytes that are not UTF-8 are replaced.

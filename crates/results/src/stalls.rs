@@ -102,7 +102,7 @@ fn with_stalls(
     long: &LongGaps,
     threshold: Duration,
 ) -> Option<Latency> {
-    let completed = total.counts.succeeded + total.counts.failed.total();
+    let completed = total.counts.succeeded + total.counts.failed;
     let outside_s = duration.saturating_sub(long.total).as_secs_f64();
     if long.count == 0 || completed == 0 || outside_s <= 0.0 {
         return None;

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::in_one_line;
+use crate::upgrade::STEPS;
 use crate::{Connection, Environment, PgmeterBuild, ResultsError, SafeText, Status, UtcTime};
 
 /// The schema of [`StepsRecord`] that this version writes, and the newest it reads.
-pub const STEPS_SCHEMA_VERSION: u32 = 1;
+pub const STEPS_SCHEMA_VERSION: u32 = STEPS.version();
 
 /// One trial of timed steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct StepResult {
     /// As the experiment calls it; a step of the loader by its name, such as `vacuum`.
     pub name: String,
     /// What was executed, variables put in; `null` for a step of the loader.
-    #[serde(default, deserialize_with = "crate::safe_text::read_optional_sql")]
+    #[serde(deserialize_with = "crate::safe_text::read_optional_sql")]
     pub sql: Option<SafeText>,
     /// After this long a time was cancelled; `null`: never.
     pub limit_us: Option<u64>,
@@ -102,22 +102,9 @@ impl StepsRecord {
     /// The record in `json`; `path` is what messages call it.
     ///
     /// # Errors
-    /// If it is none, or one of a newer schema.
+    /// If it is none, or one of another schema.
     pub fn from_json(json: &[u8], path: &Path) -> Result<StepsRecord, ResultsError> {
-        #[derive(Deserialize)]
-        struct Schema {
-            schema_version: u64,
-        }
-        let not_a_record = |error: serde_json::Error| ResultsError::NotARecord {
-            path: path.to_owned(),
-            what: in_one_line(&error.to_string()),
-        };
-        let Schema { schema_version: found } = serde_json::from_slice(json).map_err(not_a_record)?;
-        if found > u64::from(STEPS_SCHEMA_VERSION) {
-            let (path, supported) = (path.to_owned(), STEPS_SCHEMA_VERSION);
-            return Err(ResultsError::NewerSchema { path, found, supported });
-        }
-        serde_json::from_slice(json).map_err(not_a_record)
+        STEPS.read(json, path)
     }
 }
 

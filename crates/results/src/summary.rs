@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use stats::Counts;
 
 use crate::{Confidence, Generator, Measured, OtherEndings, Plan, SafeText, Stalls, SteadyState, stalls};
 
@@ -22,32 +23,27 @@ pub struct Summary {
     pub response_us: Option<Latency>,
     /// Service time, from started to finished; `null` if none succeeded.
     pub service_us: Option<Latency>,
-    /// Lag, from scheduled to started, of the succeeded transactions; `null` if none succeeded, or if an older
-    /// pgmeter did not keep it.
+    /// Lag, from scheduled to started, of the succeeded transactions; `null` if none succeeded.
     pub lag_us: Option<Lag>,
     /// Of all transactions that were due, the share of those that were skipped or above the latency limit; `null`
     /// without such a limit.
-    #[serde(default)]
     pub late_or_skipped_share: Option<f64>,
-    /// How long the transactions took that did not succeed; `null` if an older pgmeter did not keep it.
-    #[serde(default)]
-    pub other_endings: Option<OtherEndings>,
-    /// Where no transaction was completed for long; `null` if an older pgmeter did not look.
-    #[serde(default)]
+    /// How long the transactions took that did not succeed.
+    pub other_endings: OtherEndings,
+    /// Where no transaction was completed for long; `null` if that was not recorded.
     pub stalls: Option<Stalls>,
     /// Response time in a closed loop with the transactions that the stalls kept from being begun; `null` under a rate,
     /// where `response_us` has them, and without stalls.
-    #[serde(default)]
     pub response_with_stalls_us: Option<Latency>,
     /// Connecting and disconnecting, if each transaction had a connection of its own.
     pub connecting: Option<Connecting>,
     /// CPU time of pgmeter itself per transaction that succeeded or failed; `null` if unknown.
     pub client_cpu_us_per_transaction: Option<f64>,
-    /// How the load generator fared, and whether it was the limit; `null` if an older pgmeter did not look.
+    /// How the load generator fared, and whether it was the limit; `null` if that was not recorded.
     pub generator: Option<Generator>,
     /// How sure throughput and mean latencies are.
     pub confidence: Confidence,
-    /// Whether the run had settled; `null` if an older pgmeter did not look.
+    /// Whether the run had settled; `null` if nothing was measured.
     pub steady_state: Option<SteadyState>,
     /// Whether the run ended because its figures were known as well as `plan.until` asked; `null` if it did not ask.
     pub until_reached: Option<bool>,
@@ -117,43 +113,6 @@ pub struct Connecting {
     pub total_s: f64,
 }
 
-/// Transactions by ending: `scheduled = succeeded + failed + skipped + unfinished`.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// All whose turn came.
-    pub scheduled: u64,
-    /// Those that did all their script asked.
-    pub succeeded: u64,
-    /// Those that an error ended, of all kinds.
-    pub failed: u64,
-    /// Those not run because they would have been too late.
-    pub skipped: u64,
-    /// Those under way when the run ended.
-    pub unfinished: u64,
-    /// Succeeded ones above the latency limit.
-    pub late: u64,
-    /// Those tried more than once.
-    pub retried: u64,
-    /// All tries after the first ones.
-    pub retries: u64,
-    /// Business transactions that the succeeded ones stand for: as many as they are, unless a script says
-    /// with `\batch` that it does the work of more.
-    pub business: u64,
-    /// The failed ones by kind of error.
-    pub failures: Failures,
-}
-
-/// Failed transactions by kind of error.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failures {
-    /// SQLSTATE 40001.
-    pub serialization: u64,
-    /// SQLSTATE 40P01.
-    pub deadlock: u64,
-    /// Everything else.
-    pub other: u64,
-}
-
 /// A distribution of latencies in microseconds, to the nanosecond; quantiles are true to three digits.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names say it all
@@ -180,7 +139,7 @@ impl Summary {
             Some(ScriptSummary {
                 name: script.name.clone(),
                 tps: summary.tps_of(stats),
-                counts: Counts::of(&stats.counts),
+                counts: stats.counts,
                 response_us: Latency::of(&stats.response),
                 service_us: Latency::of(&stats.service),
                 confidence: Confidence::default(),
@@ -192,14 +151,12 @@ impl Summary {
             duration_s: summary.duration.as_secs_f64(),
             elapsed_s: elapsed.as_secs_f64(),
             tps: summary.tps(),
-            counts: Counts::of(&total.counts),
+            counts: total.counts,
             response_us: Latency::of(&total.response),
             service_us: Latency::of(&total.service),
             lag_us: Lag::of(total),
-            late_or_skipped_share: plan
-                .latency_limit_us
-                .map(|_| Counts::of(&total.counts).late_or_skipped_share()),
-            other_endings: Some(OtherEndings::of(total)),
+            late_or_skipped_share: plan.latency_limit_us.map(|_| total.counts.late_or_skipped_share()),
+            other_endings: OtherEndings::of(total),
             stalls,
             response_with_stalls_us,
             connecting: *connecting,
@@ -216,8 +173,8 @@ impl Summary {
 
 /// Over all that came to an end: a failed transaction costs the client as much as another, one that was scheduled and
 /// never begun costs nothing.
-fn cpu_us_per_transaction(cpu: Duration, counts: &stats::Counts) -> Option<f64> {
-    let ran = counts.succeeded + counts.failed.total();
+fn cpu_us_per_transaction(cpu: Duration, counts: &Counts) -> Option<f64> {
+    let ran = counts.succeeded + counts.failed;
     (ran > 0).then(|| round_to_ns(cpu.as_secs_f64() * MICROSECONDS_PER_SECOND / ran as f64))
 }
 
@@ -227,120 +184,6 @@ pub(crate) const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
 /// Microseconds without digits below the nanosecond, which nothing here can measure.
 pub(crate) fn round_to_ns(us: f64) -> f64 {
     (us * NANOSECONDS_PER_MICROSECOND).round() / NANOSECONDS_PER_MICROSECOND
-}
-
-impl Counts {
-    /// Of all transactions that were due, the share of those that were skipped or above the latency limit; 0 if none was
-    /// due. The one definition for all formats.
-    pub fn late_or_skipped_share(&self) -> f64 {
-        if self.scheduled == 0 {
-            return 0.0;
-        }
-        self.late.saturating_add(self.skipped) as f64 / self.scheduled as f64
-    }
-
-    /// Of all transactions that were due, the share of those that were skipped or left over at the end of a run with so
-    /// many clients, each of which may then be in the middle of one; 0 if none was due.
-    pub(crate) fn missed_share(&self, clients: u32) -> f64 {
-        if self.scheduled == 0 {
-            return 0.0;
-        }
-        let left_over = self.unfinished.saturating_sub(u64::from(clients));
-        self.skipped.saturating_add(left_over) as f64 / self.scheduled as f64
-    }
-
-    /// The counts as they are stored.
-    pub fn of(counts: &stats::Counts) -> Counts {
-        let stats::Counts {
-            scheduled,
-            succeeded,
-            failed,
-            skipped,
-            unfinished,
-            late,
-            retried,
-            retries,
-            business,
-        } = *counts;
-        let stats::FailureCounts { serialization, deadlock, other } = failed;
-        Counts {
-            scheduled,
-            succeeded,
-            failed: failed.total(),
-            skipped,
-            unfinished,
-            late,
-            retried,
-            retries,
-            business,
-            failures: Failures { serialization, deadlock, other },
-        }
-    }
-
-    /// The counts as `stats` has them; `None` if the kinds of failure are not as many as the failures.
-    pub fn to_stats(&self) -> Option<stats::Counts> {
-        let Counts {
-            scheduled,
-            succeeded,
-            failed,
-            skipped,
-            unfinished,
-            late,
-            retried,
-            retries,
-            business,
-            failures,
-        } = *self;
-        let Failures { serialization, deadlock, other } = failures;
-        if serialization.checked_add(deadlock)?.checked_add(other)? != failed {
-            return None;
-        }
-        let failed = stats::FailureCounts { serialization, deadlock, other };
-        Some(stats::Counts {
-            scheduled,
-            succeeded,
-            failed,
-            skipped,
-            unfinished,
-            late,
-            retried,
-            retries,
-            business,
-        })
-    }
-
-    /// The sum of both; `None` if it is more than can be counted, which only a damaged file can hold.
-    pub(crate) fn checked_add(&self, more: &Counts) -> Option<Counts> {
-        let Counts {
-            scheduled,
-            succeeded,
-            failed,
-            skipped,
-            unfinished,
-            late,
-            retried,
-            retries,
-            business,
-            failures,
-        } = *more;
-        let Failures { serialization, deadlock, other } = failures;
-        Some(Counts {
-            scheduled: self.scheduled.checked_add(scheduled)?,
-            succeeded: self.succeeded.checked_add(succeeded)?,
-            failed: self.failed.checked_add(failed)?,
-            skipped: self.skipped.checked_add(skipped)?,
-            unfinished: self.unfinished.checked_add(unfinished)?,
-            late: self.late.checked_add(late)?,
-            retried: self.retried.checked_add(retried)?,
-            retries: self.retries.checked_add(retries)?,
-            business: self.business.checked_add(business)?,
-            failures: Failures {
-                serialization: self.failures.serialization.checked_add(serialization)?,
-                deadlock: self.failures.deadlock.checked_add(deadlock)?,
-                other: self.failures.other.checked_add(other)?,
-            },
-        })
-    }
 }
 
 impl CommandSummary {

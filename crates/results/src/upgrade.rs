@@ -1,106 +1,110 @@
-//! Documents of older schemas as records of today: what they did not have is filled in with what it was then.
-//! Works on the document, not on bytes, and believes nothing: what is missing or of another kind than it was
-//! is left for the reading of the record to refuse. Called by `read`.
+//! Versions of the documents: today's is read as it is, one of an earlier version is upgraded first, and one of a version
+//! that this pgmeter does not know is refused. Called for all that is read as JSON.
 
-use serde_json::{Error, Map, Value, json};
+use std::path::Path;
 
-use crate::{Record, SCHEMA_VERSION};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
-/// A document of an older schema as a record of today.
-pub(crate) fn from_version(version: u64, mut document: Value) -> Result<Record, Error> {
-    if version == 1 {
-        to_version_2(&mut document);
-    }
-    if version <= 2 {
-        to_version_3(&mut document);
-    }
-    to_version_4(&mut document);
-    if let Some(version) = document.get_mut("schema_version") {
-        *version = json!(SCHEMA_VERSION);
-    }
-    serde_json::from_value(document)
+use crate::ResultsError;
+use crate::safe_text::in_one_line;
+
+/// What makes of a document of version n, from 1, one of version n + 1. It believes nothing: what is missing or of
+/// another kind than it was is left for the reading to refuse.
+type Upgrader = fn(&mut Map<String, Value>);
+
+/// The kinds of documents. A format that changes gets its upgrader here, and a test with a document of before.
+pub(crate) const RECORD: Format = Format { upgraders: &[] };
+pub(crate) const STEPS: Format = Format { upgraders: &[] };
+pub(crate) const COMPARISON: Format = Format { upgraders: &[] };
+
+/// A kind of document with a `schema_version`.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Format {
+    /// In order, from version 1 on.
+    upgraders: &'static [Upgrader],
 }
 
-/// The third schema had no intervals of confidence, nobody looked at the server while it ran, and less was known of
-/// where it ran.
-fn to_version_4(document: &mut Value) {
-    add(Some(document), json!({"observation": null, "pgmeter_build": null, "notes": []}));
-    add(document.get_mut("plan"), json!({"command_line": null, "until": null}));
-    let nothing = json!({"governor": null, "clock_source": null, "virtualisation": null, "container": null,
-                         "load_average_1m": null, "processors": null});
-    let environment = document.get_mut("environment");
-    add(environment, json!({"conditions": nothing, "disk": null, "connection": null}));
-    let server = document.pointer_mut("/environment/server");
-    add(server, json!({"main_settings": {}, "extensions": {}, "debug_assertions": null}));
-    let unknown = json!({"tps": null, "response_mean_us": null, "service_mean_us": null});
-    let Some(summary) = document.get_mut("summary") else { return };
-    add(Some(summary), json!({"confidence": unknown, "steady_state": null, "until_reached": null}));
-    for script in items(summary.get_mut("scripts")) {
-        add(Some(script), json!({"confidence": unknown}));
-        for command in items(script.get_mut("commands")) {
-            add(Some(command), json!({"latency_us": null}));
+/// The one field that every version has, whatever else it has.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: u64,
+}
+
+impl Format {
+    /// The version that is written, and the newest that is read.
+    #[allow(clippy::cast_possible_truncation)] // a handful
+    pub(crate) const fn version(&self) -> u32 {
+        1 + self.upgraders.len() as u32
+    }
+
+    /// The document in `json` as one of today; `path` is what messages call it.
+    pub(crate) fn read<T: DeserializeOwned>(&self, json: &[u8], path: &Path) -> Result<T, ResultsError> {
+        // A parser quotes what it found.
+        let not_a_record =
+            |what: &str| ResultsError::NotARecord { path: path.to_owned(), what: in_one_line(what) };
+        let unreadable = |error: serde_json::Error| not_a_record(&error.to_string());
+        let Versioned { schema_version: found } = serde_json::from_slice(json).map_err(unreadable)?;
+        if found > u64::from(self.version()) {
+            return Err(ResultsError::OtherSchema {
+                path: path.to_owned(),
+                found,
+                supported: self.version(),
+            });
         }
-    }
-}
-
-/// The second schema knew nothing of the generator itself.
-fn to_version_3(document: &mut Value) {
-    add(document.get_mut("summary"), json!({"generator": null}));
-}
-
-/// The first schema: every transaction was tried once, on one target, over a connection that was kept, and stood
-/// for itself; nothing was known of single commands, of the longest lag, or of the tables but their scale.
-fn to_version_2(document: &mut Value) {
-    let scale = scale_of(document);
-    add(Some(document), json!({"tables": {"scale": scale, "partition_method": null, "partitions": null}}));
-    let plan = document.get_mut("plan");
-    add(plan, json!({"max_tries": 1, "reconnect": false, "continue_on_error": false, "targets": []}));
-    for script in items(document.pointer_mut("/plan/scripts")) {
-        let name = script.get("name").cloned().unwrap_or_default();
-        let builtin = name.as_str().is_some_and(|name| name.starts_with("<builtin: "));
-        add(Some(script), json!({"description": name, "builtin": builtin, "target": null}));
-    }
-    if let Some(summary) = document.get_mut("summary") {
-        let elapsed = summary.get("duration_s").cloned();
-        add_business(summary);
-        add(Some(summary), json!({"elapsed_s": elapsed, "lag_us": null, "connecting": null}));
-        for script in items(summary.get_mut("scripts")) {
-            add_business(script);
-            add(Some(script), json!({"commands": []}));
+        let Some(before) = usize::try_from(found).unwrap_or(0).checked_sub(1) else {
+            return Err(not_a_record("no pgmeter ever wrote schema 0"));
+        };
+        let missing = self.upgraders.get(before..).unwrap_or_default();
+        if missing.is_empty() {
+            return serde_json::from_slice(json).map_err(unreadable);
         }
-    }
-    for interval in items(document.get_mut("intervals")) {
-        add_business(interval);
-        for script in items(interval.get_mut("scripts")) {
-            add_business(script);
-            add(Some(script), json!({"lag_max_ns": null}));
-        }
+        let mut document: Map<String, Value> = serde_json::from_slice(json).map_err(unreadable)?;
+        missing.iter().for_each(|upgrade| upgrade(&mut document));
+        document.insert("schema_version".to_owned(), self.version().into());
+        serde_json::from_value(document.into()).map_err(unreadable)
     }
 }
 
-/// It was kept as a variable only.
-fn scale_of(document: &Value) -> Option<u32> {
-    document.pointer("/plan/variables/scale")?.as_str()?.parse().ok()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Each succeeded transaction stood for one.
-fn add_business(holder: &mut Value) {
-    let Some(counts) = holder.get_mut("counts") else { return };
-    let succeeded = counts.get("succeeded").cloned();
-    add(Some(counts), json!({"business": succeeded}));
-}
+    /// Version 2 has `length_s` in the place of `length_ms`, version 3 a name.
+    const THIRD: Format = Format {
+        upgraders: &[
+            |document| {
+                let length_ms = document.remove("length_ms").and_then(|length| length.as_f64());
+                document.insert("length_s".to_owned(), length_ms.map(|length_ms| length_ms / 1e3).into());
+            },
+            |document| drop(document.insert("name".to_owned(), "unnamed".into())),
+        ],
+    };
 
-/// Adds fields that are not there yet.
-fn add(holder: Option<&mut Value>, fields: Value) {
-    if let (Some(Value::Object(holder)), Value::Object(fields)) = (holder, fields) {
-        fields.into_iter().for_each(|(name, value)| insert(holder, name, value));
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Document {
+        schema_version: u32,
+        length_s: f64,
+        name: String,
     }
-}
 
-fn insert(holder: &mut Map<String, Value>, name: String, value: Value) {
-    holder.entry(name).or_insert(value);
-}
+    fn read(json: &str) -> Result<Document, String> {
+        THIRD.read(json.as_bytes(), Path::new("d.json")).map_err(|error| error.to_string())
+    }
 
-fn items(list: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
-    list.and_then(Value::as_array_mut).into_iter().flatten()
+    #[test]
+    fn a_document_of_any_earlier_version_is_upgraded_step_by_step() {
+        let document = |name: &str| Ok(Document { schema_version: 3, length_s: 1.5, name: name.to_owned() });
+        assert_eq!(read(r#"{"schema_version": 1, "length_ms": 1500}"#), document("unnamed"));
+        assert_eq!(read(r#"{"schema_version": 2, "length_s": 1.5}"#), document("unnamed"));
+        assert_eq!(read(r#"{"schema_version": 3, "length_s": 1.5, "name": "x"}"#), document("x"));
+    }
+
+    #[test]
+    fn a_document_that_an_upgrade_cannot_complete_is_refused_and_so_is_one_of_an_unknown_version() {
+        insta::assert_snapshot!(read(r#"{"schema_version": 1}"#).unwrap_err(), @"d.json is not a readable record: invalid type: null, expected f64; name a file that pgmeter wrote, unchanged");
+        assert!(read(r#"{"schema_version": 4}"#).unwrap_err().contains("has schema 4"));
+        assert!(read(r#"{"schema_version": 0}"#).unwrap_err().contains("no pgmeter ever wrote schema 0"));
+    }
 }

@@ -16,7 +16,7 @@ pub struct Verdict {
     /// One sentence with the numbers that it rests on, without a full stop.
     pub evidence: String,
     /// Of a server that was the limit: what it had too little of, if that was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<ServerResource>,
 }
 

@@ -91,7 +91,7 @@ impl Record {
 }
 
 fn debug_build(record: &Record) -> Option<String> {
-    (record.pgmeter_build == Some(PgmeterBuild::Debug)).then(|| {
+    (record.pgmeter_build == PgmeterBuild::Debug).then(|| {
         "this pgmeter is a debug build, which takes several times the processor time: do not compare its figures with \
          others; build it with --release"
             .to_owned()
@@ -255,7 +255,7 @@ fn stalled(record: &Record) -> Option<String> {
 
 fn left_out(record: &Record) -> Option<String> {
     let summary = &record.summary;
-    let (shown, all) = (summary.response_us?, summary.other_endings?.all_us?);
+    let (shown, all) = (summary.response_us?, summary.other_endings.all_us?);
     let ratio = |one: f64, other: f64| one.max(other) / one.min(other).max(1e-3);
     let pairs = shown.percentiles().into_iter().zip(all.values());
     let changed = pairs.filter(|((_, shown), all)| differ(*shown, *all));
@@ -505,7 +505,7 @@ type Fact = (&'static str, fn(&Record) -> Option<String>);
 
 /// What makes figures differ though nothing was changed on purpose; other differences are for readers to judge.
 const FACTS: [Fact; 7] = [
-    ("pgmeter's build", |record| record.pgmeter_build.map(|build| format!("{build:?}").to_lowercase())),
+    ("pgmeter's build", |record| Some(format!("{:?}", record.pgmeter_build).to_lowercase())),
     ("pgmeter's host", |record| Some(record.environment.host.hostname.clone())),
     ("the kernel", |record| Some(record.environment.host.kernel.clone())),
     ("the governor", |record| record.environment.conditions.governor.clone()),

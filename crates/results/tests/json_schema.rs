@@ -79,20 +79,6 @@ fn a_record_with_something_of_everything_is_as_the_schema_says() {
 }
 
 #[test]
-fn older_records_are_as_the_schema_says_once_they_are_read() {
-    let documents =
-        [include_str!("schema-1.json"), include_str!("schema-2.json"), include_str!("schema-3.json")];
-    let schema = schema();
-    for older in documents {
-        let record = Record::from_json(older.as_bytes(), Path::new("r.json")).expect("it is read");
-        let document = serde_json::to_value(&record).expect("it has string keys only");
-        let mut checker = Checker::new(&schema, "docs/record.schema.json");
-        checker.check(&document, "the record");
-        assert_eq!(checker.problems, [""; 0]);
-    }
-}
-
-#[test]
 fn what_is_not_as_the_schema_says_is_found() {
     let schema = schema();
     let problems = |change: &dyn Fn(&mut Value)| {

@@ -268,7 +268,7 @@ fn the_names_in_the_document_are_those_that_others_parse() {
         let others = [&mut script.service, &mut script.failed, &mut script.skipped, &mut script.unfinished];
         others.into_iter().flatten().for_each(|latencies| latencies.histogram = "HISTEw…".to_owned());
     }
-    record.pgmeter_build = Some(PgmeterBuild::Release);
+    record.pgmeter_build = PgmeterBuild::Release;
     insta::assert_snapshot!(record.to_json());
 }
 
@@ -393,7 +393,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     insta::assert_snapshot!(refused("tps = 5"), @"r.json is not a readable record: expected ident at line 1 column 2; name a file that pgmeter wrote, unchanged");
     insta::assert_snapshot!(refused("{}"), @"r.json is not a readable record: missing field `schema_version` at line 1 column 2; name a file that pgmeter wrote, unchanged");
     insta::assert_snapshot!(refused(r#"{"schema_version": 0}"#), @"r.json is not a readable record: no pgmeter ever wrote schema 0; name a file that pgmeter wrote, unchanged");
-    insta::assert_snapshot!(refused(r#"{"schema_version": 4}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
+    insta::assert_snapshot!(refused(r#"{"schema_version": 1}"#), @"r.json is not a readable record: missing field `pgmeter_version` at line 1 column 21; name a file that pgmeter wrote, unchanged");
     let whole = record().to_json();
     let half = &whole[..whole.len() / 2];
     assert!(refused(half).contains("EOF while parsing"), "{}", refused(half));
@@ -404,9 +404,9 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
 }
 
 #[test]
-fn a_record_of_a_newer_schema_says_which_pgmeter_to_use() {
-    insta::assert_snapshot!(refusal("\"schema_version\": 4", "\"schema_version\": 5"), @"r.json has record schema 5, and this pgmeter reads schemas up to 4; read it with the pgmeter that wrote it, or a newer one");
-    insta::assert_snapshot!(refusal("\"schema_version\": 4", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has record schema 18446744073709551615, and this pgmeter reads schemas up to 4; read it with the pgmeter that wrote it, or a newer one");
+fn a_record_of_another_schema_says_which_pgmeter_to_use() {
+    insta::assert_snapshot!(refusal("\"schema_version\": 1", "\"schema_version\": 2"), @"r.json has schema 2, and this pgmeter reads schemas up to 1: a newer pgmeter wrote it, or one from before the first release; read it with the pgmeter that wrote it");
+    insta::assert_snapshot!(refusal("\"schema_version\": 1", "\"new\": [], \"schema_version\": 18446744073709551615"), @"r.json has schema 18446744073709551615, and this pgmeter reads schemas up to 1: a newer pgmeter wrote it, or one from before the first release; read it with the pgmeter that wrote it");
 }
 
 #[test]

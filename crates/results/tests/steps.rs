@@ -10,7 +10,7 @@ use pgmeter_results::{
 use serde_json::json;
 
 fn record() -> StepsRecord {
-    let run = Record::from_json(include_bytes!("schema-2.json"), Path::new("r.json")).expect("it is one");
+    let run = Record::from_json(include_bytes!("record.json"), Path::new("r.json")).expect("it is one");
     let done = StepTime {
         duration_us: 12_345,
         measured_us: 12_345,
@@ -103,7 +103,7 @@ fn a_record_of_steps_from_the_future_is_refused_by_its_schema() {
     let mut document = serde_json::to_value(record()).expect("it has string keys only");
     document["schema_version"] = json!(STEPS_SCHEMA_VERSION + 1);
     let read = StepsRecord::from_json(document.to_string().as_bytes(), Path::new("s.sqlite"));
-    assert!(matches!(read, Err(ResultsError::NewerSchema { .. })), "{read:?}");
+    assert!(matches!(read, Err(ResultsError::OtherSchema { .. })), "{read:?}");
     let read = StepsRecord::from_json(b"{}", Path::new("s.sqlite"));
     assert!(matches!(read, Err(ResultsError::NotARecord { .. })), "{read:?}");
 }

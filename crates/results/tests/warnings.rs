@@ -1,5 +1,5 @@
 //! Each warning from the record that calls for it, and that none is said of a record that does not.
-//! A record of an older pgmeter is the beginning; each test makes it what it needs.
+//! A record in which little is known is the beginning; each test makes it what it needs.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use pgmeter_results::{
 
 /// A long run of the TPC-B-like script against another host, of which there is nothing to say.
 fn quiet() -> Record {
-    let json = include_bytes!("schema-3.json");
+    let json = include_bytes!("record.json");
     let mut record = Record::from_json(json, Path::new("r.json")).expect("it is one");
-    record.pgmeter_build = Some(PgmeterBuild::Release);
+    record.pgmeter_build = PgmeterBuild::Release;
     record.tables.scale = Some(100);
     record.summary.duration_s = 1_200.0;
     let conditions = &mut record.environment.conditions;
@@ -138,8 +138,8 @@ fn of_a_quiet_run_there_is_nothing_to_say() {
 }
 
 #[test]
-fn of_an_older_record_that_does_not_know_nothing_is_guessed() {
-    let json = include_bytes!("schema-2.json");
+fn of_a_record_in_which_little_is_known_nothing_is_guessed() {
+    let json = include_bytes!("record.json");
     let record = Record::from_json(json, Path::new("r.json")).expect("it is one");
     let said: Vec<String> = warnings(&record).into_iter().map(|warning| warning.text.into()).collect();
     assert!(
@@ -150,7 +150,7 @@ fn of_an_older_record_that_does_not_know_nothing_is_guessed() {
 
 #[test]
 fn builds_that_are_slow_are_named() {
-    insta::assert_snapshot!(caution(|record| record.pgmeter_build = Some(PgmeterBuild::Debug)), @"this pgmeter is a debug build, which takes several times the processor time: do not compare its figures with others; build it with --release");
+    insta::assert_snapshot!(caution(|record| record.pgmeter_build = PgmeterBuild::Debug), @"this pgmeter is a debug build, which takes several times the processor time: do not compare its figures with others; build it with --release");
     let with_assertions = |record: &mut Record| {
         record.environment.server.as_mut().expect("it was asked").debug_assertions = Some(true);
     };
@@ -416,7 +416,7 @@ fn runs_that_were_made_elsewhere_or_otherwise_are_told_apart() {
 #[test]
 fn cautions_and_notes_have_their_own_places_in_the_record() {
     let mut record = quiet();
-    record.pgmeter_build = Some(PgmeterBuild::Debug);
+    record.pgmeter_build = PgmeterBuild::Debug;
     record.summary.duration_s = 60.0;
     record.warn();
     assert_eq!((record.warnings.len(), record.notes.len()), (1, 1));
@@ -478,7 +478,7 @@ fn with_others(record: &mut Record, change: impl FnOnce(&mut Percentiles)) {
     record.summary.counts.failed = 12;
     record.summary.counts.skipped = 3_400;
     let others = OtherEndings { failed_us: None, skipped_us: None, unfinished_us: None, all_us: Some(all) };
-    record.summary.other_endings = Some(others);
+    record.summary.other_endings = others;
 }
 
 #[test]

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "its purpose")]
 
 use pgmeter_stats::comparison::{
-    Decision, ImaginedRun, Machine, Metric, Purpose, Random, SequentialTest, order,
+    ComparedMetric, ComparisonDecision, ImaginedRun, Machine, Purpose, SequentialTest, order,
 };
 
 const ERROR_RATE: f64 = 0.05;
@@ -29,7 +29,7 @@ fn machines() -> [(&'static str, Machine); 6] {
 
 /// One comparison: its end, and at which sequence it came.
 struct Ending {
-    decision: Decision,
+    decision: ComparisonDecision,
     different: Option<bool>,
     sequences: usize,
     test: SequentialTest,
@@ -41,7 +41,7 @@ fn ln_ratios(machine: Machine, effect: f64, seed: u64) -> impl Iterator<Item = f
     (0..).map(move |sequence| {
         let mut ln_ratio = |pair| {
             let pair = run.pair(Purpose::Comparison, effect.ln_1p(), &order(seed, pair, 1));
-            pair.ln_ratio(Metric::Tps).expect("imagined blocks have figures")
+            pair.ln_ratio(ComparedMetric::Tps).expect("imagined blocks have figures")
         };
         f64::midpoint(ln_ratio(2 * sequence), ln_ratio(2 * sequence + 1))
     })
@@ -92,7 +92,7 @@ fn false_alarms(experiments: u64) {
                     student.add(ln_ratio);
                 }
                 different += usize::from(test.different().is_some());
-                worse += usize::from(test.decision() == Decision::WorseThanTolerance);
+                worse += usize::from(test.decision() == ComparisonDecision::WorseThanTolerance);
                 naive += usize::from(student.ever);
             }
             let [different, worse, naive] =
@@ -162,12 +162,15 @@ fn equivalence(experiments: u64) {
             let endings: Vec<Ending> =
                 (0..experiments).map(|seed| compare(&unused, machine, 0.0, seed)).collect();
             let no_worse = endings.iter().filter(|ending| {
-                matches!(ending.decision, Decision::Better | Decision::Equivalent | Decision::NoWorse)
+                matches!(
+                    ending.decision,
+                    ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse
+                )
             });
             let no_worse = percent(no_worse.count(), experiments);
             let equivalent: Vec<usize> = endings
                 .iter()
-                .filter(|ending| ending.decision == Decision::Equivalent)
+                .filter(|ending| ending.decision == ComparisonDecision::Equivalent)
                 .map(|ending| ending.sequences)
                 .collect();
             let share = percent(equivalent.len(), experiments);
@@ -272,7 +275,7 @@ fn orders(experiments: u64) {
             let mut ratios = 0.0;
             for at in 0..60 {
                 let pair = run.pair(Purpose::Comparison, 0.0, &order(seed, at, 1));
-                ratios += pair.ln_ratio(Metric::Tps).expect("imagined blocks have figures") / 60.0;
+                ratios += pair.ln_ratio(ComparedMetric::Tps).expect("imagined blocks have figures") / 60.0;
                 blocks.extend(
                     [pair.base, pair.candidate].map(|draw| draw.blocks[0].tps.expect("as imagined").ln()),
                 );
@@ -285,7 +288,7 @@ fn orders(experiments: u64) {
         println!("| {name} | {apart:.1} % | {paired:.1} % |");
     }
     // The generator is the same everywhere; this keeps the outputs comparable between versions of it.
-    println!("\nFirst bits of seed 0: {:016x}", Random::new(0).bits());
+    println!("\nFirst bits of seed 0: {:016x}", pgmeter_stats::SplitMix64::new(0).bits());
 }
 
 fn main() {

@@ -1,19 +1,21 @@
 //! How many transactions there were and how they ended.
 //! Not how long they took: that is `distribution`. Filled by the recorder, merged upward, stored as is.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Ending, Failure};
 
 /// Transactions by ending, plus how many were late and how much was retried.
 ///
-/// `scheduled = succeeded + failed.total() + skipped + unfinished`, see [`Counts::check`].
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+/// `scheduled = succeeded + failed + skipped + unfinished`, see [`Counts::check`].
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// All transactions whose turn came, however they ended.
     pub scheduled: u64,
     /// Those that did all their script asked.
     pub succeeded: u64,
-    /// Those that an error ended.
-    pub failed: FailureCounts,
+    /// Those that an error ended, of all kinds.
+    pub failed: u64,
     /// Those not run because they would have been too late.
     pub skipped: u64,
     /// Those still under way when the run ended.
@@ -24,13 +26,16 @@ pub struct Counts {
     pub retried: u64,
     /// All tries after the first ones.
     pub retries: u64,
-    /// Business transactions that the succeeded ones stand for; as many as they are, unless a script says more.
+    /// Business transactions that the succeeded ones stand for: as many as they are, unless a script says with `\batch`
+    /// that it does the work of more.
     pub business: u64,
+    /// The failed ones by kind of error.
+    pub failures: Failures,
 }
 
 /// Failed transactions by kind of error.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct FailureCounts {
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
     /// SQLSTATE 40001.
     pub serialization: u64,
     /// SQLSTATE 40P01.
@@ -39,19 +44,24 @@ pub struct FailureCounts {
     pub other: u64,
 }
 
-impl FailureCounts {
-    /// Failed transactions of every kind.
-    pub fn total(&self) -> u64 {
-        let FailureCounts { serialization, deadlock, other } = *self;
-        serialization + deadlock + other
+impl Failures {
+    /// Counts one failed transaction.
+    fn count(&mut self, failure: Failure) {
+        match failure {
+            Failure::Serialization => self.serialization += 1,
+            Failure::Deadlock => self.deadlock += 1,
+            Failure::Other => self.other += 1,
+        }
     }
 
-    /// Adds `other` to `self`.
-    pub fn merge(&mut self, other: &FailureCounts) {
-        let FailureCounts { serialization, deadlock, other } = *other;
-        self.serialization += serialization;
-        self.deadlock += deadlock;
-        self.other += other;
+    /// The sum of both; `None` if it is more than can be counted.
+    fn checked_add(&self, more: &Failures) -> Option<Failures> {
+        let Failures { serialization, deadlock, other } = *more;
+        Some(Failures {
+            serialization: self.serialization.checked_add(serialization)?,
+            deadlock: self.deadlock.checked_add(deadlock)?,
+            other: self.other.checked_add(other)?,
+        })
     }
 }
 
@@ -66,9 +76,10 @@ impl Counts {
                 self.late += u64::from(late);
                 self.business = self.business.saturating_add(business);
             }
-            Ending::Failed(Failure::Serialization) => self.failed.serialization += 1,
-            Ending::Failed(Failure::Deadlock) => self.failed.deadlock += 1,
-            Ending::Failed(Failure::Other) => self.failed.other += 1,
+            Ending::Failed(failure) => {
+                self.failed += 1;
+                self.failures.count(failure);
+            }
             Ending::Skipped => self.skipped += 1,
             Ending::Unfinished => self.unfinished += 1,
         }
@@ -94,37 +105,81 @@ impl Counts {
     /// If a transaction is missing, see [`Counts::check`].
     pub fn merge(&mut self, other: &Counts) {
         other.check();
-        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, business } =
-            *other;
-        self.scheduled += scheduled;
-        self.succeeded += succeeded;
-        self.failed.merge(&failed);
-        self.skipped += skipped;
-        self.unfinished += unfinished;
-        self.late += late;
-        self.retried += retried;
-        self.retries += retries;
-        self.business = self.business.saturating_add(business);
+        *self = self.checked_add(other).expect("no run has 2⁶⁴ transactions");
         self.check();
+    }
+
+    /// The sum of both; `None` if it is more than can be counted, which only a damaged file can hold.
+    pub fn checked_add(&self, more: &Counts) -> Option<Counts> {
+        let Counts {
+            scheduled,
+            succeeded,
+            failed,
+            skipped,
+            unfinished,
+            late,
+            retried,
+            retries,
+            business,
+            failures,
+        } = *more;
+        Some(Counts {
+            scheduled: self.scheduled.checked_add(scheduled)?,
+            succeeded: self.succeeded.checked_add(succeeded)?,
+            failed: self.failed.checked_add(failed)?,
+            skipped: self.skipped.checked_add(skipped)?,
+            unfinished: self.unfinished.checked_add(unfinished)?,
+            late: self.late.checked_add(late)?,
+            retried: self.retried.checked_add(retried)?,
+            retries: self.retries.checked_add(retries)?,
+            business: self.business.saturating_add(business),
+            failures: self.failures.checked_add(&failures)?,
+        })
     }
 
     /// Whether every scheduled transaction has exactly one ending. For counts that come from outside,
     /// such as a stored record; large numbers that do not add up do not overflow either.
     pub fn is_balanced(&self) -> bool {
-        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, business } =
-            *self;
-        let FailureCounts { serialization, deadlock, other } = failed;
-        let ended: u128 = [succeeded, serialization, deadlock, other, skipped, unfinished]
-            .iter()
-            .map(|&n| u128::from(n))
-            .sum();
-        let balanced = ended == u128::from(scheduled);
-        balanced
+        let Counts {
+            scheduled,
+            succeeded,
+            failed,
+            skipped,
+            unfinished,
+            late,
+            retried,
+            retries,
+            business,
+            failures,
+        } = *self;
+        let Failures { serialization, deadlock, other } = failures;
+        let sum = |counts: &[u64]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
+        sum(&[succeeded, failed, skipped, unfinished]) == u128::from(scheduled)
+            && sum(&[serialization, deadlock, other]) == u128::from(failed)
             && late <= succeeded
             && retried <= scheduled
             && retried <= retries
             && business >= succeeded
             && (business == 0 || succeeded > 0)
+    }
+
+    /// Of all transactions that were due, the share of those that were skipped or above the latency limit; 0 if none was
+    /// due.
+    pub fn late_or_skipped_share(&self) -> f64 {
+        if self.scheduled == 0 {
+            return 0.0;
+        }
+        self.late.saturating_add(self.skipped) as f64 / self.scheduled as f64
+    }
+
+    /// Of all transactions that were due, the share of those that were skipped or left over at the end of a run with so
+    /// many clients, each of which may then be in the middle of one; 0 if none was due.
+    pub fn missed_share(&self, clients: u32) -> f64 {
+        if self.scheduled == 0 {
+            return 0.0;
+        }
+        let left_over = self.unfinished.saturating_sub(u64::from(clients));
+        self.skipped.saturating_add(left_over) as f64 / self.scheduled as f64
     }
 
     /// Asserts that no transaction disappeared.
@@ -155,17 +210,17 @@ mod tests {
         counts.count(Ending::Failed(Failure::Other), 1, 1, true);
         counts.count(Ending::Skipped, 0, 1, true);
         counts.count(Ending::Unfinished, 1, 1, true);
-        let failed = FailureCounts { serialization: 1, deadlock: 1, other: 1 };
         let expected = Counts {
             scheduled: 7,
             succeeded: 2,
-            failed,
+            failed: 3,
             skipped: 1,
             unfinished: 1,
             late: 1,
             retried: 2,
             retries: 3,
             business: 11,
+            failures: Failures { serialization: 1, deadlock: 1, other: 1 },
         };
         assert_eq!(counts, expected);
         counts.check();
@@ -183,5 +238,7 @@ mod tests {
         let absurd = Counts { scheduled: 0, succeeded: u64::MAX, skipped: 1, ..Counts::default() };
         assert!(!absurd.is_balanced());
         assert!(!Counts { late: 1, ..Counts::default() }.is_balanced());
+        assert!(!Counts { scheduled: 1, failed: 1, ..Counts::default() }.is_balanced(), "of no kind");
+        assert_eq!(absurd.checked_add(&absurd), None);
     }
 }

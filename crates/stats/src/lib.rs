@@ -44,6 +44,8 @@ mod worker_health;
 
 mod quantiles;
 
+mod sample_mean;
+
 mod series;
 
 mod confidence;
@@ -52,20 +54,23 @@ mod steadiness;
 
 mod until;
 
+mod splitmix;
+
 pub mod comparison;
 
 pub use command_table::{CommandStats, CommandTable, TIMED_COMMANDS_MAX};
 pub use completions::Completions;
 pub use confidence::{INTERVALS_MIN, RatioEstimate};
-pub use counts::{Counts, FailureCounts};
+pub use counts::{Counts, Failures};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
 pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
 pub use omission::{quantiles_of_all, with_stalls};
-pub use quantiles::two_sided_t;
 pub use recorder::Recorder;
 pub use sample::{Ending, Failure, Sample};
+pub use sample_mean::{CONFIDENCE, SampleMean};
 pub use script_stats::ScriptStats;
+pub use splitmix::SplitMix64;
 pub use steadiness::Steadiness;
 pub use summary::Summary;
 pub use timestamp::Timestamp;

@@ -140,7 +140,7 @@ impl ScriptStats {
     fn others(&self) -> [(&'static str, u64, &Distribution); 3] {
         let counts = &self.counts;
         [
-            ("failed", counts.failed.total(), &self.failed),
+            ("failed", counts.failed, &self.failed),
             ("skipped", counts.skipped, &self.skipped),
             ("unfinished", counts.unfinished, &self.unfinished),
         ]

@@ -2,38 +2,19 @@
 //! series that has settled is called so, and what is found in one that has not. Seeded, so that the counts are the
 //! same each time; docs/statistics.md has them.
 
-use std::f64::consts::TAU;
-
-use pgmeter_stats::{INTERVALS_MIN, RatioEstimate, Steadiness, Until};
+use pgmeter_stats::{INTERVALS_MIN, RatioEstimate, SplitMix64, Steadiness, Until};
 
 const SIMULATIONS: usize = 2000;
 
-/// SplitMix64 (Steele, Lea, Flood 2014), and Box and Muller's normal numbers.
-struct Noise(u64);
+struct Noise(SplitMix64);
 
 impl Noise {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Above 0, up to 1.
-    fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
-    }
-
     /// An autoregressive process of first order with mean 0 and variance 1, from its stationary distribution.
     fn process(&mut self, len: usize, correlation: f64) -> Vec<f64> {
         let innovation = (1.0 - correlation * correlation).sqrt();
-        let mut value = self.normal();
+        let mut value = self.0.normal();
         let mut step = || {
-            let next = correlation * value + innovation * self.normal();
+            let next = correlation * value + innovation * self.0.normal();
             std::mem::replace(&mut value, next)
         };
         (0..len).map(|_| step()).collect()
@@ -46,7 +27,7 @@ fn percent(happens: impl FnMut(&mut Noise) -> bool) -> f64 {
 }
 
 fn percent_of(simulations: usize, mut happens: impl FnMut(&mut Noise) -> bool) -> f64 {
-    let mut noise = Noise(5);
+    let mut noise = Noise(SplitMix64::new(5));
     let count = (0..simulations).filter(|_| happens(&mut noise)).count();
     100.0 * count as f64 / simulations as f64
 }
@@ -223,6 +204,6 @@ fn a_run_that_ends_when_its_interval_is_narrow_still_has_an_interval_to_be_belie
 
 #[test]
 fn a_run_whose_noise_is_too_great_goes_on() {
-    let (took, _) = run_until(&mut Noise(1), 0.0001, 0.0);
+    let (took, _) = run_until(&mut Noise(SplitMix64::new(1)), 0.0001, 0.0);
     assert_eq!(took, 1000);
 }

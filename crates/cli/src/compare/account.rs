@@ -38,7 +38,7 @@ pub(super) fn record(before: Before<'_>, course: Course) -> ComparisonRecord {
     let findings: Vec<_> =
         ComparedMetric::ALL.iter().filter_map(|metric| finding(*metric, &course)).collect();
     let noise_floor: Vec<_> =
-        ComparedMetric::ALL.iter().filter_map(|metric| noise(*metric, &course)).collect();
+        ComparedMetric::ALL.iter().filter_map(|metric| course.comparison.noise_floor(*metric)).collect();
     let notes = notes(&before, &course, &findings, &noise_floor);
     let deciding = findings.iter().find(|finding| finding.metric == course.wish.decisive);
     let decided = deciding.map_or(ComparisonDecision::Undecided, |finding| finding.decision);
@@ -112,28 +112,9 @@ fn load(cell: &Cell) -> String {
 }
 
 fn finding(metric: ComparedMetric, course: &Course) -> Option<MetricFinding> {
-    let found = course.comparison.finding(metric.metric())?;
-    let [a, b] = mean_lns(metric, &course.pairs);
-    // The change is read from the pairs, by ranks. So that B ÷ A is the change, both share the mean of all blocks.
-    let (middle, half) = (f64::midpoint(a, b), found.estimate.ln() / 2.0);
+    let found = course.comparison.finding(metric)?;
     let is_whole = course.status == ComparisonStatus::Complete;
-    Some(MetricFinding {
-        metric,
-        a: (middle - half).exp(),
-        b: (middle + half).exp(),
-        pairs: found.pairs,
-        decision: found.decision.into(),
-        different: found.different,
-        ratio: found.estimate,
-        low: found.ratio.map(|ratio| ratio.low),
-        high: found.ratio.map(|ratio| ratio.high),
-        no_difference_above: found.no_difference_above(),
-        smallest_difference: found.smallest_difference.filter(|_| is_whole),
-        pair_deviation: found.pair_deviation,
-        outlying: found.outlying,
-        order_effect: found.order_effect.map(Into::into),
-        carry_over: found.carry_over.map(Into::into),
-    })
+    Some(MetricFinding { smallest_difference: found.smallest_difference.filter(|_| is_whole), ..found })
 }
 
 /// The means of the logarithms of a figure: over the blocks of A, and of B.
@@ -162,19 +143,6 @@ fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<Strin
             report::compared_metric(finding.metric),
             (finding.ratio - 1.0) * 100.0
         )
-    })
-}
-
-fn noise(metric: ComparedMetric, course: &Course) -> Option<MetricNoise> {
-    let floor = course.comparison.noise_floor(metric.metric())?;
-    Some(MetricNoise {
-        metric,
-        pairs: floor.pairs,
-        ratio: floor.ratio.estimate,
-        low: floor.ratio.low,
-        high: floor.ratio.high,
-        pair_deviation: floor.pair_deviation,
-        is_biased: floor.is_biased,
     })
 }
 

@@ -255,7 +255,7 @@ fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> Ran {
     let transactions = total.counts.succeeded;
     let each = |sum: f64| (transactions > 0).then(|| sum / transactions as f64);
     let quantile = |share| total.response.quantile_ns(share).map(|ns| ns as f64);
-    let all = transactions + total.counts.failed.total() + outcome.warmup_transactions;
+    let all = transactions + total.counts.failed + outcome.warmup_transactions;
     let of_all = |count: Option<f64>| count.filter(|_| all > 0).map(|count| count / all as f64);
     let block = Block {
         tps: Some(outcome.summary.tps()).filter(|tps| *tps > 0.0),

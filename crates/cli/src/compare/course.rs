@@ -2,7 +2,7 @@
 //! for each pair, and when one may stop looking, is explained in docs/comparing.md.
 
 use results::{Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparisonStatus, DrawnAnew};
-use stats::comparison::{Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, Random, Side, order};
+use stats::comparison::{Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, Side, order};
 
 use super::block::{Lengths, Start};
 use super::probe::Probe;
@@ -273,7 +273,7 @@ impl Course {
 }
 
 fn question(wish: Wish, numbers: usize) -> Question {
-    Question { error_rate: ERROR_RATE, tolerance: wish.tolerance, numbers, decisive: wish.decisive.metric() }
+    Question { error_rate: ERROR_RATE, tolerance: wish.tolerance, numbers, decisive: wish.decisive }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, is above 0")]
@@ -285,7 +285,7 @@ fn whole(number: f64) -> usize {
 /// in memory, and already written to since the last checkpoint.
 fn block_seed(seed: u64, blocks: &mut u64) -> u64 {
     *blocks += 1;
-    Random::new(seed ^ blocks.wrapping_mul(0x9fb2_1c65_1e98_df25)).bits()
+    stats::SplitMix64::new(seed ^ blocks.wrapping_mul(0x9fb2_1c65_1e98_df25)).bits()
 }
 
 /// A pair while it runs.

@@ -40,9 +40,9 @@ impl<'a> Watching<'a> {
         }
         let pairs = course.pairs.len() as f64;
         if pairs >= self.known.1 * GROWTH {
-            let finding = course.comparison.finding(course.wish.decisive.metric());
+            let finding = course.comparison.finding(course.wish.decisive);
             let figure = finding.map(|finding| {
-                let change = (finding.estimate - 1.0) * 100.0;
+                let change = (finding.ratio - 1.0) * 100.0;
                 let smallest = finding.smallest_difference_so_far.map(|it| it * 100.0);
                 let seen = smallest.map_or(String::new(), |it| format!(", would have seen {it:.1} %"));
                 format!("B − A {change:+.1} %{seen}")

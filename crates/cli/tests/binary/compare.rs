@@ -120,7 +120,8 @@ fn blocks_that_write_begin_after_a_checkpoint_and_both_sides_go_first_equally_of
     assert!(told(&stdout).contains("each block begins right after a checkpoint"), "{stdout}");
     assert!(told(&unlike).contains("none begins with a checkpoint"), "{unlike}");
     let blocks = one.pairs.iter().flat_map(|pair| &pair.blocks);
-    let images: Vec<f64> = blocks.filter_map(|block| block.full_page_images_per_transaction).collect();
+    let images: Vec<f64> =
+        blocks.filter_map(|block| block.figures.full_page_images_per_transaction).collect();
     // The first change of a page after a checkpoint takes its image.
     assert!(!images.is_empty() && images.iter().all(|images| *images > 0.0), "{images:?}");
 }

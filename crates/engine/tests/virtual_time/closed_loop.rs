@@ -63,7 +63,7 @@ fn failed_transactions_count_towards_the_number_asked_for() {
     let limit = Limit::TransactionsPerClient(10);
     let server = troubled(vec![fault(0, Moment::Statement(4), Trouble::error("40001", "not now"))]);
     let ran = run(&Plan { limit, ..plan("SELECT 1;") }, server);
-    assert_eq!((ran.counts().succeeded, ran.counts().failed.serialization), (9, 1));
+    assert_eq!((ran.counts().succeeded, ran.counts().failures.serialization), (9, 1));
     assert_eq!(ran.log.statements_of(0).len(), 10);
 }
 

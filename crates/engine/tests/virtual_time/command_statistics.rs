@@ -76,7 +76,7 @@ fn the_command_with_the_error_is_the_one_that_failed_or_was_retried() {
     let limit = Limit::TransactionsPerClient(2);
     let plan = Plan { limit, max_tries: NonZeroU32::new(2), ..plan("SELECT 1;\nSELECT 2;\n") };
     let ran = run(&plan, troubled(faults.into()));
-    assert_eq!((ran.counts().failed.serialization, ran.counts().retries), (1, 1));
+    assert_eq!((ran.counts().failures.serialization, ran.counts().retries), (1, 1));
     let [first, second] = of(&ran, 0) else { panic!("two commands") };
     assert_eq!((first.completed.count, first.failures, first.retries), (3, 0, 0));
     assert_eq!((second.completed.count, second.failures, second.retries), (1, 1, 1));

@@ -54,7 +54,7 @@ fn assert_same(first: &Ran, second: &Ran) {
 fn one_seed_repeats_a_closed_loop_in_every_detail() {
     let first = eventful(1, 2, None);
     let counts = first.counts();
-    assert!(counts.succeeded > 1000 && counts.failed.serialization > 0 && counts.late > 0, "{counts:?}");
+    assert!(counts.succeeded > 1000 && counts.failures.serialization > 0 && counts.late > 0, "{counts:?}");
     assert_eq!(first.outcome.aborted.len(), 2);
     assert_same(&first, &eventful(1, 2, None));
 }

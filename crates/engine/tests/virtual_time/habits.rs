@@ -65,11 +65,11 @@ fn an_error_after_the_end_is_not_counted_as_a_failure() {
     let ran = run(&of_pgbench(1), server());
     // The second fails in time, the third after the end.
     assert_eq!(
-        (ran.counts().succeeded, ran.counts().failed.serialization, ran.counts().unfinished),
+        (ran.counts().succeeded, ran.counts().failures.serialization, ran.counts().unfinished),
         (1, 1, 1)
     );
     let ours = run(&Plan { compatibility: Compatibility::Pgmeter, ..of_pgbench(1) }, server());
-    assert_eq!((ours.counts().succeeded, ours.counts().failed.serialization), (1, 2));
+    assert_eq!((ours.counts().succeeded, ours.counts().failures.serialization), (1, 2));
 }
 
 #[test]

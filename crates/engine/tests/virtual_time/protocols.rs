@@ -112,7 +112,7 @@ fn a_statement_whose_parse_failed_is_parsed_again() {
     let limit = Limit::TransactionsPerClient(3);
     let ran = run(&Plan { protocol: Protocol::Prepared, limit, ..plan(script) }, server);
     assert_eq!(ran.outcome.aborted, []);
-    assert_eq!((ran.counts().succeeded, ran.counts().failed.deadlock), (2, 1));
+    assert_eq!((ran.counts().succeeded, ran.counts().failures.deadlock), (2, 1));
     let parsed = |message: &&Received| matches!(message, Received::Parse { name, .. } if name == "P_1");
     assert_eq!(ran.log.messages(0).iter().filter(parsed).count(), 2);
 }

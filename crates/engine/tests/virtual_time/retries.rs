@@ -90,7 +90,7 @@ fn a_latency_includes_all_tries() {
 fn after_the_last_try_the_transaction_has_failed() {
     let ran = two(tries(3), failing("40001", &[1, 4, 7]));
     let counts = ran.counts();
-    assert_eq!((counts.succeeded, counts.failed.serialization, counts.retries), (1, 1, 2));
+    assert_eq!((counts.succeeded, counts.failures.serialization, counts.retries), (1, 1, 2));
     let commands = ran.outcome.commands.of_script(0);
     assert_eq!((commands[2].retries, commands[2].failures), (2, 1));
     assert_eq!(ran.seen[0].sample.ending, Ending::Failed(Failure::Serialization));
@@ -120,7 +120,7 @@ fn there_is_no_other_try_once_the_latency_limit_is_used_up() {
     let limit = Limit::TransactionsPerClient(1);
     let plan = Plan { limit, max_tries: None, latency_limit: Some(ms(4)), ..plan(TRANSFER) };
     let ran = run(&plan, failing("40001", &faults));
-    assert_eq!((ran.counts().failed.serialization, ran.seen[0].sample.tries), (1, 3));
+    assert_eq!((ran.counts().failures.serialization, ran.seen[0].sample.tries), (1, 3));
 }
 
 /// Every update fails.
@@ -133,7 +133,7 @@ fn always_failing() -> FakeServer {
 fn there_is_no_other_try_after_the_end_of_the_run() {
     let limit = Limit::Duration(ms(100));
     let ran = run(&Plan { limit, max_tries: None, ..plan(TRANSFER) }, always_failing());
-    assert_eq!((ran.counts().failed.serialization, ran.counts().unfinished), (1, 0));
+    assert_eq!((ran.counts().failures.serialization, ran.counts().unfinished), (1, 0));
     assert!(ran.summary().duration < ms(105), "{:?}", ran.summary().duration);
 }
 
@@ -142,7 +142,7 @@ fn as_pgbench_does_it_an_error_after_the_end_of_the_run_is_not_counted() {
     let limit = Limit::Duration(ms(100));
     let plan = Plan { limit, max_tries: None, compatibility: Compatibility::Pgbench, ..plan(TRANSFER) };
     let ran = run(&plan, always_failing());
-    assert_eq!((ran.counts().failed.total(), ran.counts().unfinished), (0, 1));
+    assert_eq!((ran.counts().failed, ran.counts().unfinished), (0, 1));
     assert_eq!(ran.outcome.commands.of_script(0)[2].failures, 0);
 }
 
@@ -154,7 +154,7 @@ fn another_error_ends_the_client_or_where_that_is_wanted_the_transaction_without
         let ran = run(&plan, failing("22012", &[1]));
         assert_eq!(ran.aborted(), []);
         let counts = ran.counts();
-        assert_eq!((counts.succeeded, counts.failed.other, counts.retries), (2, 1, 0));
+        assert_eq!((counts.succeeded, counts.failures.other, counts.retries), (2, 1, 0));
         assert_eq!(ran.outcome.commands.of_script(0)[2].failures, 1);
         let ran = run(&Plan { continue_on_error: false, ..plan }, failing("22012", &[1]));
         assert_eq!((ran.counts().unfinished, ran.aborted().len()), (1, 1));
@@ -174,5 +174,5 @@ fn one_client_tries_again_while_the_others_go_on() {
     let of = |client| ran.seen.iter().filter(|seen| seen.client == client).count();
     assert!(of(0) > 650 && of(2) > 650, "{} {}", of(0), of(2));
     assert!((60..70).contains(&of(1)), "{}", of(1));
-    assert_eq!(ran.counts().failed.deadlock, of(1) as u64);
+    assert_eq!(ran.counts().failures.deadlock, of(1) as u64);
 }

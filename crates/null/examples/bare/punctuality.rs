@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use stats::SplitMix64;
 
 use crate::Figures;
 
@@ -43,24 +44,14 @@ pub fn run(rate: f64, seconds: f64, share: f64) -> Figures {
 
 /// A Poisson process: distances are −ln(u) ÷ rate, u uniform (Knuth, The Art of Computer Programming 2, 3.4.1).
 fn moments(rate: f64, seconds: f64) -> Vec<Duration> {
-    let (mut state, mut at_s, mut moments) = (SEED, 0.0, Vec::new());
+    let (mut random, mut at_s, mut moments) = (SplitMix64::new(SEED), 0.0, Vec::new());
     loop {
-        at_s -= (1.0 - uniform(&mut state)).ln() / rate;
+        at_s -= random.share().ln() / rate;
         if at_s >= seconds {
             return moments;
         }
         moments.push(Duration::from_secs_f64(at_s));
     }
-}
-
-/// From 0 to below 1. SplitMix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, 2014).
-fn uniform(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    #[allow(clippy::cast_precision_loss, reason = "53 bits are left")]
-    let high_bits = ((mixed ^ (mixed >> 31)) >> 11) as f64;
-    high_bits / (1_u64 << 53) as f64
 }
 
 fn wait_for_all(moments: &[Duration]) -> Vec<f64> {

@@ -153,7 +153,7 @@ mod tests {
             counts,
             response,
             service: None,
-            lag_max_ns: None,
+            lag_max_ns: 0,
             failed: None,
             skipped: None,
             unfinished: None,

@@ -1,10 +1,7 @@
 //! What several repeats of one combination say together, and what two combinations do beside each other. Pure: numbers
 //! in, numbers out; `overview` knows what they are of.
 
-use stats::two_sided_t;
-
-/// How sure intervals are.
-const CONFIDENCE: f64 = 0.95;
+use stats::{CONFIDENCE, SampleMean};
 
 /// A figure over the repeats of a combination.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,15 +21,15 @@ impl Repeated {
         values.sort_by_key(|(repeat, _)| *repeat);
         let mut sorted: Vec<f64> = values.iter().map(|(_, figure)| *figure).collect();
         sorted.sort_by(f64::total_cmp);
-        let Moments { mean, .. } = Moments::of(&sorted)?;
+        let mean = SampleMean::of(&sorted)?;
         let middle = sorted.len() / 2;
         let median = if sorted.len() % 2 == 1 {
             sorted[middle]
         } else {
             f64::midpoint(sorted[middle - 1], sorted[middle])
         };
-        let interval = Moments::of(&sorted)?.interval().map(|(low, high)| (low.max(0.0), high));
-        Some(Repeated { values, mean, median, interval })
+        let interval = mean.interval(CONFIDENCE).map(|(low, high)| (low.max(0.0), high));
+        Some(Repeated { values, mean: mean.mean, median, interval })
     }
 }
 
@@ -106,14 +103,13 @@ pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool)
             Some(figure.ln() - base.ln())
         };
         let differences: Vec<f64> = other.values.iter().filter_map(pair).collect();
-        if let Some(moments) = Moments::of(&differences) {
-            return Some(back(moments.mean, moments.interval(), true));
+        if let Some(mean) = SampleMean::of(&differences) {
+            return Some(back(&mean, true));
         }
     }
     let logarithms =
-        |it: &Repeated| Moments::of(&it.values.iter().map(|(_, figure)| figure.ln()).collect::<Vec<_>>());
-    let (base, other) = (logarithms(base)?, logarithms(other)?);
-    Some(back(other.mean - base.mean, welch(base, other), false))
+        |it: &Repeated| SampleMean::of(&it.values.iter().map(|(_, figure)| figure.ln()).collect::<Vec<_>>());
+    Some(back(&logarithms(other)?.minus(&logarithms(base)?), false))
 }
 
 /// How much more one combination has than another.
@@ -130,15 +126,13 @@ impl Subtraction {
         let of_minus = |repeat: u32| minus.values.iter().find(|(number, _)| *number == repeat);
         let pair = |(repeat, figure): &(u32, f64)| Some(figure - of_minus(*repeat)?.1);
         let all =
-            |it: &Repeated| Moments::of(&it.values.iter().map(|(_, figure)| *figure).collect::<Vec<_>>());
-        let (value, interval) = if repeats_are_blocks {
-            let within = Moments::of(&figure.values.iter().filter_map(pair).collect::<Vec<_>>())?;
-            (within.mean, within.interval())
+            |it: &Repeated| SampleMean::of(&it.values.iter().map(|(_, figure)| *figure).collect::<Vec<_>>());
+        let difference = if repeats_are_blocks {
+            SampleMean::of(&figure.values.iter().filter_map(pair).collect::<Vec<_>>())?
         } else {
-            let (minus, figure) = (all(minus)?, all(figure)?);
-            (figure.mean - minus.mean, welch(minus, figure))
+            all(figure)?.minus(&all(minus)?)
         };
-        Some(Subtraction { value, interval })
+        Some(Subtraction { value: difference.mean, interval: difference.interval(CONFIDENCE) })
     }
 
     /// The figure itself.
@@ -147,50 +141,9 @@ impl Subtraction {
     }
 }
 
-fn back(mean: f64, interval: Option<(f64, f64)>, paired: bool) -> Ratio {
-    Ratio { value: mean.exp(), interval: interval.map(|(low, high)| (low.exp(), high.exp())), paired }
-}
-
-/// Mean and variance of a sample.
-#[derive(Copy, Clone, Debug)]
-struct Moments {
-    count: f64,
-    mean: f64,
-    /// Of the sample, by n − 1.
-    variance: f64,
-}
-
-impl Moments {
-    fn of(values: &[f64]) -> Option<Moments> {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let variance = if values.len() > 1 { squares / (count - 1.0) } else { 0.0 };
-        (!values.is_empty() && mean.is_finite()).then_some(Moments { count, mean, variance })
-    }
-
-    fn interval(self) -> Option<(f64, f64)> {
-        let freedom = self.count - 1.0;
-        if freedom < 1.0 {
-            return None;
-        }
-        let half = two_sided_t(CONFIDENCE, freedom) * (self.variance / self.count).sqrt();
-        Some((self.mean - half, self.mean + half))
-    }
-}
-
-fn welch(base: Moments, other: Moments) -> Option<(f64, f64)> {
-    if base.count < 2.0 || other.count < 2.0 {
-        return None;
-    }
-    let (a, b) = (base.variance / base.count, other.variance / other.count);
-    let difference = other.mean - base.mean;
-    if a + b == 0.0 {
-        return Some((difference, difference));
-    }
-    let freedom = (a + b).powi(2) / (a.powi(2) / (base.count - 1.0) + b.powi(2) / (other.count - 1.0));
-    let half = two_sided_t(CONFIDENCE, freedom) * (a + b).sqrt();
-    Some((difference - half, difference + half))
+fn back(ln_ratio: &SampleMean, paired: bool) -> Ratio {
+    let interval = ln_ratio.interval(CONFIDENCE).map(|(low, high)| (low.exp(), high.exp()));
+    Ratio { value: ln_ratio.mean.exp(), interval, paired }
 }
 
 #[cfg(test)]

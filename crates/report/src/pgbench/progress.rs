@@ -74,7 +74,7 @@ pub fn progress_line(
     let mean_us = |of: &Distribution| of.mean_ns().unwrap_or(0.0) / NANOSECONDS_PER_MICROSECOND;
     let average = milliseconds(mean_us(&stats.response));
     let deviation = milliseconds(stats.response.stddev_ns().unwrap_or(0.0) / NANOSECONDS_PER_MICROSECOND);
-    let failed = stats.counts.failed.total();
+    let failed = stats.counts.failed;
     let mut line = format!(
         "progress: {time} s, {} tps, lat {average} ms stddev {deviation}, {failed} failed",
         fixed(tps, 1)

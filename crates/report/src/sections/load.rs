@@ -82,7 +82,7 @@ pub(crate) fn late_or_skipped(record: &Record) -> Option<String> {
 
 /// `2.4 %`, if there was a limit.
 pub(crate) fn late_or_skipped_share(record: &Record) -> Option<String> {
-    Some(percent(record.late_or_skipped_share()?, 1.0))
+    Some(percent(record.summary.late_or_skipped_share?, 1.0))
 }
 
 /// `2 of more than 40.0 ms without a completed transaction, 12.1 s in all; the longest 12.0 s from 4.25 s on`, if there

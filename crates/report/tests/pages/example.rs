@@ -8,9 +8,10 @@ use results::{
     Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, EncodedDistribution, Environment,
     Estimate, Event, EventKind, EventLoop, EventLoopName, Generator, HeldBack, Host, Interval,
     IntervalScript, Latency, Lateness, Limit, LimitedBy, Missing, Observation, ObserveLevel, ObserverCost,
-    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, SCHEMA_VERSION, Script,
-    ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters, Status, SteadyState, Summary,
-    Tables, TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare, Waits, WorkerCondition,
+    OtherEndings, PerTransaction, Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record,
+    SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters,
+    Status, SteadyState, Summary, Tables, TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare,
+    Waits, WorkerCondition,
 };
 use stats::Distribution;
 
@@ -61,6 +62,15 @@ fn counts(succeeded: u64) -> Counts {
     }
 }
 
+/// They took as long as the others.
+fn other_endings(response_us: Option<Latency>) -> OtherEndings {
+    let all_us = response_us.map(|us| {
+        let [p50, p90, p95, p99, p999, max] = us.percentiles().map(|(_, us)| us);
+        Percentiles { p50, p90, p95, p99, p999, max }
+    });
+    OtherEndings { failed_us: response_us, skipped_us: None, unfinished_us: response_us, all_us }
+}
+
 fn steady() -> SteadyState {
     SteadyState {
         settled: Some(true),
@@ -109,7 +119,7 @@ pub fn full(example: &Example) -> Record {
     Record {
         schema_version: SCHEMA_VERSION,
         pgmeter_version: "0.1.0".to_owned(),
-        pgmeter_build: Some(PgmeterBuild::Release),
+        pgmeter_build: PgmeterBuild::Release,
         status: Status::Complete,
         started_at: UtcTime::from_unix_millis(1_795_262_581_250),
         plan: plan(duration_s),
@@ -125,7 +135,7 @@ pub fn full(example: &Example) -> Record {
             service_us: response_us,
             lag_us: None,
             late_or_skipped_share: None,
-            other_endings: None,
+            other_endings: other_endings(response_us),
             stalls: None,
             response_with_stalls_us: None,
             connecting: None,
@@ -175,7 +185,7 @@ pub fn empty() -> Record {
     record.notes.clear();
     let summary = &mut record.summary;
     (summary.duration_s, summary.elapsed_s, summary.tps) = (0.0, 0.0, 0.0);
-    summary.counts = Counts::default();
+    (summary.counts, summary.other_endings) = (Counts::default(), OtherEndings::default());
     (summary.response_us, summary.service_us, summary.generator) = (None, None, None);
     (summary.steady_state, summary.client_cpu_us_per_transaction) = (None, None);
     summary.confidence = Confidence::default();
@@ -219,7 +229,7 @@ fn interval(second: u32, example: &Example, draws: &mut Draws, total: &mut Distr
         counts,
         response: EncodedDistribution::of(&response),
         service: None,
-        lag_max_ns: Some(0),
+        lag_max_ns: 0,
         failed: None,
         skipped: None,
         unfinished: None,

@@ -92,6 +92,7 @@ fn rated() -> Record {
         business: 14_980,
         failures: Failures { serialization: 3, deadlock: 1, other: 0 },
     };
+    record.summary.late_or_skipped_share = Some(record.summary.counts.late_or_skipped_share());
     record
 }
 
@@ -421,7 +422,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         service_us: None,
         lag_us: None,
         late_or_skipped_share: None,
-        other_endings: None,
+        other_endings: results::OtherEndings::default(),
         stalls: None,
         response_with_stalls_us: None,
         connecting: None,

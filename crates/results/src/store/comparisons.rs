@@ -8,6 +8,7 @@ use rusqlite::params;
 use super::trials::kept;
 use super::write::json;
 use super::{Store, failed};
+use crate::upgrade::COMPARISON;
 use crate::{ComparisonRecord, ResultsError, UtcTime};
 
 impl Store {
@@ -49,16 +50,11 @@ impl Store {
     /// A comparison by its number.
     ///
     /// # Errors
-    /// If the store cannot be read, or has none of that number.
+    /// If the store cannot be read, has none of that number, or one of another schema.
     pub fn comparison(&self, comparison: i64) -> Result<ComparisonRecord, ResultsError> {
         let sql = "SELECT record FROM comparisons WHERE comparison = ?1";
-        let read = self.connection.query_row(sql, [comparison], |row| {
-            let text: String = row.get(0)?;
-            serde_json::from_str(&text).map_err(|error| {
-                rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
-            })
-        });
-        read.map_err(failed(&self.path))
+        let read = self.connection.query_row(sql, [comparison], |row| row.get::<_, String>(0));
+        COMPARISON.read(read.map_err(failed(&self.path))?.as_bytes(), &self.path)
     }
 }
 

@@ -9,36 +9,23 @@ use super::failed;
 use crate::ResultsError;
 
 /// The form that this version makes, and the newest it knows.
-pub(crate) const STORE_FORM: i64 = 6;
+const STORE_FORM: i64 = form_after(&STEPS);
 
-/// `pgmr`, so that no other program's database is taken for a store.
-const APPLICATION_ID: i64 = 0x7067_6d72;
+/// `pgme`, so that no other program's database is taken for a store.
+const APPLICATION_ID: i64 = 0x7067_6d65;
+/// `pgmr`, of pgmeters from before the first release, whose forms were counted apart.
+const UNRELEASED_APPLICATION_ID: i64 = 0x7067_6d72;
 
 const TABLES: &str = include_str!("tables.sql");
 const VIEWS: &str = include_str!("views.sql");
 
-/// What brings a store of form n, from 1, to form n + 1; a new store begins at 1 too. Views are made anew after any
-/// step, so that one that changes views alone is empty.
-const STEPS: [&str; 5] = [
-    "ALTER TABLE runs ADD COLUMN notes TEXT CHECK (notes IS NULL OR json_valid(notes))",
-    "",
-    "CREATE TABLE steps (trial INTEGER PRIMARY KEY REFERENCES trials (trial), \
-     record TEXT NOT NULL CHECK (json_valid(record)))",
-    "CREATE TABLE sittings (sitting INTEGER PRIMARY KEY AUTOINCREMENT, \
-     experiment INTEGER NOT NULL REFERENCES experiments (experiment), mark TEXT NOT NULL UNIQUE, \
-     started_at TEXT NOT NULL, ended_at TEXT, hostname TEXT NOT NULL, boot_id TEXT, pid_namespace TEXT, \
-     pid INTEGER, pid_started_ticks INTEGER)",
-    "CREATE TABLE comparisons (
-        comparison INTEGER PRIMARY KEY AUTOINCREMENT,
-        name TEXT NOT NULL,
-        status TEXT NOT NULL CHECK (status IN ('complete', 'interrupted')),
-        decision TEXT NOT NULL,
-        started_at TEXT NOT NULL,
-        ended_at TEXT NOT NULL,
-        files TEXT NOT NULL CHECK (json_valid(files)),
-        record TEXT NOT NULL CHECK (json_valid(record))
-    )",
-];
+/// What brings a store of form n, from 1, to form n + 1. A new store has all tables at once; its views, and those of a
+/// store that was brought up, are made anew.
+const STEPS: [&str; 0] = [];
+
+const fn form_after(steps: &[&str]) -> i64 {
+    1 + steps.len() as i64
+}
 
 /// How often the change to write-ahead logging is tried: of several processes that make a store at once, one comes
 /// first, and SQLite does not wait in this one statement.
@@ -55,7 +42,7 @@ pub(super) fn prepare(path: &Path, connection: &mut Connection) -> Result<(), Re
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed(path))?;
     // Another process may have done it meanwhile.
     check(path, &transaction)?;
-    raise(&transaction).and_then(|()| transaction.commit()).map_err(failed(path))
+    raise(&transaction, &STEPS).and_then(|()| transaction.commit()).map_err(failed(path))
 }
 
 /// The same for whoever only reads: a store of today's form is left as it is.
@@ -76,6 +63,9 @@ pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), ResultsE
     if is_empty && form == 0 {
         return Ok(());
     }
+    if application == UNRELEASED_APPLICATION_ID {
+        return Err(ResultsError::UnreleasedStore { path: path.to_owned() });
+    }
     if application != APPLICATION_ID {
         return Err(ResultsError::ForeignDatabase { path: path.to_owned() });
     }
@@ -89,17 +79,11 @@ fn form(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-fn raise(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let found = form(transaction)?;
-    if found == STORE_FORM {
-        return Ok(());
-    }
-    if found == 0 {
-        transaction.execute_batch(TABLES)?;
-    }
-    let done = usize::try_from(found - 1).unwrap_or(0);
-    for step in STEPS.iter().skip(done) {
-        transaction.execute_batch(step)?;
+/// Makes the tables, or takes the steps that are missing; the form is then as many steps above 1.
+fn raise(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> {
+    match usize::try_from(form(transaction)?).unwrap_or(0).checked_sub(1) {
+        None => transaction.execute_batch(TABLES)?,
+        Some(taken) => steps.iter().skip(taken).try_for_each(|step| transaction.execute_batch(step))?,
     }
     let mut views = transaction.prepare("SELECT name FROM sqlite_master WHERE type = 'view'")?;
     let names = views.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
@@ -108,7 +92,7 @@ fn raise(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     }
     transaction.execute_batch(VIEWS)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", STORE_FORM)
+    transaction.pragma_update(None, "user_version", form_after(steps))
 }
 
 /// Commits are on the disk when they are done (`synchronous`), and readers hold up no writer. A file system that cannot
@@ -126,5 +110,27 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
             }
             done => return done,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_of_an_earlier_form_takes_the_steps_that_are_missing() {
+        let steps = ["ALTER TABLE runs ADD COLUMN first TEXT", "ALTER TABLE runs ADD COLUMN second TEXT"];
+        let mut connection = Connection::open_in_memory().unwrap();
+        for taken in 0..=steps.len() {
+            let transaction = connection.transaction().unwrap();
+            raise(&transaction, &steps[..taken]).unwrap();
+            // A view that the step before made is made anew.
+            transaction
+                .query_row("SELECT count(*) FROM run_summary", [], |row| row.get::<_, i64>(0))
+                .unwrap();
+            transaction.commit().unwrap();
+            assert_eq!(form(&connection).unwrap(), 1 + i64::try_from(taken).unwrap());
+        }
+        connection.query_row("SELECT count(first) + count(second) FROM runs", [], |_| Ok(())).unwrap();
     }
 }

@@ -1,5 +1,5 @@
--- The tables of the store in form 1, to which tables.rs adds what came later. What people query are the views;
--- docs/store.md explains both.
+-- The tables of the store. A change here needs a step in tables.rs. What people query are the views; docs/store.md
+-- explains both.
 -- Nothing is ever removed, and a run that is over is never changed: two triggers see to it.
 
 CREATE TABLE runs (
@@ -23,7 +23,8 @@ CREATE TABLE runs (
     tables TEXT CHECK (tables IS NULL OR json_valid(tables)),
     summary TEXT CHECK (summary IS NULL OR json_valid(summary)),
     observation TEXT CHECK (observation IS NULL OR json_valid(observation)),
-    warnings TEXT CHECK (warnings IS NULL OR json_valid(warnings))
+    warnings TEXT CHECK (warnings IS NULL OR json_valid(warnings)),
+    notes TEXT CHECK (notes IS NULL OR json_valid(notes))
 );
 
 CREATE INDEX runs_identity ON runs (started_at, hostname, seed);
@@ -75,6 +76,35 @@ CREATE TABLE trials (
     reason TEXT,
     run INTEGER REFERENCES runs (run),
     UNIQUE (experiment, position)
+);
+
+CREATE TABLE steps (
+    trial INTEGER PRIMARY KEY REFERENCES trials (trial),
+    record TEXT NOT NULL CHECK (json_valid(record))
+);
+
+CREATE TABLE sittings (
+    sitting INTEGER PRIMARY KEY AUTOINCREMENT,
+    experiment INTEGER NOT NULL REFERENCES experiments (experiment),
+    mark TEXT NOT NULL UNIQUE,
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    hostname TEXT NOT NULL,
+    boot_id TEXT,
+    pid_namespace TEXT,
+    pid INTEGER,
+    pid_started_ticks INTEGER
+);
+
+CREATE TABLE comparisons (
+    comparison INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('complete', 'interrupted')),
+    decision TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    ended_at TEXT NOT NULL,
+    files TEXT NOT NULL CHECK (json_valid(files)),
+    record TEXT NOT NULL CHECK (json_valid(record))
 );
 
 CREATE TRIGGER runs_stay BEFORE DELETE ON runs

@@ -129,7 +129,7 @@ pub(crate) fn interval_after_crossing(z: f64, error_rate: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::random::Random;
+    use crate::SplitMix64;
     use crate::comparison::signed_rank::averages;
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_random_walk_with_drift_reaches_as_often_as_computed() {
-        let (mut random, steps, walks) = (Random::new(5), 400, 1_000);
+        let (mut random, steps, walks) = (SplitMix64::new(5), 400, 1_000);
         let reached = (0..walks).filter(|_| {
             let mut place = 0.0;
             (0..steps).any(|_| {

@@ -4,12 +4,11 @@
 //! what a side does to the block after it, is read from the two blocks in the middle: both are of the same side, the
 //! first of them follows the other side, the second its own.
 
-use crate::comparison::findings::Ratio;
-use crate::comparison::pair::{Metric, Pair, Side};
-use crate::quantiles::two_sided_t;
+use serde::{Deserialize, Serialize};
 
-/// The interval that is shown.
-const CONFIDENCE: f64 = 0.95;
+use crate::comparison::pair::{ComparedMetric, Pair, Side};
+use crate::{CONFIDENCE, SampleMean};
+
 /// An effect is not negligible if 1 is outside this interval: of the metric that decides, and of the others, which are
 /// many.
 const CONFIDENCE_DECISIVE: f64 = 0.99;
@@ -19,11 +18,15 @@ const BLOCKS_OF_SEQUENCE: usize = 4;
 /// Sequences of a kind from which their scatter is known.
 const SEQUENCES_MIN: usize = 3;
 
-/// What the order of the blocks does to a metric.
-#[derive(Copy, Clone, Debug, PartialEq)]
-pub struct Effect {
-    /// A ratio with its 95 % interval.
-    pub ratio: Ratio,
+/// What the order of the blocks does to a metric, whichever side they are of.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CrossoverEffect {
+    /// The best single guess.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
     /// 1 is inside the 99 % interval of the metric that decides, or the 99.9 % interval of another one.
     pub is_negligible: bool,
 }
@@ -37,17 +40,9 @@ pub(crate) struct Crossover {
     middle: [Vec<f64>; 2],
 }
 
-/// A mean, the variance of that mean, and its degrees of freedom.
-#[derive(Copy, Clone)]
-struct Moments {
-    mean: f64,
-    variance: f64,
-    degrees: f64,
-}
-
 impl Crossover {
     /// The sequences of blocks in pairs that ran one after the other; those of which a figure is missing are left out.
-    pub(crate) fn add<'a>(&mut self, metric: Metric, pairs: impl IntoIterator<Item = &'a Pair>) {
+    pub(crate) fn add<'a>(&mut self, metric: ComparedMetric, pairs: impl IntoIterator<Item = &'a Pair>) {
         let blocks: Vec<_> = pairs.into_iter().flat_map(|pair| pair.in_order(metric)).collect();
         for sequence in blocks.chunks_exact(BLOCKS_OF_SEQUENCE) {
             let &[(opens, first), (_, second), (_, third), (closes, fourth)] = sequence else { continue };
@@ -66,44 +61,34 @@ impl Crossover {
     }
 
     /// The second block of a pair ÷ the first.
-    pub(crate) fn order_effect(&self, is_decisive: bool) -> Option<Effect> {
-        Some(effect(Moments::of(&self.order)?, is_decisive))
+    pub(crate) fn order_effect(&self, is_decisive: bool) -> Option<CrossoverEffect> {
+        Some(effect(&mean_of(&self.order)?, is_decisive))
     }
 
     /// A block after B ÷ a block after A. A sequence that A opens has A B B A: its third block follows B and its second
     /// A; a sequence that B opens has it the other way round (Welch's interval for a half of the difference).
-    pub(crate) fn carry_over(&self, is_decisive: bool) -> Option<Effect> {
-        let [a, b] = [Moments::of(&self.middle[0])?, Moments::of(&self.middle[1])?];
-        let variance = a.variance + b.variance;
-        let degrees = if variance > 0.0 {
-            variance.powi(2) / (a.variance.powi(2) / a.degrees + b.variance.powi(2) / b.degrees)
-        } else {
-            a.degrees + b.degrees
-        };
-        let half = Moments { mean: (a.mean - b.mean) / 2.0, variance: variance / 4.0, degrees };
-        Some(effect(half, is_decisive))
+    pub(crate) fn carry_over(&self, is_decisive: bool) -> Option<CrossoverEffect> {
+        let [a, b] = [mean_of(&self.middle[0])?, mean_of(&self.middle[1])?];
+        let SampleMean { mean, variance, degrees_of_freedom } = a.minus(&b);
+        let half = SampleMean { mean: mean / 2.0, variance: variance / 4.0, degrees_of_freedom };
+        Some(effect(&half, is_decisive))
     }
 }
 
-impl Moments {
-    fn of(numbers: &[f64]) -> Option<Moments> {
-        if numbers.len() < SEQUENCES_MIN {
-            return None;
-        }
-        let count = numbers.len() as f64;
-        let mean = numbers.iter().sum::<f64>() / count;
-        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
-        Some(Moments { mean, variance: squares / (count - 1.0) / count, degrees: count - 1.0 })
-    }
+/// `None` of too few.
+fn mean_of(numbers: &[f64]) -> Option<SampleMean> {
+    SampleMean::of(numbers).filter(|_| numbers.len() >= SEQUENCES_MIN)
 }
 
-fn effect(moments: Moments, is_decisive: bool) -> Effect {
-    let Moments { mean, variance, degrees } = moments;
-    let half = |confidence: f64| two_sided_t(confidence, degrees) * variance.sqrt();
+fn effect(found: &SampleMean, is_decisive: bool) -> CrossoverEffect {
+    let mean = found.mean;
+    let half = |confidence: f64| found.half_width(confidence).unwrap_or(f64::INFINITY);
     let shown = half(CONFIDENCE);
     let limit = half(if is_decisive { CONFIDENCE_DECISIVE } else { CONFIDENCE_OTHERS });
-    Effect {
-        ratio: Ratio { estimate: mean.exp(), low: (mean - shown).exp(), high: (mean + shown).exp() },
+    CrossoverEffect {
+        ratio: mean.exp(),
+        low: (mean - shown).exp(),
+        high: (mean + shown).exp(),
         is_negligible: mean.abs() <= limit,
     }
 }
@@ -111,8 +96,8 @@ fn effect(moments: Moments, is_decisive: bool) -> Effect {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SplitMix64;
     use crate::comparison::pair::{Purpose, tests::draw};
-    use crate::comparison::random::Random;
     use crate::comparison::schedule::order;
 
     /// Sequences of a machine where B is faster by `treatment`, the second block of a pair by `second`, and every block
@@ -123,7 +108,7 @@ mod tests {
 
     /// The same with pairs of several blocks a side; the second block of any two is faster by `second`.
     fn of_blocks(blocks: usize, sequences: usize, treatment: f64, second: f64, after_b: f64) -> Crossover {
-        let (mut random, mut crossover, mut before) = (Random::new(3), Crossover::default(), Side::A);
+        let (mut random, mut crossover, mut before) = (SplitMix64::new(3), Crossover::default(), Side::A);
         for sequence in 0..sequences {
             let mut pair = |at: usize| {
                 let sides = order(5, at, blocks);
@@ -139,13 +124,13 @@ mod tests {
                 Pair { purpose: Purpose::Comparison, order: sides, base, candidate }
             };
             let (one, other) = (pair(2 * sequence), pair(2 * sequence + 1));
-            crossover.add(Metric::Tps, [&one, &other]);
+            crossover.add(ComparedMetric::Tps, [&one, &other]);
         }
         crossover
     }
 
-    fn close(ratio: Ratio, truth: f64) -> bool {
-        ratio.low < truth.exp() && truth.exp() < ratio.high && (ratio.high - ratio.low) < 0.06
+    fn close(effect: CrossoverEffect, truth: f64) -> bool {
+        effect.low < truth.exp() && truth.exp() < effect.high && (effect.high - effect.low) < 0.06
     }
 
     #[test]
@@ -155,8 +140,8 @@ mod tests {
             let order = crossover.order_effect(true).unwrap();
             let carried = crossover.carry_over(true).unwrap();
             // The block before is a coin's: what it leaves behind cancels, on average, from the effect of the order.
-            assert!(close(order.ratio, second) || after_b != 0.0, "{order:?}");
-            assert!(close(carried.ratio, after_b), "{carried:?}, and not {after_b}");
+            assert!(close(order, second) || after_b != 0.0, "{order:?}");
+            assert!(close(carried, after_b), "{carried:?}, and not {after_b}");
             assert_eq!(carried.is_negligible, after_b == 0.0);
             assert_eq!(order.is_negligible, second == 0.0);
         }
@@ -169,8 +154,8 @@ mod tests {
             assert_eq!(crossover.order.len(), 40 * blocks);
             let order = crossover.order_effect(true).unwrap();
             let carried = crossover.carry_over(true).unwrap();
-            assert!(close(order.ratio, second) || after_b != 0.0, "{order:?}");
-            assert!(close(carried.ratio, after_b), "{carried:?}, and not {after_b}");
+            assert!(close(order, second) || after_b != 0.0, "{order:?}");
+            assert!(close(carried, after_b), "{carried:?}, and not {after_b}");
             assert_eq!((order.is_negligible, carried.is_negligible), (second == 0.0, after_b == 0.0));
         }
     }
@@ -189,10 +174,10 @@ mod tests {
                 let (purpose, order) = (Purpose::Comparison, order(5, at, 1));
                 Pair { purpose, order, base: draw(&[10.0]), candidate: draw(&[10.0]) }
             };
-            crossover.add(Metric::Tps, [&pair(2 * at), &pair(2 * at + 1)]);
+            crossover.add(ComparedMetric::Tps, [&pair(2 * at), &pair(2 * at + 1)]);
         }
         let (order, carried) = (crossover.order_effect(false).unwrap(), crossover.carry_over(false).unwrap());
         assert!(order.is_negligible && carried.is_negligible);
-        assert_eq!((order.ratio.low, carried.ratio.high), (1.0, 1.0));
+        assert_eq!((order.low, carried.high), (1.0, 1.0));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::comparison::boundary::Boundary;
 use crate::comparison::normal::{upper_quantile, upper_tail};
-use crate::comparison::sequential::{Decision, Estimate, POWER, Rejected, different};
+use crate::comparison::sequential::{ComparisonDecision, Estimate, POWER, Rejected, different};
 use crate::quantiles::two_sided_t;
 
 /// With fewer numbers than this nothing is known of how they scatter.
@@ -102,8 +102,8 @@ impl DrawTest {
         &self.ln_ratios
     }
 
-    pub(crate) fn decision(&self) -> Decision {
-        Decision::of(self.zero, self.minus_tolerance, self.plus_tolerance)
+    pub(crate) fn decision(&self) -> ComparisonDecision {
+        ComparisonDecision::of(self.zero, self.minus_tolerance, self.plus_tolerance)
     }
 
     pub(crate) fn is_settled(&self) -> bool {
@@ -139,7 +139,7 @@ impl DrawTest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::random::Random;
+    use crate::SplitMix64;
 
     fn test(planned: usize) -> DrawTest {
         DrawTest::new(Arc::new(Boundary::new(0.05, planned)), 0.02)
@@ -147,7 +147,7 @@ mod tests {
 
     /// The share of comparisons in which any difference is claimed, with a look after each of so many draws.
     fn claimed(planned: usize, effect: f64) -> f64 {
-        let mut random = Random::new(11);
+        let mut random = SplitMix64::new(11);
         let comparisons = 4_000;
         let found = (0..comparisons).filter(|_| {
             let mut test = test(planned);
@@ -175,9 +175,9 @@ mod tests {
         let mut test = test(3);
         test.add(-1.0);
         test.add(-1.1);
-        assert_eq!((test.estimate().is_some(), test.decision()), (false, Decision::Undecided));
+        assert_eq!((test.estimate().is_some(), test.decision()), (false, ComparisonDecision::Undecided));
         test.add(-1.05);
-        assert_eq!(test.decision(), Decision::WorseThanTolerance);
+        assert_eq!(test.decision(), ComparisonDecision::WorseThanTolerance);
         let known = test.estimate().unwrap();
         assert!(known.interval.is_some_and(|(low, high)| low < -1.05 && -1.05 < high && high < -0.8));
     }
@@ -186,9 +186,9 @@ mod tests {
     fn the_end_of_the_time_is_a_last_look() {
         let mut test = test(12);
         [-0.05, -0.06, -0.055, -0.05].into_iter().for_each(|ratio| test.add(ratio));
-        assert_eq!(test.decision(), Decision::Undecided);
+        assert_eq!(test.decision(), ComparisonDecision::Undecided);
         test.close();
-        assert_eq!(test.decision(), Decision::WorseThanTolerance);
+        assert_eq!(test.decision(), ComparisonDecision::WorseThanTolerance);
         test.add(5.0);
         assert_eq!(test.ln_ratios().len(), 4);
     }
@@ -197,6 +197,6 @@ mod tests {
     fn draws_that_agree_exactly_are_no_error() {
         let mut test = test(3);
         (0..3).for_each(|_| test.add(0.0));
-        assert_eq!(test.decision(), Decision::Equivalent);
+        assert_eq!(test.decision(), ComparisonDecision::Equivalent);
     }
 }

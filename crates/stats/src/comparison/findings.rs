@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::comparison::boundary::Boundary;
-use crate::comparison::crossover::{Crossover, Effect};
+use crate::comparison::crossover::{Crossover, CrossoverEffect};
 use crate::comparison::draws::DrawTest;
 use crate::comparison::normal::upper_quantile;
-use crate::comparison::pair::{Metric, Pair, Purpose};
+use crate::comparison::pair::{ComparedMetric, Pair, Purpose};
 use crate::comparison::schedule::{PAIRS_MIN, PAIRS_OF_SEQUENCE};
-use crate::comparison::sequential::{Decision, Estimate, SequentialTest, deviation};
+use crate::comparison::sequential::{ComparisonDecision, Estimate, SequentialTest, deviation};
 use crate::comparison::signed_rank::{WalshAverages, averages, critical_by_approximation};
 
 /// What a comparison is asked.
@@ -23,7 +25,7 @@ pub struct Question {
     /// few. Fixed before the first look: the error rate is spread over them.
     pub numbers: usize,
     /// The metric by which it is decided when to stop.
-    pub decisive: Metric,
+    pub decisive: ComparedMetric,
 }
 
 /// Sequences, or draws of servers, from which it is known well enough how they scatter to say what could be found.
@@ -33,7 +35,7 @@ const DRAWS_FOR_DETECTABLE: usize = 5;
 /// A comparison while it goes on.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    decisive: Metric,
+    decisive: ComparedMetric,
     /// Pairs that make one number: those of a sequence, or one draw of servers.
     pairs_of_number: usize,
     metrics: Vec<MetricState>,
@@ -44,9 +46,11 @@ pub struct Comparison {
 /// What is known of a metric.
 #[derive(Clone, Debug)]
 struct MetricState {
-    metric: Metric,
+    metric: ComparedMetric,
     test: Test,
     crossover: Crossover,
+    /// Of all blocks of A, and of B.
+    blocks: [LnMean; 2],
     floor: Vec<f64>,
 }
 
@@ -80,9 +84,10 @@ impl Comparison {
             metric,
             test: test(Arc::clone(&boundary)),
             crossover: Crossover::default(),
+            blocks: Default::default(),
             floor: Vec::new(),
         };
-        let metrics = Metric::ALL.map(state).into();
+        let metrics = ComparedMetric::ALL.map(state).into();
         Comparison { decisive, pairs_of_number, metrics, begun: [None, None] }
     }
 
@@ -90,6 +95,13 @@ impl Comparison {
     /// metric that a pair has no figure for does without the sequence.
     pub fn add(&mut self, pair: Pair) {
         let purpose = pair.purpose;
+        if purpose == Purpose::Comparison {
+            for state in &mut self.metrics {
+                let draws = [&pair.base, &pair.candidate];
+                let sides = state.blocks.iter_mut().zip(draws);
+                sides.for_each(|(mean, draw)| mean.add(&draw.lns(state.metric)));
+            }
+        }
         if purpose == Purpose::Comparison && self.pairs_of_number == 1 {
             for state in &mut self.metrics {
                 if let Some(ln_ratio) = pair.ln_ratio(state.metric) {
@@ -122,7 +134,7 @@ impl Comparison {
     }
 
     /// What can be said by now of the decisive metric. Cheap: to be asked after each pair.
-    pub fn decision(&self) -> Decision {
+    pub fn decision(&self) -> ComparisonDecision {
         self.state(self.decisive).test.decision()
     }
 
@@ -137,17 +149,17 @@ impl Comparison {
     }
 
     /// What is known of a metric; `None` before two numbers had a figure for it.
-    pub fn finding(&self, metric: Metric) -> Option<Finding> {
+    pub fn finding(&self, metric: ComparedMetric) -> Option<MetricFinding> {
         let state = self.state(metric);
         state.finding(self.pairs_of_number, metric == self.decisive)
     }
 
     /// What the pairs for the noise floor say of a metric; `None` of fewer than twelve.
-    pub fn noise_floor(&self, metric: Metric) -> Option<NoiseFloor> {
-        NoiseFloor::of_sequences(&self.state(metric).floor)
+    pub fn noise_floor(&self, metric: ComparedMetric) -> Option<MetricNoise> {
+        MetricNoise::of_sequences(metric, &self.state(metric).floor)
     }
 
-    fn state(&self, metric: Metric) -> &MetricState {
+    fn state(&self, metric: ComparedMetric) -> &MetricState {
         let found = self.metrics.iter().find(|state| state.metric == metric);
         found.expect("every metric has its state")
     }
@@ -168,12 +180,13 @@ impl MetricState {
         }
     }
 
-    fn finding(&self, pairs_of_number: usize, is_decisive: bool) -> Option<Finding> {
+    fn finding(&self, pairs_of_number: usize, is_decisive: bool) -> Option<MetricFinding> {
         let known = self.test.estimate()?;
         let sign = self.metric.sign();
-        let ratio = |(low, high): (f64, f64)| {
+        let centre = sign * known.centre;
+        let ends = |(low, high): (f64, f64)| {
             let (one, other) = ((sign * low).exp(), (sign * high).exp());
-            Ratio { estimate: (sign * known.centre).exp(), low: one.min(other), high: one.max(other) }
+            (one.min(other), one.max(other))
         };
         let (better, worse) = outlying(self.test.ln_ratios(), known.centre);
         let enough = match self.test {
@@ -181,14 +194,23 @@ impl MetricState {
             Test::OfFew(_) => DRAWS_FOR_DETECTABLE,
         };
         let detectable = |ln: f64| (known.numbers >= enough && ln.is_finite()).then(|| ln.exp_m1());
-        Some(Finding {
+        let [a, b] = self.blocks.each_ref().map(LnMean::value);
+        let middle = f64::midpoint(a, b);
+        let interval = known.interval.map(ends);
+        Some(MetricFinding {
             metric: self.metric,
+            a: (middle - centre / 2.0).exp(),
+            b: (middle + centre / 2.0).exp(),
             pairs: known.numbers * pairs_of_number,
             decision: known.decision,
             different: known.different,
-            estimate: (sign * known.centre).exp(),
-            ratio: known.interval.map(ratio),
-            ratio_at_all_looks: known.at_all_looks.map(ratio),
+            ratio: centre.exp(),
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+            no_difference_above: known
+                .at_all_looks
+                .map(ends)
+                .map(|(low, high)| (high - 1.0).max(1.0 / low - 1.0)),
             smallest_difference: detectable(known.smallest_of_all_planned),
             smallest_difference_so_far: detectable(known.smallest_so_far),
             pair_deviation: known.deviation * (pairs_of_number as f64).sqrt(),
@@ -196,6 +218,24 @@ impl MetricState {
             order_effect: self.crossover.order_effect(is_decisive),
             carry_over: self.crossover.carry_over(is_decisive),
         })
+    }
+}
+
+/// The mean of logarithms, while they come in.
+#[derive(Clone, Debug, Default)]
+struct LnMean {
+    sum: f64,
+    count: usize,
+}
+
+impl LnMean {
+    fn add(&mut self, lns: &[f64]) {
+        self.sum = lns.iter().fold(self.sum, |sum, ln| sum + ln);
+        self.count += lns.len();
+    }
+
+    fn value(&self) -> f64 {
+        self.sum / self.count as f64
     }
 }
 
@@ -221,7 +261,7 @@ impl Test {
         }
     }
 
-    fn decision(&self) -> Decision {
+    fn decision(&self) -> ComparisonDecision {
         match self {
             Test::OfMany(test) => test.decision(),
             Test::OfFew(test) => test.decision(),
@@ -257,65 +297,47 @@ impl Test {
     }
 }
 
-/// A ratio of B to A, and where it may lie.
-#[derive(Copy, Clone, Debug, PartialEq)]
-pub struct Ratio {
-    /// The best single guess.
-    pub estimate: f64,
-    /// Lower end of the 95 % interval.
-    pub low: f64,
-    /// Its upper end.
-    pub high: f64,
-}
-
-/// What is known of a metric: the figures of *B is 4.2 % faster (95 %: 2.9 … 5.6), smallest difference this could have
-/// seen 1.1 %*.
-#[derive(Copy, Clone, Debug, PartialEq)]
-pub struct Finding {
-    /// Of which metric.
-    pub metric: Metric,
-    /// Pairs that had a figure for it and whose sequence is whole.
+/// What was found of one metric: the figures of *B is 4.2 % faster (95 %: 2.9 … 5.6), smallest difference this could have
+/// seen 1.1 %*. Ratios are B ÷ A.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricFinding {
+    /// Which one.
+    pub metric: ComparedMetric,
+    /// A: transactions per second, nanoseconds, bytes, or a number. The geometric mean of all blocks of both sides,
+    /// divided such that B ÷ A is `ratio`, which is read from the pairs, by ranks.
+    pub a: f64,
+    /// The same of B.
+    pub b: f64,
+    /// Pairs that had the figure and whose sequence is whole.
     pub pairs: usize,
-    /// What can be said. It agrees with `ratio`: an interval that holds 1 is never *better* or *worse*.
-    pub decision: Decision,
-    /// Whether `ratio` excludes 1: true if B is better.
+    /// What can be said. It agrees with the interval: one that holds 1 is never *better* or *worse*.
+    pub decision: ComparisonDecision,
+    /// Whether the interval excludes 1: true if B is better.
     pub different: Option<bool>,
-    /// The best single guess of B ÷ A.
-    pub estimate: f64,
-    /// B ÷ A with its 95 % interval; `None` while there are too few pairs for one.
-    pub ratio: Option<Ratio>,
-    /// The same with the wider interval that held at all looks together: when nothing was found, no difference is
-    /// above its ends.
-    pub ratio_at_all_looks: Option<Ratio>,
-    /// The smallest difference that all the pairs planned find in 90 % of cases with this noise, as a share; `None` of
-    /// so few pairs that their noise is not known well.
+    /// The best single guess.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval; `null` if there were too few pairs for one.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The largest difference, as a share, that is still possible by the wider interval that held at all looks together.
+    pub no_difference_above: Option<f64>,
+    /// The smallest difference that the pairs planned find in nine comparisons of ten, as a share; `null` if the
+    /// comparison was interrupted or had too few pairs to know how they scatter.
     pub smallest_difference: Option<f64>,
-    /// The same for the pairs there are.
+    /// The same for the pairs there are; not stored.
+    #[serde(skip)]
     pub smallest_difference_so_far: Option<f64>,
     /// Standard deviation of ln(B ÷ A) from pair to pair, without what the order adds to it.
     pub pair_deviation: f64,
-    /// Sequences (or draws of servers) so far above and below the others, by more than three of their standard
-    /// deviations, that they hardly count. Many on one side only: B has good or bad luck more often than A, and that is
-    /// part of what it is.
+    /// Sequences of pairs (or draws of servers) in which B ÷ A is far above the others, and far below, by more than three
+    /// of their standard deviations: they hardly count. Many on one side only: B has good or bad luck more often than A,
+    /// and that is part of what it is.
     pub outlying: (usize, usize),
-    /// The second block of a pair ÷ the first; `None` of fewer than three sequences.
-    pub order_effect: Option<Effect>,
-    /// A block that follows B ÷ a block that follows A; `None` of fewer than three sequences of each kind.
-    pub carry_over: Option<Effect>,
-}
-
-impl Finding {
-    /// The change from A to B in per cent, with the ends of its 95 % interval: −4.2 is “4.2 % less”.
-    pub fn change_percent(&self) -> Option<Ratio> {
-        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-        let Ratio { estimate, low, high } = self.ratio?;
-        Some(Ratio { estimate: percent(estimate), low: percent(low), high: percent(high) })
-    }
-
-    /// The largest difference, as a share, that is still possible at all looks: *no difference above x*.
-    pub fn no_difference_above(&self) -> Option<f64> {
-        self.ratio_at_all_looks.map(|ratio| (ratio.high - 1.0).max(1.0 / ratio.low - 1.0))
-    }
+    /// The second block of a pair ÷ the first; `null` if there were fewer than three sequences.
+    pub order_effect: Option<CrossoverEffect>,
+    /// A block that follows B ÷ a block that follows A; `null` if there were fewer than three sequences of each kind.
+    pub carry_over: Option<CrossoverEffect>,
 }
 
 /// Numbers more than three standard deviations above and below the centre, the deviation taken from the median of the
@@ -331,17 +353,23 @@ fn outlying(numbers: &[f64], centre: f64) -> (usize, usize) {
     (above.count(), below.count())
 }
 
-/// What the machine makes of no difference at all.
-#[derive(Copy, Clone, Debug, PartialEq)]
-pub struct NoiseFloor {
-    /// Pairs of A with itself.
+/// How much pairs of a side with itself scatter.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricNoise {
+    /// In which metric.
+    pub metric: ComparedMetric,
+    /// Pairs.
     pub pairs: usize,
-    /// A ÷ A, with its plain 95 % interval; rather wide, as those pairs are few.
-    pub ratio: Ratio,
+    /// A ÷ A.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval; rather wide, as those pairs are few.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
     /// Standard deviation of its logarithm from pair to pair.
     pub pair_deviation: f64,
-    /// Whether 1 is outside of even the 99.9 % interval: then something favours one of two sides that are the same,
-    /// and the comparison cannot be trusted either.
+    /// 1 is outside of even the 99.9 % interval: then something favours one of two sides that are the same, and the
+    /// comparison cannot be trusted either.
     pub is_biased: bool,
 }
 
@@ -349,8 +377,8 @@ pub struct NoiseFloor {
 const ORDINARY: f64 = 0.025;
 const EXTRAORDINARY: f64 = 0.000_5;
 
-impl NoiseFloor {
-    fn of_sequences(ln_ratios: &[f64]) -> Option<NoiseFloor> {
+impl MetricNoise {
+    fn of_sequences(metric: ComparedMetric, ln_ratios: &[f64]) -> Option<MetricNoise> {
         let sequences = ln_ratios.len();
         if sequences < PAIRS_MIN {
             return None;
@@ -365,9 +393,12 @@ impl NoiseFloor {
             walsh.not_rejected(if all_on_one_side <= share { approximate.min(most) } else { approximate })
         };
         let (low, high) = interval(ORDINARY)?;
-        Some(NoiseFloor {
+        Some(MetricNoise {
+            metric,
             pairs: PAIRS_OF_SEQUENCE * sequences,
-            ratio: Ratio { estimate: walsh.median()?.exp(), low: low.exp(), high: high.exp() },
+            ratio: walsh.median()?.exp(),
+            low: low.exp(),
+            high: high.exp(),
             pair_deviation: deviation(&walsh, sequences)? * (PAIRS_OF_SEQUENCE as f64).sqrt(),
             is_biased: interval(EXTRAORDINARY).is_some_and(|(low, high)| low > 0.0 || high < 0.0),
         })

@@ -1,8 +1,8 @@
 //! Imagined machines: pairs as a machine with this luck and this noise would give them, from a seed. The tests and
 //! `examples/comparisons.rs` hold the method against them, and a plan can be tried on one before any time is spent.
 
+use crate::SplitMix64;
 use crate::comparison::pair::{Block, Draw, Pair, Purpose, Side};
-use crate::comparison::random::Random;
 
 /// Where the noise comes from; standard deviations are of natural logarithms, so that 0.09 is about 9 %.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -56,7 +56,7 @@ impl Machine {
 #[derive(Clone, Debug)]
 pub struct ImaginedRun {
     machine: Machine,
-    random: Random,
+    random: SplitMix64,
     wander: f64,
     blocks: f64,
 }
@@ -64,7 +64,7 @@ pub struct ImaginedRun {
 impl ImaginedRun {
     /// From the start.
     pub fn new(machine: Machine, seed: u64) -> ImaginedRun {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let wander = random.normal() * machine.wander_deviation;
         ImaginedRun { machine, random, wander, blocks: 0.0 }
     }

@@ -1,6 +1,8 @@
 //! What is compared: blocks of load, the draws they belong to, and pairs of draws. Whoever runs the load fills these
 //! in; the statistics see nothing else.
 
+use serde::{Deserialize, Serialize};
+
 /// One of the two that are compared. A is what B is held against.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -21,8 +23,9 @@ impl Side {
 }
 
 /// A figure that two sides are compared by.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Metric {
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparedMetric {
     /// Transactions per second.
     Tps,
     /// The median latency.
@@ -30,25 +33,25 @@ pub enum Metric {
     /// The latency that one transaction in a hundred exceeds.
     P99,
     /// Processor time of the server's backends for each transaction.
-    CpuPerTransaction,
+    ServerCpu,
     /// Processor time of the load generator for each transaction.
-    ClientCpuPerTransaction,
+    ClientCpu,
     /// Bytes of write-ahead log for each transaction.
-    WalPerTransaction,
+    Wal,
     /// Full-page images in it, for each transaction.
-    FullPageImagesPerTransaction,
+    FullPageImages,
 }
 
-impl Metric {
+impl ComparedMetric {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Metric; 7] = [
-        Metric::Tps,
-        Metric::P50,
-        Metric::P99,
-        Metric::CpuPerTransaction,
-        Metric::ClientCpuPerTransaction,
-        Metric::WalPerTransaction,
-        Metric::FullPageImagesPerTransaction,
+    pub const ALL: [ComparedMetric; 7] = [
+        ComparedMetric::Tps,
+        ComparedMetric::P50,
+        ComparedMetric::P99,
+        ComparedMetric::ServerCpu,
+        ComparedMetric::ClientCpu,
+        ComparedMetric::Wal,
+        ComparedMetric::FullPageImages,
     ];
 
     /// Whether more of it is better.
@@ -59,19 +62,19 @@ impl Metric {
     /// 1 where more is better, −1 where less is.
     pub(crate) fn sign(self) -> f64 {
         match self {
-            Metric::Tps => 1.0,
-            Metric::P50
-            | Metric::P99
-            | Metric::CpuPerTransaction
-            | Metric::ClientCpuPerTransaction
-            | Metric::WalPerTransaction
-            | Metric::FullPageImagesPerTransaction => -1.0,
+            ComparedMetric::Tps => 1.0,
+            ComparedMetric::P50
+            | ComparedMetric::P99
+            | ComparedMetric::ServerCpu
+            | ComparedMetric::ClientCpu
+            | ComparedMetric::Wal
+            | ComparedMetric::FullPageImages => -1.0,
         }
     }
 }
 
 /// The figures of one block: one side under load for a second or two, or much less. `None`: not known.
-#[derive(Copy, Clone, Debug, Default, PartialEq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// Transactions per second.
     pub tps: Option<f64>,
@@ -90,18 +93,22 @@ pub struct Block {
 }
 
 impl Block {
+    /// A figure of it.
+    pub fn figure(&self, metric: ComparedMetric) -> Option<f64> {
+        match metric {
+            ComparedMetric::Tps => self.tps,
+            ComparedMetric::P50 => self.p50_ns,
+            ComparedMetric::P99 => self.p99_ns,
+            ComparedMetric::ServerCpu => self.cpu_ns_per_transaction,
+            ComparedMetric::ClientCpu => self.client_cpu_ns_per_transaction,
+            ComparedMetric::Wal => self.wal_bytes_per_transaction,
+            ComparedMetric::FullPageImages => self.full_page_images_per_transaction,
+        }
+    }
+
     /// The natural logarithm of a figure; `None` if it is not known, not positive or not finite.
-    pub(crate) fn ln(&self, metric: Metric) -> Option<f64> {
-        let figure = match metric {
-            Metric::Tps => self.tps,
-            Metric::P50 => self.p50_ns,
-            Metric::P99 => self.p99_ns,
-            Metric::CpuPerTransaction => self.cpu_ns_per_transaction,
-            Metric::ClientCpuPerTransaction => self.client_cpu_ns_per_transaction,
-            Metric::WalPerTransaction => self.wal_bytes_per_transaction,
-            Metric::FullPageImagesPerTransaction => self.full_page_images_per_transaction,
-        };
-        figure.map(f64::ln).filter(|ln| ln.is_finite())
+    pub(crate) fn ln(&self, metric: ComparedMetric) -> Option<f64> {
+        self.figure(metric).map(f64::ln).filter(|ln| ln.is_finite())
     }
 }
 
@@ -115,12 +122,12 @@ pub struct Draw {
 
 impl Draw {
     /// The known figures, as logarithms.
-    pub(crate) fn lns(&self, metric: Metric) -> Vec<f64> {
+    pub(crate) fn lns(&self, metric: ComparedMetric) -> Vec<f64> {
         self.blocks.iter().filter_map(|block| block.ln(metric)).collect()
     }
 
     /// The mean of the logarithms of a figure: the logarithm of its geometric mean.
-    pub(crate) fn mean_ln(&self, metric: Metric) -> Option<f64> {
+    pub(crate) fn mean_ln(&self, metric: ComparedMetric) -> Option<f64> {
         let lns = self.lns(metric);
         (!lns.is_empty()).then(|| lns.iter().sum::<f64>() / lns.len() as f64)
     }
@@ -150,12 +157,12 @@ pub struct Pair {
 
 impl Pair {
     /// ln(candidate ÷ base), the one number that a pair contributes to the comparison of a metric.
-    pub fn ln_ratio(&self, metric: Metric) -> Option<f64> {
+    pub fn ln_ratio(&self, metric: ComparedMetric) -> Option<f64> {
         Some(self.candidate.mean_ln(metric)? - self.base.mean_ln(metric)?)
     }
 
     /// The blocks in the order in which they ran, each with the logarithm of its figure, if that is known.
-    pub(crate) fn in_order(&self, metric: Metric) -> impl Iterator<Item = (Side, Option<f64>)> {
+    pub(crate) fn in_order(&self, metric: ComparedMetric) -> impl Iterator<Item = (Side, Option<f64>)> {
         let (mut base, mut candidate) = (self.base.blocks.iter(), self.candidate.blocks.iter());
         self.order.iter().map(move |&side| {
             let block = match side {
@@ -188,15 +195,15 @@ pub(crate) mod tests {
 
     #[test]
     fn the_ratio_of_a_pair_is_that_of_geometric_means() {
-        let ratio = pair(&[100.0, 400.0], &[300.0]).ln_ratio(Metric::Tps).unwrap().exp();
+        let ratio = pair(&[100.0, 400.0], &[300.0]).ln_ratio(ComparedMetric::Tps).unwrap().exp();
         assert!((ratio - 1.5).abs() < 1e-12, "{ratio}");
     }
 
     #[test]
     fn a_pair_without_a_figure_has_no_ratio() {
-        assert_eq!(pair(&[100.0], &[90.0]).ln_ratio(Metric::P99), None);
-        assert_eq!(pair(&[100.0], &[]).ln_ratio(Metric::Tps), None);
-        assert_eq!(pair(&[0.0], &[5.0]).ln_ratio(Metric::Tps), None);
-        assert_eq!(pair(&[f64::NAN], &[5.0]).ln_ratio(Metric::Tps), None);
+        assert_eq!(pair(&[100.0], &[90.0]).ln_ratio(ComparedMetric::P99), None);
+        assert_eq!(pair(&[100.0], &[]).ln_ratio(ComparedMetric::Tps), None);
+        assert_eq!(pair(&[0.0], &[5.0]).ln_ratio(ComparedMetric::Tps), None);
+        assert_eq!(pair(&[f64::NAN], &[5.0]).ln_ratio(ComparedMetric::Tps), None);
     }
 }

@@ -1,9 +1,9 @@
 //! How to spend the time: how many draws, how many blocks in each, in which order. Reckons only; whoever runs the
 //! comparison asks before it begins.
 
+use crate::SplitMix64;
 use crate::comparison::boundary::Boundary;
-use crate::comparison::pair::{Draw, Metric, Pair, Side};
-use crate::comparison::random::Random;
+use crate::comparison::pair::{ComparedMetric, Draw, Pair, Side};
 use crate::comparison::sequential::{POWER, deviation};
 use crate::comparison::signed_rank::WalshAverages;
 
@@ -28,7 +28,7 @@ impl Components {
     ///
     /// As in an analysis of variance: a pair of draws with k blocks each scatters by draw + 2·block/k. Medians and
     /// ranks stand in for means of squares, so that a single bad draw or block is not taken for noise of all.
-    pub fn of(pairs: &[Pair], metric: Metric) -> Option<Components> {
+    pub fn of(pairs: &[Pair], metric: ComparedMetric) -> Option<Components> {
         let ratios: Vec<f64> = pairs.iter().filter_map(|pair| pair.ln_ratio(metric)).collect();
         if ratios.len() < PAIRS_MIN {
             return None;
@@ -48,7 +48,7 @@ impl Components {
 
 /// Variance of the blocks of a draw, such that the median over draws is right for normal noise: the median of
 /// chi-square ÷ ν is close to (1 − 2/(9ν))³ (Wilson and Hilferty 1931).
-fn variance_within(draw: &Draw, metric: Metric) -> Option<f64> {
+fn variance_within(draw: &Draw, metric: ComparedMetric) -> Option<f64> {
     let lns = draw.lns(metric);
     let degrees = (lns.len() as f64) - 1.0;
     if degrees < 1.0 {
@@ -142,7 +142,7 @@ pub const PAIRS_OF_SEQUENCE: usize = 2;
 /// is all that signed ranks ask for.
 pub fn order(seed: u64, pair: usize, blocks: usize) -> Vec<Side> {
     let sequence = (pair / PAIRS_OF_SEQUENCE) as u64;
-    let coin = Random::new(seed ^ sequence.wrapping_mul(0xd134_2543_de82_ef95)).bits() >> 63;
+    let coin = SplitMix64::new(seed ^ sequence.wrapping_mul(0xd134_2543_de82_ef95)).bits() >> 63;
     let opens = if coin == 0 { Side::A } else { Side::B };
     let first = if pair.is_multiple_of(PAIRS_OF_SEQUENCE) { opens } else { opens.other() };
     // Places 0, 3, 4, 7, 8 … are the first side's.
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn components_are_those_that_the_machine_was_made_of() {
-        let seen = Components::of(&pairs(machine(0.04, 0.06), 400, 4), Metric::Tps).unwrap();
+        let seen = Components::of(&pairs(machine(0.04, 0.06), 400, 4), ComparedMetric::Tps).unwrap();
         assert!((seen.block_variance.sqrt() - 0.06).abs() < 0.005, "{seen:?}");
         // The ratio of two draws scatters by √2 of one.
         assert!((seen.draw_variance.sqrt() - 0.04 * 2f64.sqrt()).abs() < 0.008, "{seen:?}");
@@ -191,14 +191,14 @@ mod tests {
     #[test]
     fn a_few_bad_draws_are_not_taken_for_noise_of_all() {
         let unlucky = Machine { unlucky_share: 1.0 / 16.0, ..machine(0.01, 0.02) };
-        let seen = Components::of(&pairs(unlucky, 400, 4), Metric::Tps).unwrap();
+        let seen = Components::of(&pairs(unlucky, 400, 4), ComparedMetric::Tps).unwrap();
         assert!(seen.draw_variance.sqrt() < 0.04, "{seen:?}, while a pair scatters by 0.06");
     }
 
     #[test]
     fn nothing_is_said_of_too_few_pairs_or_of_single_blocks() {
-        assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 5, 2), Metric::Tps), None);
-        assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 50, 1), Metric::Tps), None);
+        assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 5, 2), ComparedMetric::Tps), None);
+        assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 50, 1), ComparedMetric::Tps), None);
     }
 
     #[test]

@@ -6,14 +6,17 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::comparison::boundary::{Boundary, interval_after_crossing};
 use crate::comparison::normal::upper_quantile;
 use crate::comparison::signed_rank::{Tally, WalshAverages, critical_by_approximation};
 use crate::quantiles::two_sided_t;
 
 /// What a comparison may say at any moment.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparisonDecision {
     /// B is better than A.
     Better,
     /// Neither is better than the other by more than the tolerance.
@@ -45,7 +48,7 @@ pub struct Estimate {
     /// Whether the interval excludes 0: true if B is better.
     pub different: Option<bool>,
     /// What was said of it, as far as the interval agrees.
-    pub decision: Decision,
+    pub decision: ComparisonDecision,
     /// The difference that would be found with 90 % probability in all pairs planned, or all there were at the
     /// close.
     pub smallest_of_all_planned: f64,
@@ -153,9 +156,13 @@ impl SequentialTest {
     }
 
     /// What can be said by now. What was once said stays said, whatever comes later.
-    pub fn decision(&self) -> Decision {
+    pub fn decision(&self) -> ComparisonDecision {
         let seen = |crossing: &Crossing| crossing.rejected;
-        Decision::of(seen(&self.at_zero), seen(&self.at_minus_tolerance), seen(&self.at_plus_tolerance))
+        ComparisonDecision::of(
+            seen(&self.at_zero),
+            seen(&self.at_minus_tolerance),
+            seen(&self.at_plus_tolerance),
+        )
     }
 
     /// Whether more pairs could not change the answer: all but the undecided, and B that is no worse but may still
@@ -206,10 +213,12 @@ impl SequentialTest {
     /// The value whose rejection made the decision.
     fn rejected(&self) -> Option<f64> {
         match self.decision() {
-            Decision::Better => Some(0.0),
-            Decision::WorseThanTolerance => Some(-self.tolerance),
-            Decision::NoWorse if self.at_zero.rejected.seen_below => Some(0.0),
-            Decision::Equivalent | Decision::NoWorse | Decision::Undecided => None,
+            ComparisonDecision::Better => Some(0.0),
+            ComparisonDecision::WorseThanTolerance => Some(-self.tolerance),
+            ComparisonDecision::NoWorse if self.at_zero.rejected.seen_below => Some(0.0),
+            ComparisonDecision::Equivalent | ComparisonDecision::NoWorse | ComparisonDecision::Undecided => {
+                None
+            }
         }
     }
 
@@ -267,48 +276,71 @@ impl Rejected {
     }
 }
 
-impl Decision {
+impl ComparisonDecision {
+    /// As it is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            ComparisonDecision::Better => "better",
+            ComparisonDecision::Equivalent => "equivalent",
+            ComparisonDecision::NoWorse => "no_worse",
+            ComparisonDecision::WorseThanTolerance => "worse_than_tolerance",
+            ComparisonDecision::Undecided => "undecided",
+        }
+    }
+
     /// From what was seen of the values 0 and ±tolerance.
-    pub(crate) fn of(zero: Rejected, minus_tolerance: Rejected, plus_tolerance: Rejected) -> Decision {
+    pub(crate) fn of(
+        zero: Rejected,
+        minus_tolerance: Rejected,
+        plus_tolerance: Rejected,
+    ) -> ComparisonDecision {
         if minus_tolerance.seen_below {
-            Decision::WorseThanTolerance
+            ComparisonDecision::WorseThanTolerance
         } else if zero.seen_above {
-            Decision::Better
+            ComparisonDecision::Better
         } else if minus_tolerance.seen_above {
-            if plus_tolerance.seen_below { Decision::Equivalent } else { Decision::NoWorse }
+            if plus_tolerance.seen_below {
+                ComparisonDecision::Equivalent
+            } else {
+                ComparisonDecision::NoWorse
+            }
         } else {
-            Decision::Undecided
+            ComparisonDecision::Undecided
         }
     }
 
     /// What remains of it beside the interval that is shown. Whatever ends a comparison agrees with its interval, since
     /// both are of the same look; another metric may have crossed its boundary earlier, and come back.
-    pub(crate) fn as_far_as(self, interval: Option<(f64, f64)>, tolerance: f64) -> Decision {
-        let Some((low, high)) = interval else { return Decision::Undecided };
+    pub(crate) fn as_far_as(self, interval: Option<(f64, f64)>, tolerance: f64) -> ComparisonDecision {
+        let Some((low, high)) = interval else { return ComparisonDecision::Undecided };
         let no_better = match (low > -tolerance, high < tolerance) {
-            (true, true) => Decision::Equivalent,
-            (true, false) => Decision::NoWorse,
-            (false, _) => Decision::Undecided,
+            (true, true) => ComparisonDecision::Equivalent,
+            (true, false) => ComparisonDecision::NoWorse,
+            (false, _) => ComparisonDecision::Undecided,
         };
         match self {
-            Decision::Better if low <= 0.0 => no_better,
-            Decision::WorseThanTolerance if high >= -tolerance => Decision::Undecided,
-            Decision::Equivalent | Decision::NoWorse if low <= -tolerance => Decision::Undecided,
-            Decision::Equivalent if high >= tolerance => Decision::NoWorse,
-            Decision::Better
-            | Decision::Equivalent
-            | Decision::NoWorse
-            | Decision::WorseThanTolerance
-            | Decision::Undecided => self,
+            ComparisonDecision::Better if low <= 0.0 => no_better,
+            ComparisonDecision::WorseThanTolerance if high >= -tolerance => ComparisonDecision::Undecided,
+            ComparisonDecision::Equivalent | ComparisonDecision::NoWorse if low <= -tolerance => {
+                ComparisonDecision::Undecided
+            }
+            ComparisonDecision::Equivalent if high >= tolerance => ComparisonDecision::NoWorse,
+            ComparisonDecision::Better
+            | ComparisonDecision::Equivalent
+            | ComparisonDecision::NoWorse
+            | ComparisonDecision::WorseThanTolerance
+            | ComparisonDecision::Undecided => self,
         }
     }
 
     /// See [`SequentialTest::is_settled`].
     pub(crate) fn is_settled(self, zero: Rejected) -> bool {
         match self {
-            Decision::Better | Decision::Equivalent | Decision::WorseThanTolerance => true,
-            Decision::NoWorse => zero.seen_below,
-            Decision::Undecided => false,
+            ComparisonDecision::Better
+            | ComparisonDecision::Equivalent
+            | ComparisonDecision::WorseThanTolerance => true,
+            ComparisonDecision::NoWorse => zero.seen_below,
+            ComparisonDecision::Undecided => false,
         }
     }
 }

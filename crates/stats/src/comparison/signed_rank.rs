@@ -129,8 +129,8 @@ impl ExactDistribution {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SplitMix64;
     use crate::comparison::normal::upper_quantile;
-    use crate::comparison::random::Random;
 
     fn exact(count: usize) -> ExactDistribution {
         let mut exact = ExactDistribution::new();
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn tallies_say_the_same_as_all_averages() {
-        let mut random = Random::new(3);
+        let mut random = SplitMix64::new(3);
         let mut numbers = Vec::new();
         let mut tally = Tally::new(0.25);
         for _ in 0..40 {

@@ -23,7 +23,7 @@ pub const WORDS: &[&[u8]] = &[
     b"-1",
     b"0",
     b"\"schema_version\":",
-    b"\"schema_version\":5",
+    b"\"schema_version\":2",
     b"\"schema_version\":1",
     b"\"summary\":",
     b"<b id=others>",

@@ -1,19 +1,19 @@
-//! Random numbers from a seed: the order of the blocks, and the luck of imagined machines. No generator of the
-//! load's: those repeat pgbench's, bit for bit, and are `script`'s.
+//! SplitMix64 numbers from a seed: orders of trials and blocks, delays of the relay, imagined machines. Not the random
+//! streams of scripts, which repeat pgbench's bit for bit and are in `script`.
 
 use std::f64::consts::TAU;
 
 /// SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014): one addition and a
 /// finalizer; any two seeds give unrelated streams, which is all that is asked of it here.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct SplitMix64 {
     state: u64,
 }
 
-impl Random {
+impl SplitMix64 {
     /// The stream of a seed.
-    pub fn new(seed: u64) -> Random {
-        Random { state: seed }
+    pub fn new(seed: u64) -> SplitMix64 {
+        SplitMix64 { state: seed }
     }
 
     /// 64 bits.
@@ -35,6 +35,15 @@ impl Random {
         self.share() <= share
     }
 
+    /// Puts items into a random order (Fisher and Yates; Durstenfeld's algorithm 235, 1964).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            // The modulus favours small numbers by less than 10⁻¹².
+            let chosen = usize::try_from(self.bits() % (last as u64 + 1)).unwrap_or(0);
+            items.swap(last, chosen);
+        }
+    }
+
     /// Standard normal (Box and Muller, A note on the generation of random normal deviates, 1958).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.share().ln()).sqrt();
@@ -48,13 +57,13 @@ mod tests {
 
     #[test]
     fn the_first_outputs_are_those_of_the_published_generator() {
-        let mut random = Random::new(1_234_567);
+        let mut random = SplitMix64::new(1_234_567);
         assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 
     #[test]
     fn normal_numbers_have_mean_0_and_variance_1() {
-        let mut random = Random::new(1);
+        let mut random = SplitMix64::new(1);
         let numbers: Vec<f64> = (0..20_000).map(|_| random.normal()).collect();
         let mean = numbers.iter().sum::<f64>() / 20_000.0;
         let variance = numbers.iter().map(|number| number * number).sum::<f64>() / 20_000.0;
