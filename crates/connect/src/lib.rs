@@ -21,7 +21,6 @@ mod session;
 mod target;
 mod tls;
 mod transport;
-mod unix_listener;
 mod uri;
 
 pub use address::Address;
@@ -38,5 +37,4 @@ pub use tls::{
     judge_certificates,
 };
 pub use transport::Transport;
-pub use unix_listener::{SocketFile, listen_unix};
 pub use wire::{ChannelBinding, Password, ProtocolError, RequiredMethods, ServerError, SqlState};

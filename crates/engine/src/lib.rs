@@ -7,9 +7,7 @@
 
 mod abort;
 mod arrivals;
-mod cancelling;
 mod client;
-mod clock;
 mod driver;
 mod error;
 mod load;
@@ -22,7 +20,6 @@ mod run;
 mod statements;
 mod stopping;
 mod timeline;
-mod timers;
 mod witness;
 mod worker;
 

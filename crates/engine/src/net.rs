@@ -3,7 +3,8 @@
 
 use std::io;
 
-use crate::clock::Clock;
+use sockets::Clock;
+
 use crate::error::EngineError;
 use crate::plan::EventLoopChoice;
 
@@ -12,7 +13,6 @@ use uring::UringDriver;
 
 mod epoll;
 mod gauges;
-mod punctuality;
 mod shell;
 mod stream;
 #[cfg(target_os = "linux")]

@@ -6,11 +6,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use sockets::Clock;
 use stats::{Interval, Timestamp};
 
 use crate::abort::{AbortCause, AbortedClient};
-use crate::cancelling::cancel_all;
-use crate::clock::Clock;
 use crate::driver::{Driver, EventLoop};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
@@ -19,7 +18,7 @@ use crate::merging::Merging;
 use crate::net::Network;
 use crate::outcome::{CutOff, End, Outcome, Progress, Reconnects};
 use crate::plan::{Compatibility, Plan};
-use crate::stopping::{Stop, StopRequest};
+use crate::stopping::{Stop, StopRequest, cancel_all};
 use crate::timeline::Timeline;
 use crate::witness::{Witness, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};

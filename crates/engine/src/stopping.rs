@@ -1,10 +1,11 @@
-//! What ends a run before its limit: the user, a worker that could not go on, or an observer who knows enough; and
-//! how long after its limit transactions may still go on. Read by every worker at each wake-up; the only thing that
-//! workers share and change while a run goes on.
+//! What ends a run before its limit: the user, a worker that could not go on, or an observer who knows enough; how
+//! long after its limit transactions may still go on; and how statements that still run are then cancelled. A worker
+//! reads it at each wake-up; it is the only thing that workers share and change while a run goes on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use connect::{CancelKey, CancelRequest};
 use stats::Timestamp;
 
 use crate::outcome::Exceeded;
@@ -167,4 +168,27 @@ impl<'a> StopConditions<'a> {
         let timeline = self.shortened(now).unwrap_or(self.timeline);
         self.is_stopped() || self.exceeded_on(&timeline, now).is_some()
     }
+}
+
+/// All cancel requests of a run together may take this long: a server that does not take them must not keep the
+/// program from ending.
+const CANCELLING_LIMIT: Duration = Duration::from_secs(5);
+
+/// A session whose statement is running.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningSession {
+    pub(crate) target: usize,
+    /// Which of the target's hosts.
+    pub(crate) host: usize,
+    pub(crate) key: CancelKey,
+}
+
+/// Cancels what runs in these sessions. Returns the number of those whose server did not take the request in time.
+pub(crate) fn cancel_all<'s>(plan: &Plan, sessions: impl Iterator<Item = &'s RunningSession>) -> usize {
+    let request = |session: &'s RunningSession| {
+        let host = &plan.targets[session.target].hosts[session.host];
+        CancelRequest { address: &host.address, transport: &host.transport, key: &session.key }
+    };
+    let requests: Vec<_> = sessions.map(request).collect();
+    connect::cancel_all(&requests, CANCELLING_LIMIT)
 }

@@ -11,13 +11,12 @@ use script::Random;
 use stats::{CommandTable, Timestamp, WorkerHealth};
 
 use crate::abort::AbortedClient;
-use crate::cancelling::RunningSession;
 use crate::driver::{Driver, EventLoop};
 use crate::error::EngineError;
 use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
 use crate::outcome::{Exceeded, Reconnects};
-use crate::stopping::Stop;
+use crate::stopping::{RunningSession, Stop};
 use crate::timeline::Timeline;
 use crate::witness::Witness;
 

@@ -2,21 +2,14 @@
 //! It is given a turn whenever its socket has news: one read, the answers, one write. The poll is
 //! edge-triggered; a read that does not fill the buffer has emptied the socket, and what comes later is news.
 
-use std::io::{self, Read, Write};
+use std::io;
 
-use mio::net::{TcpStream, UnixStream};
-use mio::{Interest, Registry, Token};
+use sockets::Socket;
 
-use crate::session::{Manner, Request, Session, Step};
+use crate::session::{Request, Session, SessionConfig, Step};
 
 /// A client that does not read its answers is not read either, once so many bytes wait for it.
 const UNSENT_MAX: usize = 1 << 20;
-
-/// A client's socket.
-pub(super) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
 
 /// How a turn ended.
 pub(super) enum Turn {
@@ -44,8 +37,8 @@ pub(super) struct Connection {
 }
 
 /// What all turns use, one after the other.
-pub(super) struct Desk {
-    pub(super) manner: Manner,
+pub(super) struct Shared {
+    pub(super) config: SessionConfig,
     pub(super) input: Vec<u8>,
     pub(super) output: Vec<u8>,
 }
@@ -55,16 +48,8 @@ impl Connection {
         Self { number, socket, session, unsent: Vec::new(), closing: false, ends: false, has_news: false }
     }
 
-    pub(super) fn watch(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        match &mut self.socket {
-            Socket::Tcp(stream) => registry.register(stream, token, interest),
-            Socket::Unix(stream) => registry.register(stream, token, interest),
-        }
-    }
-
     /// Sends what waits, reads once, answers.
-    pub(super) fn serve(&mut self, desk: &mut Desk, hear: &mut dyn FnMut(&Request<'_>)) -> Turn {
+    pub(super) fn serve(&mut self, shared: &mut Shared, hear: &mut dyn FnMut(&Request<'_>)) -> Turn {
         // A socket that fails has lost its client, who will know.
         let Ok(()) = self.send_rest() else { return Turn::Over };
         if self.closing {
@@ -73,14 +58,14 @@ impl Connection {
         if self.unsent.len() > UNSENT_MAX {
             return Turn::Waits;
         }
-        let count = match self.read(&mut desk.input) {
+        let count = match self.socket.read(&mut shared.input) {
             Ok(Some(0)) | Err(_) => return Turn::Over,
             Ok(None) => return Turn::Waits,
             Ok(Some(count)) => count,
         };
-        let mut bytes = &desk.input[..count];
+        let mut bytes = &shared.input[..count];
         loop {
-            match self.session.next(&mut bytes, &desk.manner, &mut desk.output, hear) {
+            match self.session.next(&mut bytes, &shared.config, &mut shared.output, hear) {
                 Step::Idle => break,
                 Step::Told | Step::Answered => {}
                 Step::Closed | Step::Reset => {
@@ -89,21 +74,14 @@ impl Connection {
                 }
             }
         }
-        let sent = self.send(&desk.output);
-        desk.output.clear();
+        let sent = self.send(&shared.output);
+        shared.output.clear();
         match sent {
             Ok(()) if self.closing && self.unsent.is_empty() => Turn::Over,
-            Ok(()) if count == desk.input.len() || self.ends || self.closing => Turn::Again,
+            Ok(()) if count == shared.input.len() || self.ends || self.closing => Turn::Again,
             Ok(()) => Turn::Waits,
             Err(_) => Turn::Over,
         }
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        without_blocking(|| match &mut self.socket {
-            Socket::Tcp(stream) => stream.read(buffer),
-            Socket::Unix(stream) => stream.read(buffer),
-        })
     }
 
     /// Sends bytes, behind those that wait already; keeps what the socket does not take.
@@ -128,31 +106,14 @@ impl Connection {
     }
 
     /// Writes until all is sent or the socket takes no more; says how many bytes it took.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut written = 0;
         while written < bytes.len() {
-            let rest = &bytes[written..];
-            let taken = without_blocking(|| match &mut self.socket {
-                Socket::Tcp(stream) => stream.write(rest),
-                Socket::Unix(stream) => stream.write(rest),
-            })?;
-            match taken {
+            match self.socket.write(&bytes[written..])? {
                 Some(count) => written += count,
                 None => break,
             }
         }
         Ok(written)
-    }
-}
-
-/// Repeats what a signal interrupted; "would block" is no error but `None`.
-fn without_blocking(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<Option<usize>> {
-    loop {
-        return match call() {
-            Ok(count) => Ok(Some(count)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
-        };
     }
 }

@@ -3,21 +3,19 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use connect::{Address, SocketFile, listen_unix};
+use connect::Address;
 use mio::{Poll, Waker};
-use rustix::net::listen;
+use sockets::{Endpoint, Listener};
 use tempfile::TempDir;
 
-use crate::service::{self, Listener, Service, Trouble};
+use crate::service::{self, Service, Trouble};
 use crate::session::{Fault, Received, Rows};
 use crate::stall::Stalls;
 
-/// How many may wait at the door; the system allows no more than its own limit (net.core.somaxconn).
-const WAITING_MAX: i32 = 1 << 16;
 /// The port that names the Unix socket, as PostgreSQL does it.
 const UNIX_PORT: u16 = 5432;
 
@@ -31,6 +29,15 @@ pub enum Place {
     Unix(PathBuf),
     /// On this address of a network interface; port 0 is a free one.
     Tcp(SocketAddr),
+}
+
+impl Place {
+    fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Unix(directory) => Endpoint::in_directory(directory, UNIX_PORT),
+            Self::Tcp(address) => Endpoint::Tcp(*address),
+        }
+    }
 }
 
 /// How the null server behaves. The default is a good server that keeps no log.
@@ -62,12 +69,11 @@ pub(crate) type Heard = Arc<Mutex<Vec<(usize, Received)>>>;
 /// A running null server.
 pub struct NullServer {
     address: Address,
+    conninfo: String,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
     heard: Heard,
     trouble: Trouble,
-    /// The Unix socket, removed with the server.
-    _socket_file: Option<SocketFile>,
     /// The directory that was made for it, removed after it.
     _directory: Option<TempDir>,
 }
@@ -78,26 +84,7 @@ impl NullServer {
     /// # Errors
     /// The system refuses a socket, a poll or a thread; the socket of another server is in the directory.
     pub fn listen(place: &Place, options: NullOptions) -> io::Result<Self> {
-        match place {
-            Place::Unix(directory) => Self::listen_in(directory, options, None),
-            Place::Tcp(address) => {
-                let listener = std::net::TcpListener::bind(address)?;
-                // Its queue is longer now than the standard library made it.
-                listen(&listener, WAITING_MAX)?;
-                listener.set_nonblocking(true)?;
-                let address = listener.local_addr()?;
-                let address = Address::Tcp { host: address.ip().to_string(), address };
-                let listener = Listener::Tcp(mio::net::TcpListener::from_std(listener));
-                Self::start(listener, address, options, None, None)
-            }
-        }
-    }
-
-    fn listen_in(directory: &Path, options: NullOptions, made: Option<TempDir>) -> io::Result<Self> {
-        let path = directory.join(format!(".s.PGSQL.{UNIX_PORT}"));
-        let (listener, file) = listen_unix(&path, WAITING_MAX)?;
-        let listener = Listener::Unix(mio::net::UnixListener::from_std(listener));
-        Self::start(listener, Address::Unix(path), options, Some(file), made)
+        Self::start(&place.endpoint(), options, None)
     }
 
     /// Listens on a Unix socket in a directory of its own.
@@ -106,8 +93,8 @@ impl NullServer {
     /// The system refuses a directory, a socket, a poll or a thread.
     pub fn on_unix_socket(options: NullOptions) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("pgmeter-null-").tempdir()?;
-        let path = directory.path().to_owned();
-        Self::listen_in(&path, options, Some(directory))
+        let place = Place::Unix(directory.path().to_owned());
+        Self::start(&place.endpoint(), options, Some(directory))
     }
 
     /// Listens on a free port of the loopback interface.
@@ -118,13 +105,13 @@ impl NullServer {
         Self::listen(&Place::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))), options)
     }
 
-    fn start(
-        listener: Listener,
-        address: Address,
-        options: NullOptions,
-        socket_file: Option<SocketFile>,
-        directory: Option<TempDir>,
-    ) -> io::Result<Self> {
+    fn start(endpoint: &Endpoint, options: NullOptions, directory: Option<TempDir>) -> io::Result<Self> {
+        let listener = Listener::bind(endpoint)?;
+        let conninfo = format!("{} user=pgmeter dbname=pgmeter", listener.endpoint().conninfo());
+        let address = match listener.endpoint() {
+            Endpoint::Unix(path) => Address::Unix(path.clone()),
+            Endpoint::Tcp(address) => Address::Tcp { host: address.ip().to_string(), address: *address },
+        };
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), service::WAKER)?;
         let heard = Heard::default();
@@ -132,15 +119,7 @@ impl NullServer {
         let trouble = Trouble::default();
         let service = Service::new(poll, listener, options, log, trouble.clone())?;
         let thread = thread::Builder::new().name("null-server".to_owned()).spawn(move || service.run())?;
-        Ok(Self {
-            address,
-            waker,
-            thread: Some(thread),
-            heard,
-            trouble,
-            _socket_file: socket_file,
-            _directory: directory,
-        })
+        Ok(Self { address, conninfo, waker, thread: Some(thread), heard, trouble, _directory: directory })
     }
 
     /// Where it listens.
@@ -150,13 +129,7 @@ impl NullServer {
 
     /// The connection string with which clients reach it. It lets any user into any database.
     pub fn conninfo(&self) -> String {
-        let (host, port) = match &self.address {
-            Address::Unix(path) => (path.parent().unwrap_or(path).display().to_string(), UNIX_PORT),
-            Address::Tcp { host, address } => (host.clone(), address.port()),
-        };
-        // As libpq reads values.
-        let host = host.replace('\\', "\\\\").replace('\'', "\\'");
-        format!("host='{host}' port={port} user=pgmeter dbname=pgmeter")
+        self.conninfo.clone()
     }
 
     /// What went wrong since this was last asked, in a sentence; most of the time nothing.

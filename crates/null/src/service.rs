@@ -7,33 +7,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mio::event::Event;
-use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token};
+use sockets::{Listener, Socket};
 
-use super::connection::{Connection, Desk, Socket, Turn};
+use super::connection::{Connection, Shared, Turn};
 use super::server::{Heard, NullOptions};
-use crate::session::{Fault, Manner, Received, Session};
-use crate::stall::{Calendar, Mood};
+use crate::session::{Fault, Received, Session, SessionConfig};
+use crate::stall::{StallPhase, StallSchedule};
 
 /// Wakes the thread so that it ends.
 pub(super) const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
 const EVENTS_PER_WAIT: usize = 1024;
-/// How long those at the door wait when the system has no descriptor for them.
-const DOOR_PAUSE: Duration = Duration::from_millis(10);
-
-/// A socket that accepts.
-pub(super) enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
+/// How long clients wait to be accepted when the system has no descriptor for them.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// The last thing that went wrong, until somebody asks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
 
 impl Trouble {
-    fn tell(&self, sentence: String) {
+    fn report(&self, sentence: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
     }
 
@@ -47,53 +41,50 @@ pub(super) struct Service {
     poll: Poll,
     listener: Listener,
     options: NullOptions,
-    desk: Desk,
+    shared: Shared,
     /// By token; those that are gone leave a hole.
     connections: Vec<Option<Connection>>,
     holes: Vec<usize>,
     /// Connections accepted so far, which numbers them.
     accepted: usize,
-    /// Somebody is at the door who could not be let in.
-    door_waits: bool,
-    /// That has been told.
-    door_waits_said: bool,
+    /// Clients wait to be accepted.
+    clients_wait: bool,
+    /// That they could not be has been reported.
+    waiting_reported: bool,
     trouble: Trouble,
     /// Tokens of connections that may have more to read.
     turns: VecDeque<usize>,
     log: Option<Heard>,
-    calendar: Option<Calendar>,
+    stalls: Option<StallSchedule>,
 }
 
 impl Service {
     pub(super) fn new(
         poll: Poll,
-        mut listener: Listener,
+        listener: Listener,
         options: NullOptions,
         log: Option<Heard>,
         trouble: Trouble,
     ) -> io::Result<Self> {
-        match &mut listener {
-            Listener::Tcp(listener) => poll.registry().register(listener, LISTENER, Interest::READABLE)?,
-            Listener::Unix(listener) => poll.registry().register(listener, LISTENER, Interest::READABLE)?,
-        }
-        let desk = Desk {
-            manner: Manner::new(options.rows, None),
+        listener.register(poll.registry(), LISTENER)?;
+        let shared = Shared {
+            config: SessionConfig::new(options.rows, None),
             input: vec![0; options.read_max.max(1)],
             output: Vec::new(),
         };
         Ok(Self {
             poll,
             listener,
-            desk,
+            shared,
             connections: Vec::new(),
             holes: Vec::new(),
             accepted: 0,
-            door_waits: false,
-            door_waits_said: false,
+            clients_wait: false,
+            waiting_reported: false,
             trouble,
             turns: VecDeque::new(),
             log,
-            calendar: options.stalls.map(Calendar::new),
+            stalls: options.stalls.map(StallSchedule::new),
             options,
         })
     }
@@ -102,27 +93,27 @@ impl Service {
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS_PER_WAIT);
         loop {
-            let mood = self.calendar.as_ref().map(Calendar::mood);
-            let silent = matches!(mood, Some(Mood::Silent(_)));
-            match self.poll.poll(&mut events, self.patience(mood)) {
+            let phase = self.stalls.as_ref().map(StallSchedule::phase);
+            let silent = matches!(phase, Some(StallPhase::Silent(_)));
+            match self.poll.poll(&mut events, self.wait_limit(phase)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                     return self
                         .trouble
-                        .tell(format!("the null server cannot wait for its sockets: {error}"));
+                        .report(format!("the null server cannot wait for its sockets: {error}"));
                 }
                 _ => {}
             }
             for event in &events {
                 match event.token() {
                     WAKER => return,
-                    LISTENER => self.door_waits = true,
-                    Token(token) => self.hear_of(token, event),
+                    LISTENER => self.clients_wait = true,
+                    Token(token) => self.on_event(token, event),
                 }
             }
             if silent {
                 continue;
             }
-            if self.door_waits {
+            if self.clients_wait {
                 self.accept_all();
             }
             for _ in 0..self.turns.len() {
@@ -132,18 +123,18 @@ impl Service {
     }
 
     /// How long to wait for news.
-    fn patience(&self, mood: Option<Mood>) -> Option<Duration> {
-        match mood {
-            Some(Mood::Silent(left)) => Some(left),
+    fn wait_limit(&self, phase: Option<StallPhase>) -> Option<Duration> {
+        match phase {
+            Some(StallPhase::Silent(left)) => Some(left),
             _ if !self.turns.is_empty() => Some(Duration::ZERO),
-            _ if self.door_waits => Some(DOOR_PAUSE),
+            _ if self.clients_wait => Some(ACCEPT_PAUSE),
             // A silence in which somebody speaks begins when it is looked for, which is after each wait.
-            Some(Mood::Answers(left)) => Some(left),
+            Some(StallPhase::Answers(left)) => Some(left),
             None => None,
         }
     }
 
-    fn hear_of(&mut self, token: usize, event: &Event) {
+    fn on_event(&mut self, token: usize, event: &Event) {
         if let Some(connection) = self.connections[token].as_mut() {
             connection.ends |= event.is_read_closed();
             if !std::mem::replace(&mut connection.has_news, true) {
@@ -152,18 +143,18 @@ impl Service {
         }
     }
 
-    /// Takes in everybody who waits at the door.
+    /// Accepts all clients that wait.
     fn accept_all(&mut self) {
         loop {
-            match self.accept() {
+            match self.listener.accept() {
                 Ok(socket) => {
-                    self.door_waits_said = false;
-                    self.let_in(socket);
+                    self.waiting_reported = false;
+                    self.add(socket);
                 }
                 Err(error) => {
-                    self.door_waits = error.kind() != io::ErrorKind::WouldBlock;
-                    if self.door_waits && !std::mem::replace(&mut self.door_waits_said, true) {
-                        self.trouble.tell(format!(
+                    self.clients_wait = error.kind() != io::ErrorKind::WouldBlock;
+                    if self.clients_wait && !std::mem::replace(&mut self.waiting_reported, true) {
+                        self.trouble.report(format!(
                             "the null server cannot accept a client ({error}); clients wait until it can"
                         ));
                     }
@@ -173,30 +164,19 @@ impl Service {
         }
     }
 
-    fn accept(&self) -> io::Result<Socket> {
-        match &self.listener {
-            Listener::Unix(listener) => Ok(Socket::Unix(listener.accept()?.0)),
-            Listener::Tcp(listener) => {
-                let (stream, _) = listener.accept()?;
-                stream.set_nodelay(true)?;
-                Ok(Socket::Tcp(stream))
-            }
-        }
-    }
-
-    fn let_in(&mut self, socket: Socket) {
+    fn add(&mut self, socket: Socket) {
         let number = self.accepted;
         self.accepted += 1;
         let process_id = u32::try_from(number).unwrap_or(u32::MAX);
         let session = Session::new(process_id, Fault::of(&self.options.faults, number));
-        let mut connection = Connection::new(number, socket, session);
+        let interest = Interest::READABLE | Interest::WRITABLE;
         let token = self.holes.pop().unwrap_or_else(|| {
             self.connections.push(None);
             self.connections.len() - 1
         });
         // A connection that cannot be watched is dropped, and so closed.
-        match connection.watch(self.poll.registry(), Token(token)) {
-            Ok(()) => self.connections[token] = Some(connection),
+        match socket.register(self.poll.registry(), Token(token), interest) {
+            Ok(()) => self.connections[token] = Some(Connection::new(number, socket, session)),
             Err(_) => self.holes.push(token),
         }
     }
@@ -204,10 +184,10 @@ impl Service {
     /// Gives the next connection its turn.
     fn serve_next(&mut self) {
         let Some(token) = self.turns.pop_front() else { return };
-        let Self { connections, desk, log, turns, .. } = self;
+        let Self { connections, shared, log, turns, .. } = self;
         let Some(connection) = connections[token].as_mut() else { return };
         let number = connection.number;
-        let turn = connection.serve(desk, &mut |request| {
+        let turn = connection.serve(shared, &mut |request| {
             if let Some(log) = log {
                 let mut heard = log.lock().unwrap_or_else(PoisonError::into_inner);
                 heard.push((number, Received::from(request)));

@@ -1,7 +1,10 @@
-//! Times in which the null server says nothing, as data, and the clock that they need. They come again and
+//! Times in which the null server says nothing, as data. They come again and
 //! again from its start on. Used by the service; a server without them reads no clock.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use sockets::Clock;
+use stats::Timestamp;
 
 /// The server is silent for so long, each time so long after its start or the end of the silence before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,39 +17,39 @@ pub struct Stalls {
 
 /// What is going on, and for how much longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum StallPhase {
     Answers(Duration),
     Silent(Duration),
 }
 
 impl Stalls {
-    /// The mood so long after the server's start.
-    fn mood(&self, age: Duration) -> Mood {
+    /// The phase so long after the server's start.
+    fn phase(&self, age: Duration) -> StallPhase {
         let period = (self.every + self.length).as_nanos().max(1);
         let into = Duration::from_nanos(u64::try_from(age.as_nanos() % period).unwrap_or(u64::MAX));
         match self.every.checked_sub(into) {
-            Some(left) if !left.is_zero() => Mood::Answers(left),
-            _ => Mood::Silent((self.every + self.length).saturating_sub(into)),
+            Some(left) if !left.is_zero() => StallPhase::Answers(left),
+            _ => StallPhase::Silent((self.every + self.length).saturating_sub(into)),
         }
     }
 }
 
 /// The stalls of a running server.
 #[derive(Debug)]
-pub(super) struct Calendar {
-    started: Instant,
+pub(super) struct StallSchedule {
+    clock: Clock,
     stalls: Stalls,
 }
 
-impl Calendar {
+impl StallSchedule {
     /// From now on.
     pub(super) fn new(stalls: Stalls) -> Self {
-        Self { started: Instant::now(), stalls }
+        Self { clock: Clock::start(), stalls }
     }
 
     /// What is going on now.
-    pub(super) fn mood(&self) -> Mood {
-        self.stalls.mood(self.started.elapsed())
+    pub(super) fn phase(&self) -> StallPhase {
+        self.stalls.phase(self.clock.now().since(Timestamp::ZERO))
     }
 }
 
@@ -59,20 +62,20 @@ mod tests {
         let ms = Duration::from_millis;
         let stalls = Stalls { every: ms(1000), length: ms(200) };
         for (age, expected) in [
-            (0, Mood::Answers(ms(1000))),
-            (999, Mood::Answers(ms(1))),
-            (1000, Mood::Silent(ms(200))),
-            (1199, Mood::Silent(ms(1))),
-            (1200, Mood::Answers(ms(1000))),
-            (13_100, Mood::Silent(ms(100))),
+            (0, StallPhase::Answers(ms(1000))),
+            (999, StallPhase::Answers(ms(1))),
+            (1000, StallPhase::Silent(ms(200))),
+            (1199, StallPhase::Silent(ms(1))),
+            (1200, StallPhase::Answers(ms(1000))),
+            (13_100, StallPhase::Silent(ms(100))),
         ] {
-            assert_eq!(stalls.mood(ms(age)), expected, "after {age} ms");
+            assert_eq!(stalls.phase(ms(age)), expected, "after {age} ms");
         }
     }
 
     #[test]
     fn a_server_may_be_silent_from_its_start() {
         let stalls = Stalls { every: Duration::ZERO, length: Duration::from_secs(1) };
-        assert_eq!(stalls.mood(Duration::from_millis(1500)), Mood::Silent(Duration::from_millis(500)));
+        assert_eq!(stalls.phase(Duration::from_millis(1500)), StallPhase::Silent(Duration::from_millis(500)));
     }
 }

@@ -1,20 +1,20 @@
 //! The session, held against `wire`: what our client writes is understood, what comes back is what
 //! PostgreSQL would say, and every trouble does what its name says.
 
-use pgmeter_null::session::{Manner, Moment, Received, Rows, Session, Step, Trouble, reply};
+use pgmeter_null::session::{Moment, Received, Rows, Session, SessionConfig, Step, Trouble, reply};
 use wire::{Decoder, Startup, StartupParameters, TransactionStatus, frontend};
 
 /// A session and all that it heard and said.
 struct Conversation {
     session: Session,
-    manner: Manner,
+    config: SessionConfig,
     heard: Vec<Received>,
 }
 
 impl Conversation {
     fn with(troubles: Vec<(Moment, Trouble)>) -> Self {
         let rows = Rows { count: 2, bytes: 3 };
-        Self { session: Session::new(7, troubles), manner: Manner::new(rows, None), heard: Vec::new() }
+        Self { session: Session::new(7, troubles), config: SessionConfig::new(rows, None), heard: Vec::new() }
     }
 
     /// A conversation after its start-up.
@@ -39,7 +39,7 @@ impl Conversation {
             let heard = &mut self.heard;
             let step = self
                 .session
-                .next(&mut bytes, &self.manner, &mut out, &mut |request| heard.push(request.into()));
+                .next(&mut bytes, &self.config, &mut out, &mut |request| heard.push(request.into()));
             if step == Step::Idle {
                 return (out, last);
             }
@@ -148,7 +148,7 @@ fn what_only_a_real_server_has_is_refused_and_what_pgmeter_asks_of_it_is_answere
 fn a_password_is_asked_for_and_checked() {
     for (given, expected) in [("right", Step::Told), ("wrong", Step::Closed)] {
         let mut conversation = Conversation::with(Vec::new());
-        conversation.manner = Manner::new(Rows::default(), Some("right".into()));
+        conversation.config = SessionConfig::new(Rows::default(), Some("right".into()));
         let mut out = Vec::new();
         frontend::startup(&mut out, &[("user", "u")]);
         assert_eq!(conversation.say(&out), (vec!["Authentication".to_owned()], Step::Told));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use stats::Timestamp;
 
-use crate::config::Address;
+use sockets::Endpoint as Address;
 
 /// So often the same is said at most.
 const SILENCE: Duration = Duration::from_secs(10);

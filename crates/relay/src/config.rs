@@ -1,10 +1,9 @@
 //! From where to where the relay passes bytes, and through what network: what a caller says, checked. Units are in
 //! the types or the names. What the command line makes of it is the caller's business.
 
-use std::fmt;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use sockets::Endpoint as Address;
 
 use crate::error::RelayError;
 
@@ -17,46 +16,6 @@ const BUFFER_BYTES: usize = 4 << 20;
 const QUEUE_BYTES: usize = 256 << 10;
 /// Less than a packet could never be sent.
 const QUEUE_BYTES_MIN: usize = 1500;
-
-/// An end of the relay.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// A Unix socket, its file name (`.s.PGSQL.<port>`) included.
-    Unix(PathBuf),
-    /// A TCP address; listening, port 0 is a free one.
-    Tcp(SocketAddr),
-}
-
-impl Address {
-    /// The Unix socket that a server with this port has in this directory.
-    pub fn in_directory(directory: &Path, port: u16) -> Self {
-        Self::Unix(directory.join(format!(".s.PGSQL.{port}")))
-    }
-
-    /// The part of a connection string that leads there: `host='…' port=…`.
-    pub fn conninfo(&self) -> String {
-        let (host, port) = match self {
-            Self::Unix(path) => {
-                let directory = path.parent().unwrap_or(path).display().to_string();
-                let port = path.extension().map(|port| port.to_string_lossy().into_owned());
-                (directory, port.unwrap_or_default())
-            }
-            Self::Tcp(address) => (address.ip().to_string(), address.port().to_string()),
-        };
-        // As libpq reads values.
-        let host = host.replace('\\', "\\\\").replace('\'', "\\'");
-        format!("host='{host}' port={port}")
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(path) => write!(formatter, "socket \"{}\"", path.display()),
-            Self::Tcp(address) => address.fmt(formatter),
-        }
-    }
-}
 
 /// How single delays lie around their mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,6 +96,9 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+    use std::path::Path;
+
     use super::*;
 
     fn check(network: Network) -> Result<(), String> {
@@ -164,13 +126,5 @@ mod tests {
     fn a_relay_to_itself_is_refused() {
         let there = Address::in_directory(Path::new("/tmp"), 5432);
         assert!(Config::new(there.clone(), there, Network::default()).check().is_err());
-    }
-
-    #[test]
-    fn a_connection_string_leads_to_either_kind_of_address() {
-        let unix = Address::in_directory(Path::new("/tmp/it's"), 6000);
-        assert_eq!(unix.conninfo(), "host='/tmp/it\\'s' port=6000");
-        let tcp = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 77)));
-        assert_eq!(tcp.conninfo(), "host='127.0.0.1' port=77");
     }
 }

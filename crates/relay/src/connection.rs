@@ -5,13 +5,13 @@
 use std::io;
 
 use mio::{Interest, Registry, Token};
+use sockets::Socket;
 use stats::Timestamp;
 
 use crate::config::Network;
 use crate::lane::{End, Lane};
 use crate::link::Link;
 use crate::noise::Noise;
-use crate::socket::Socket;
 use crate::statistics::Statistics;
 
 /// The side of the client, and the direction that begins there.
@@ -149,7 +149,7 @@ impl Connection {
     /// all the time: a Unix socket has that news each time its peer has read something.
     pub(crate) fn listen_to(&self, side: usize, writable: bool, registry: &Registry, token: Token) -> bool {
         let news = if writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-        self.sockets[side].as_ref().is_none_or(|socket| socket.watch_anew(registry, token, news).is_ok())
+        self.sockets[side].as_ref().is_none_or(|socket| socket.reregister(registry, token, news).is_ok())
     }
 
     /// Whether the client has gone before the server was reached.
@@ -255,7 +255,7 @@ impl Connection {
             if bytes[0].is_empty() {
                 break;
             }
-            match socket.write(&bytes) {
+            match socket.write_vectored(&bytes) {
                 Ok(Some(count)) => {
                     let counts_from = way.unblocked_at;
                     way.lane.take(count, |due| {

@@ -3,8 +3,8 @@
 //! It reads nothing of the protocol, so TLS passes like everything else.
 //!
 //! In reading order: [`Config`] says from where to where and through what [`Network`]; the pure part decides when a
-//! piece of bytes is due (`noise`, `link`, `lane`, `schedule`); the rim moves the bytes (`socket`, `connection`,
-//! `waiting`, `service`); [`Relay`] is the running thing, [`Statistics`] what it says of itself.
+//! piece of bytes is due (`noise`, `link`, `lane`); the rim moves the bytes (`connection`, `service`, over the
+//! crate `sockets`); [`Relay`] is the running thing, [`Statistics`] what it says of itself.
 
 mod config;
 mod error;
@@ -13,18 +13,15 @@ mod statistics;
 mod lane;
 mod link;
 mod noise;
-mod schedule;
 
-mod clock;
 mod complaints;
 mod connection;
 mod relay;
 mod service;
-mod socket;
 mod urgency;
-mod waiting;
 
-pub use config::{Address, Config, JitterShape, Network};
+pub use config::{Config, JitterShape, Network};
 pub use error::RelayError;
 pub use relay::Relay;
+pub use sockets::Endpoint as Address;
 pub use statistics::Statistics;

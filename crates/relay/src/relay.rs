@@ -5,14 +5,13 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-use connect::SocketFile;
 use mio::{Poll, Waker};
+use sockets::{Endpoint as Address, Listener};
 
 use crate::complaints::Complaints;
-use crate::config::{Address, Config};
+use crate::config::Config;
 use crate::error::RelayError;
-use crate::service::{Question, Service, WAKER};
-use crate::socket::Listener;
+use crate::service::{Service, StatisticsRequest, WAKER};
 use crate::statistics::Statistics;
 
 /// A running relay.
@@ -20,11 +19,9 @@ pub struct Relay {
     address: Address,
     waker: Waker,
     /// Its thread ends when this is dropped and the waker tells it.
-    questions: Option<Sender<Question>>,
+    requests: Option<Sender<StatisticsRequest>>,
     thread: Option<JoinHandle<io::Result<Statistics>>>,
     troubles: Receiver<String>,
-    /// Removed with the relay.
-    _socket_file: Option<SocketFile>,
 }
 
 impl Relay {
@@ -34,9 +31,10 @@ impl Relay {
     /// The configuration makes no sense; nobody can listen there; the system refuses a poll or a thread.
     pub fn start(config: Config) -> Result<Self, RelayError> {
         config.check()?;
-        let (listener, address, socket_file) = Listener::bind(&config.listen)
+        let listener = Listener::bind(&config.listen)
             .map_err(|error| RelayError::Listen { address: config.listen.to_string(), error })?;
-        let (questions, asked) = mpsc::channel();
+        let address = listener.endpoint().clone();
+        let (requests, asked) = mpsc::channel();
         let system = RelayError::system;
         let poll = Poll::new().map_err(system("wait for sockets"))?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(system("wait for sockets"))?;
@@ -47,14 +45,7 @@ impl Relay {
             .name("relay".to_owned())
             .spawn(move || service.run())
             .map_err(system("start a thread"))?;
-        Ok(Self {
-            address,
-            waker,
-            questions: Some(questions),
-            thread: Some(thread),
-            troubles,
-            _socket_file: socket_file,
-        })
+        Ok(Self { address, waker, requests: Some(requests), thread: Some(thread), troubles })
     }
 
     /// Where it listens.
@@ -68,7 +59,7 @@ impl Relay {
     /// It has ended by itself.
     pub fn take_statistics(&self) -> Result<Statistics, RelayError> {
         let (answer, answered) = mpsc::channel();
-        let asked = self.questions.as_ref().is_some_and(|questions| questions.send(answer).is_ok());
+        let asked = self.requests.as_ref().is_some_and(|requests| requests.send(answer).is_ok());
         if !asked || self.waker.wake().is_err() {
             return Err(RelayError::Gone);
         }
@@ -94,7 +85,7 @@ impl Relay {
     }
 
     fn end(&mut self) -> Option<io::Result<Statistics>> {
-        self.questions = None;
+        self.requests = None;
         let thread = self.thread.take()?;
         // A waker that fails leaves the thread behind rather than the caller waiting for it.
         self.waker.wake().ok()?;

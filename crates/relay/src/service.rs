@@ -8,22 +8,21 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
+use mio::event::Event;
 use mio::{Interest, Poll, Token};
+use sockets::{Clock, Listener, Socket, TimedPoll, Timers, Wakeups};
 
-use crate::clock::{Clock, ThreadTime};
 use crate::complaints::Complaints;
 use crate::config::Config;
 use crate::connection::{CLIENT, Connection, Forwarded, Phase, SERVER, Turn};
 use crate::link::Link;
-use crate::schedule::{Schedule, Task};
-use crate::socket::{Listener, Socket};
-use crate::statistics::Statistics;
+use crate::statistics::{Statistics, ThreadTime};
 use crate::urgency::go_first;
-use crate::waiting::{News, Waiting};
 
-/// Wakes the thread: a question has come, or it should end.
-pub(crate) const WAKER: Token = Token(usize::MAX);
-const LISTENER: Token = Token(usize::MAX - 1);
+/// Wakes the thread: a request has come, or it should end.
+pub(crate) const WAKER: Token = Token(usize::MAX - 1);
+const LISTENER: Token = Token(usize::MAX - 2);
+const EVENTS_PER_WAIT: usize = 1024;
 /// What is read of one connection at once; others get their turn then.
 const READ_BYTES: usize = 64 << 10;
 /// When to try again what the system had no room for: a descriptor, a place in the server's queue.
@@ -31,16 +30,68 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// After so long a server that has no place for a connection counts as one that cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who wants to know how things are.
-pub(crate) type Question = Sender<Statistics>;
+/// What can be due. Connections are named by their slot, lanes by twice that and the direction. An entry of a connection
+/// that is gone meanwhile is recognised by the connection's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    /// The front of a lane goes to its socket.
+    Forward {
+        /// Which lane.
+        lane: usize,
+        /// Of which connection.
+        number: u64,
+    },
+    /// The client's request to connect has come to the server's side.
+    Connect {
+        /// Where the connection is kept.
+        slot: usize,
+        /// Which one it is.
+        number: u64,
+    },
+    /// The news that the server was reached has come to the client's side.
+    Open {
+        /// Where the connection is kept.
+        slot: usize,
+        /// Which one it is.
+        number: u64,
+    },
+    /// There is room before the link of this direction.
+    Room(usize),
+    /// Clients may still wait to be accepted.
+    Accept,
+}
+
+/// What the poll told of one socket.
+#[derive(Clone, Copy, Debug)]
+struct News {
+    token: Token,
+    readable: bool,
+    writable: bool,
+    /// The peer has closed its side: what is read next goes up to the end, which is no news any more.
+    ends: bool,
+}
+
+impl From<&Event> for News {
+    fn from(event: &Event) -> Self {
+        Self {
+            token: event.token(),
+            readable: event.is_readable() || event.is_error(),
+            writable: event.is_writable() || event.is_error(),
+            ends: event.is_read_closed() || event.is_error(),
+        }
+    }
+}
+
+/// A request for the statistics: where they are to be sent.
+pub(crate) type StatisticsRequest = Sender<Statistics>;
 
 /// See the module.
 pub(crate) struct Service {
     clock: Clock,
-    waiting: Waiting,
+    poll: TimedPoll,
     listener: Listener,
     config: Config,
-    schedule: Schedule,
+    schedule: Timers<Task>,
     /// By slot; those that are gone leave a hole.
     connections: Vec<Option<Connection>>,
     holes: Vec<usize>,
@@ -59,7 +110,7 @@ pub(crate) struct Service {
     complaints: Complaints,
     /// Given up for a moment to turn somebody away when no descriptor is left.
     spare: Option<File>,
-    questions: Receiver<Question>,
+    requests: Receiver<StatisticsRequest>,
 }
 
 impl Service {
@@ -67,18 +118,18 @@ impl Service {
         poll: Poll,
         listener: Listener,
         config: Config,
-        questions: Receiver<Question>,
+        requests: Receiver<StatisticsRequest>,
         complaints: Complaints,
     ) -> io::Result<Self> {
-        listener.watch(poll.registry(), LISTENER)?;
+        listener.register(poll.registry(), LISTENER)?;
         let clock = Clock::start();
-        let waiting = Waiting::new(clock, poll)?;
+        let poll = TimedPoll::new(poll, clock, EVENTS_PER_WAIT, Wakeups::with_budget(clock.now()))?;
         let link = config.network.bandwidth_bits_per_s.map(|bits| Link::new(bits, config.queue_bytes));
         Ok(Self {
             clock,
-            waiting,
+            poll,
             listener,
-            schedule: Schedule::default(),
+            schedule: Timers::default(),
             connections: Vec::new(),
             holes: Vec::new(),
             before_links: [VecDeque::new(), VecDeque::new()],
@@ -90,7 +141,7 @@ impl Service {
             told: Default::default(),
             complaints,
             spare: spare(),
-            questions,
+            requests,
             config,
         })
     }
@@ -102,7 +153,11 @@ impl Service {
         loop {
             self.do_due();
             let until = if self.turns.is_empty() { self.schedule.earliest() } else { Some(self.clock.now()) };
-            self.waiting.wait(until, &mut news)?;
+            news.clear();
+            self.poll.wait(until, |_, _, ready| {
+                news.extend(ready.map(News::from));
+                !news.is_empty()
+            })?;
             for one in &news {
                 match one.token {
                     WAKER => {
@@ -121,12 +176,12 @@ impl Service {
         }
     }
 
-    /// Answers all questions; says whether it is time to end.
+    /// Answers all requests; says whether it is time to end.
     fn answer(&mut self) -> bool {
         loop {
-            match self.questions.try_recv() {
+            match self.requests.try_recv() {
                 // Who asked and has gone needs no answer.
-                Ok(question) => drop(question.send(self.take_statistics())),
+                Ok(request) => drop(request.send(self.take_statistics())),
                 Err(TryRecvError::Empty) => return false,
                 Err(TryRecvError::Disconnected) => return true,
             }
@@ -137,7 +192,7 @@ impl Service {
         let open = self.statistics.open;
         let statistics = std::mem::take(&mut self.statistics);
         self.statistics.open = open;
-        let (time, polled) = (ThreadTime::now(), self.waiting.polled());
+        let (time, polled) = (ThreadTime::now(), self.poll.polled());
         let (time_before, polled_before) = std::mem::replace(&mut self.told, (time, polled));
         let ThreadTime { cpu, waited } = time.since(time_before);
         Statistics { cpu_time: cpu, waited, polled: polled.saturating_sub(polled_before), ..statistics }
@@ -149,16 +204,11 @@ impl Service {
             match self.listener.accept() {
                 Ok(client) => self.let_in(client),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
-                    ) => {}
                 Err(error) => {
                     self.complain(&error);
                     // There will be no other news of those who are still at the door.
                     if !self.turn_away() {
-                        return self.schedule.add(self.clock.now() + PAUSE, Task::Door);
+                        return self.schedule.set(self.clock.now() + PAUSE, Task::Accept);
                     }
                 }
             }
@@ -188,7 +238,7 @@ impl Service {
             self.connections.len() - 1
         });
         // A client that cannot be watched is dropped, and so closed.
-        if client.watch(self.waiting.registry(), Token(2 * slot + CLIENT), Interest::READABLE).is_err() {
+        if client.register(self.poll.registry(), Token(2 * slot + CLIENT), Interest::READABLE).is_err() {
             return self.holes.push(slot);
         }
         self.admitted += 1;
@@ -196,7 +246,7 @@ impl Service {
         self.statistics.open += 1;
         let mut connection = Connection::new(number, client, &self.config.network);
         let arrives = self.clock.now() + connection.sign(CLIENT);
-        self.schedule.add(arrives, Task::Dial { slot, number });
+        self.schedule.set(arrives, Task::Connect { slot, number });
         self.connections[slot] = Some(connection);
     }
 
@@ -223,7 +273,7 @@ impl Service {
             Ok(true) => {
                 connection.phase = Phase::Answering;
                 let known = self.clock.now() + connection.sign(SERVER);
-                self.schedule.add(known, Task::Open { slot, number: connection.number });
+                self.schedule.set(known, Task::Open { slot, number: connection.number });
                 self.listen_to(slot, SERVER, false);
                 self.give_turn(2 * slot + SERVER);
             }
@@ -247,7 +297,7 @@ impl Service {
             && (room_at > self.clock.now() || !self.before_links[direction].is_empty())
         {
             if self.before_links[direction].is_empty() {
-                self.schedule.add(room_at, Task::Room(direction));
+                self.schedule.set(room_at, Task::Room(direction));
             }
             // Its turn has not been taken, so that it waits here once only.
             return self.before_links[direction].push_back(side);
@@ -277,7 +327,7 @@ impl Service {
         for _ in 0..self.before_links[direction].len() {
             let room_at = self.links[direction].as_ref().map(Link::room_at);
             if let Some(room_at) = room_at.filter(|room_at| *room_at > self.clock.now()) {
-                return self.schedule.add(room_at, Task::Room(direction));
+                return self.schedule.set(room_at, Task::Room(direction));
             }
             let Some(side) = self.before_links[direction].pop_front() else { return };
             if self.read(side) {
@@ -286,20 +336,20 @@ impl Service {
         }
         if !self.before_links[direction].is_empty() {
             // Each was read once; what is due comes before the next round.
-            self.schedule.add(self.clock.now(), Task::Room(direction));
+            self.schedule.set(self.clock.now(), Task::Room(direction));
         }
     }
 
     fn schedule_lane(&mut self, lane: usize) {
         let Some(connection) = self.connections[lane / 2].as_mut() else { return };
         if let Some(due) = connection.schedule_next(lane % 2) {
-            self.schedule.add(due, Task::Forward { lane, number: connection.number });
+            self.schedule.set(due, Task::Forward { lane, number: connection.number });
         }
     }
 
     /// Does what is due, all of it.
     fn do_due(&mut self) {
-        while let Some(task) = self.schedule.pop_due(self.clock.now()) {
+        while let Some((_, task)) = self.schedule.pop_due(self.clock.now()) {
             match task {
                 Task::Forward { lane, number } => {
                     if let Some(connection) = self.same(lane / 2, number) {
@@ -307,9 +357,9 @@ impl Service {
                         self.forward(lane);
                     }
                 }
-                Task::Dial { slot, number } => {
+                Task::Connect { slot, number } => {
                     if self.same(slot, number).is_some() {
-                        self.dial(slot);
+                        self.connect(slot);
                     }
                 }
                 Task::Open { slot, number } => {
@@ -319,7 +369,7 @@ impl Service {
                     }
                 }
                 Task::Room(direction) => self.fill_link(direction),
-                Task::Door => self.accept_all(),
+                Task::Accept => self.accept_all(),
             }
         }
     }
@@ -329,20 +379,20 @@ impl Service {
         self.connections[slot].as_mut().filter(|connection| connection.number == number)
     }
 
-    fn dial(&mut self, slot: usize) {
+    fn connect(&mut self, slot: usize) {
         let Some(connection) = self.connections[slot].as_mut() else { return };
         let now = self.clock.now();
         let asked_at = *connection.asked_at.get_or_insert(now);
-        let dialled = Socket::dial(&self.config.to).and_then(|server| {
+        let connected = Socket::connect(&self.config.to).and_then(|server| {
             // It is writable when it is connected.
             let news = Interest::READABLE | Interest::WRITABLE;
-            server.watch(self.waiting.registry(), Token(2 * slot + SERVER), news)?;
+            server.register(self.poll.registry(), Token(2 * slot + SERVER), news)?;
             Ok(server)
         });
-        match dialled {
+        match connected {
             Ok(server) => connection.reach(server),
             Err(error) if may_pass(&error) && !connection.is_left() && now.since(asked_at) < PATIENCE => {
-                self.schedule.add(now + PAUSE, Task::Dial { slot, number: connection.number });
+                self.schedule.set(now + PAUSE, Task::Connect { slot, number: connection.number });
             }
             Err(error) => self.refuse(slot, &error),
         }
@@ -365,7 +415,7 @@ impl Service {
 
     /// See [`Connection::listen_to`]; a connection of which nothing would be heard any more is closed.
     fn listen_to(&mut self, slot: usize, side: usize, writable: bool) {
-        let (registry, token) = (self.waiting.registry(), Token(2 * slot + side));
+        let (registry, token) = (self.poll.registry(), Token(2 * slot + side));
         let connection = self.connections[slot].as_ref();
         if connection.is_some_and(|connection| !connection.listen_to(side, writable, registry, token)) {
             self.close(slot);

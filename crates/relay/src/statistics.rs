@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use sockets::{run_queue_time, thread_cpu_time};
 use stats::Distribution;
 
 use crate::connection::CLIENT;
@@ -72,5 +73,26 @@ impl Statistics {
     /// How late the given share of the pieces was at most, in microseconds: 0.5 is the median, 1.0 the maximum.
     pub fn late_us(&self, share: f64) -> Option<f64> {
         self.late.quantile_ns(share).map(|ns| ns as f64 / 1e3)
+    }
+}
+
+/// How the time of a thread was spent, since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreadTime {
+    /// User and system.
+    pub(crate) cpu: Duration,
+    /// Ready to run, and no core was free; zero where the system does not say.
+    pub(crate) waited: Duration,
+}
+
+impl ThreadTime {
+    /// Of the calling thread.
+    pub(crate) fn now() -> Self {
+        Self { cpu: thread_cpu_time(), waited: run_queue_time().unwrap_or_default() }
+    }
+
+    /// What came after an earlier moment.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self { cpu: self.cpu.saturating_sub(earlier.cpu), waited: self.waited.saturating_sub(earlier.waited) }
     }
 }

@@ -37,7 +37,7 @@ const BANS: &[Ban<'_>] = &[
         words: &["Instant::now", "clock_gettime", ".elapsed()"],
         scope: Scope::Production,
         allowed: &[
-            ("crates/engine/src/clock.rs", "the clock of a run"),
+            ("crates/sockets/src/clock.rs", "the clock of a run, and of the relay"),
             ("crates/connect/src/session/stream.rs", "when to give up waiting for an answer"),
             ("crates/connect/src/session/limits.rs", "how long a statement has been waited for"),
             ("crates/observe/src/clock.rs", "when the server is looked at"),
@@ -45,12 +45,10 @@ const BANS: &[Ban<'_>] = &[
             ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),
             ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
             ("crates/cli/src/lab/stopwatch.rs", "the time budget of an experiment, and steps that are timed"),
-            ("crates/null/src/stall.rs", "when a null server falls silent"),
-            ("crates/relay/src/clock.rs", "when bytes are due at the other end"),
             ("crates/results/src/disk.rs", "how long a flush takes, before a run"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),
         ],
-        why: "the engine's clock module reads the clock; take `now` as an argument",
+        why: "one module reads the clock for all event loops; take `now` as an argument",
     },
     Ban {
         words: &["SystemTime::now"],

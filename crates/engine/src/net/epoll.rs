@@ -9,38 +9,30 @@ use std::io;
 use std::time::Duration;
 
 use connect::{Address, Transport};
-use mio::{Events, Poll, Token};
+use mio::Poll;
+use sockets::{Clock, TimedPoll, Wakeups, process_cpu_time};
 use stats::Timestamp;
 
 use super::gauges::Gauges;
-use super::punctuality::Punctuality;
 use super::{EVENTS_PER_WAIT, gauges, shell};
-use crate::clock::{Clock, process_cpu_time};
 use crate::driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
 
-use alarm::Alarm;
 use connection::{Buffers, Connection};
 
-mod alarm;
 mod connection;
 
 /// Bytes read per system call; replies of usual transactions fit many times.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
-/// The token of the alarm; connections have theirs from 0 up.
-const ALARM: Token = Token(usize::MAX);
 
 /// The sockets of one worker.
 pub(crate) struct EpollDriver {
     clock: Clock,
-    poll: Poll,
-    events: Events,
+    poll: TimedPoll,
     /// What the last wait brought, in reverse order.
     ready: Vec<Event>,
     connections: Vec<Option<Connection>>,
     buffers: Buffers,
-    alarm: Alarm,
     gauges: Gauges,
-    punctuality: Punctuality,
     /// Why it is not io_uring that is used.
     because: Option<String>,
 }
@@ -48,12 +40,10 @@ pub(crate) struct EpollDriver {
 impl EpollDriver {
     /// A driver for up to `connections` connections.
     pub(crate) fn new(clock: Clock, connections: usize, because: Option<String>) -> io::Result<Self> {
-        let poll = Poll::new()?;
-        let alarm = Alarm::new(poll.registry(), ALARM)?;
+        let poll = TimedPoll::new(Poll::new()?, clock, EVENTS_PER_WAIT, Wakeups::default())?;
         Ok(Self {
             clock,
             poll,
-            events: Events::with_capacity(EVENTS_PER_WAIT),
             ready: Vec::with_capacity(EVENTS_PER_WAIT),
             connections: (0..connections).map(|_| None).collect(),
             buffers: Buffers {
@@ -61,28 +51,9 @@ impl EpollDriver {
                 plain: Vec::new(),
                 cipher: Vec::new(),
             },
-            alarm,
             gauges: Gauges::default(),
-            punctuality: Punctuality::default(),
             because,
         })
-    }
-
-    /// What the kernel has told becomes events for the worker, as far as it means anything to it.
-    fn collect_ready(&mut self, now: Timestamp) {
-        for event in &self.events {
-            if event.token() == ALARM {
-                self.alarm.rang();
-                continue;
-            }
-            let number = event.token().0;
-            if let Some(connection) = self.connections[number].as_mut() {
-                let held_back = connection.holds_back();
-                self.ready.extend(connection.notice(event, &mut self.buffers, self.poll.registry()));
-                self.gauges.flushed(held_back, connection.holds_back());
-                self.gauges.connected(connection.take_connecting_since(), now);
-            }
-        }
     }
 }
 
@@ -96,7 +67,7 @@ impl Driver for EpollDriver {
     }
 
     fn thread_usage(&mut self) -> ThreadUsage {
-        gauges::thread_usage(self.punctuality.polled_for())
+        gauges::thread_usage(self.poll.polled())
     }
 
     fn back_pressure(&self) -> BackPressure {
@@ -150,27 +121,20 @@ impl Driver for EpollDriver {
     }
 
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
-        self.ready.clear();
-        self.punctuality.begin();
-        let mut now = self.clock.now();
-        loop {
-            let sleep = self.punctuality.sleep(deadline.since(now));
-            let timeout = self.alarm.set(now + sleep, now)?;
-            match self.poll.poll(&mut self.events, Some(timeout)) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ => {}
+        let Self { poll, ready, connections, buffers, gauges, .. } = self;
+        ready.clear();
+        let now = poll.wait(Some(deadline), |registry, now, events| {
+            gauges.pass(now);
+            for event in events {
+                if let Some(connection) = connections[event.token().0].as_mut() {
+                    let held_back = connection.holds_back();
+                    ready.extend(connection.notice(event, buffers, registry));
+                    gauges.flushed(held_back, connection.holds_back());
+                    gauges.connected(connection.take_connecting_since(), now);
+                }
             }
-            let from = std::mem::replace(&mut now, self.clock.now());
-            self.gauges.pass(now);
-            self.collect_ready(now);
-            if !self.ready.is_empty() || from >= deadline {
-                break;
-            }
-            self.punctuality.nothing_happened(from, sleep, now);
-            if now >= deadline {
-                break;
-            }
-        }
+            !ready.is_empty()
+        })?;
         self.ready.reverse();
         Ok(now)
     }

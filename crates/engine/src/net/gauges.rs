@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use sockets::{run_queue_time, thread_cpu_time};
 use stats::Timestamp;
 
-use crate::clock::thread_cpu_time;
 use crate::driver::{BackPressure, ThreadUsage};
 
 /// Counters of one driver.
@@ -63,13 +63,6 @@ impl Gauges {
 /// What the calling thread has used so far, less what it `polled`, having nothing to do.
 pub(super) fn thread_usage(polled: Duration) -> ThreadUsage {
     ThreadUsage { cpu: thread_cpu_time().saturating_sub(polled), run_queue: run_queue_time() }
-}
-
-/// Time that this thread has waited for a core: the second number of its schedstat (proc_pid_schedstat(5)).
-fn run_queue_time() -> Option<Duration> {
-    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanos = schedstat.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(Duration::from_nanos(nanos))
 }
 
 #[cfg(test)]

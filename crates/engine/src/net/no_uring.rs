@@ -6,9 +6,9 @@ use std::io;
 use std::time::Duration;
 
 use connect::{Address, Transport};
+use sockets::Clock;
 use stats::Timestamp;
 
-use crate::clock::Clock;
 use crate::driver::{Driver, Event, IsOver, Receive, ShellAnswer};
 
 /// There is none.

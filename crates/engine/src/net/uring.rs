@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use connect::{Address, Transport};
 use ring::{Options, Ring, Unsent};
+use sockets::{Clock, Wakeups, process_cpu_time};
 use stats::Timestamp;
 
 use super::{EVENTS_PER_WAIT, gauges, shell};
-use crate::clock::{Clock, process_cpu_time};
 use crate::driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
 
 use super::gauges::Gauges;
-use super::punctuality::Punctuality;
 use connection::Connection;
 
 mod connection;
@@ -39,7 +38,7 @@ pub(crate) struct UringDriver {
     plain: Vec<u8>,
     cipher: Vec<u8>,
     gauges: Gauges,
-    punctuality: Punctuality,
+    wakeups: Wakeups,
 }
 
 impl UringDriver {
@@ -55,7 +54,7 @@ impl UringDriver {
             plain: Vec::new(),
             cipher: Vec::new(),
             gauges: Gauges::default(),
-            punctuality: Punctuality::default(),
+            wakeups: Wakeups::default(),
         })
     }
 
@@ -205,7 +204,7 @@ impl Driver for UringDriver {
     }
 
     fn thread_usage(&mut self) -> ThreadUsage {
-        gauges::thread_usage(self.punctuality.polled_for())
+        gauges::thread_usage(self.wakeups.polled())
     }
 
     fn back_pressure(&self) -> BackPressure {
@@ -276,11 +275,11 @@ impl Driver for UringDriver {
 
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
         self.heard = None;
-        self.punctuality.begin();
         let mut now = self.clock.now();
+        self.wakeups.begin(now);
         loop {
             let has_events = self.ring.has_events();
-            let sleep = if has_events { Duration::ZERO } else { self.punctuality.sleep(deadline.since(now)) };
+            let sleep = if has_events { Duration::ZERO } else { self.wakeups.sleep(deadline.since(now)) };
             self.ring.wait(sleep)?;
             let from = std::mem::replace(&mut now, self.clock.now());
             self.gauges.pass(now);
@@ -288,7 +287,7 @@ impl Driver for UringDriver {
             if self.ring.has_events() || from >= deadline {
                 break;
             }
-            self.punctuality.nothing_happened(from, sleep, now);
+            self.wakeups.nothing_happened(from, sleep, now);
             if now >= deadline {
                 break;
             }

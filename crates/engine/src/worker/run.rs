@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
+use sockets::Timers;
 use stats::{Ending, Sample, Timestamp};
 
 use super::health::Health;
@@ -21,7 +22,6 @@ use crate::outcome::{Exceeded, Reconnects};
 use crate::plan::{Compatibility, Limit, Plan};
 use crate::stopping::{Stop, StopConditions};
 use crate::timeline::Timeline;
-use crate::timers::Timers;
 use crate::witness::{ClientEvent, Witness};
 
 /// Transactions of clients that never have to wait are run in rounds of at most this length and this many, so that
@@ -42,7 +42,7 @@ pub(super) struct Run<'r, 'p, D> {
     stopping: StopConditions<'r>,
     measurement: Measurement<'r>,
     health: Health,
-    timers: Timers,
+    timers: Timers<usize>,
     /// Free clients whose last transaction never had to wait.
     ready: VecDeque<usize>,
     /// How many clients are not done.

@@ -13,12 +13,11 @@ use wire::StartupError;
 use super::STOP_CHECK;
 use super::context::ClientContext;
 use super::pacing::ScheduledTransaction;
-use crate::cancelling::RunningSession;
 use crate::client::Client;
 use crate::driver::{Driver, Event, Receive};
 use crate::error::{ConnectReason, EngineError};
 use crate::load::{Load, Share};
-use crate::stopping::Stop;
+use crate::stopping::{RunningSession, Stop};
 
 /// Clients of one worker that are connecting at the same time. The server starts a process for each, so more would
 /// only wait there.

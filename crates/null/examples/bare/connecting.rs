@@ -5,23 +5,23 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::Figures;
-use crate::session::{Door, wait_for_ready};
+use crate::session::{Server, wait_for_ready};
 
-/// With at most `at_once` on their way in.
+/// With at most `at_once` connecting at a time.
 pub fn run(clients: usize, at_once: usize, connection: &str) -> Result<Figures, String> {
-    let door = Door::of(connection)?;
+    let server = Server::new(connection)?;
     let started = Instant::now();
-    let (mut on_their_way, mut inside) = (VecDeque::new(), Vec::with_capacity(clients));
+    let (mut connecting, mut connected) = (VecDeque::new(), Vec::with_capacity(clients));
     for _ in 0..clients {
-        if on_their_way.len() == at_once.max(1)
-            && let Some(mut first) = on_their_way.pop_front()
+        if connecting.len() == at_once.max(1)
+            && let Some(mut first) = connecting.pop_front()
         {
             wait_for_ready(&mut first)?;
-            inside.push(first);
+            connected.push(first);
         }
-        on_their_way.push_back(door.knock()?);
+        connecting.push_back(server.start_connect()?);
     }
-    for socket in &mut on_their_way {
+    for socket in &mut connecting {
         wait_for_ready(socket)?;
     }
     Ok(vec![("seconds", started.elapsed().as_secs_f64())])

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use rustix::time::{ClockId, clock_gettime};
+use sockets::thread_cpu_time;
 use wire::frontend;
 
 use crate::Figures;
-use crate::session::{Door, wait_for_ready};
+use crate::session::{Server, wait_for_ready};
 
 /// What the built-in select-only script sends first, and a value of its variable.
 const STATEMENT: &[u8] = b"P_0";
@@ -23,7 +23,7 @@ const EVENTS_PER_WAIT: usize = 1024;
 const READ_MAX: usize = 16 * 1024;
 
 /// Sockets whose sessions have prepared the statement, and what goes to and fro.
-pub struct Scene {
+pub struct Setup {
     pub sockets: Vec<UnixStream>,
     pub request: Vec<u8>,
     pub reply_bytes: usize,
@@ -37,11 +37,11 @@ pub struct Exchanged {
 }
 
 pub fn run(way: &str, clients: usize, seconds: u64, connection: &str) -> Result<Figures, String> {
-    let scene = Scene::set(clients, Duration::from_secs(seconds), connection)?;
+    let setup = Setup::new(clients, Duration::from_secs(seconds), connection)?;
     let Exchanged { count, cpu } = match way {
-        "epoll" => over_epoll(&scene).map_err(|error| error.to_string())?,
+        "epoll" => over_epoll(&setup).map_err(|error| error.to_string())?,
         #[cfg(target_os = "linux")]
-        "io_uring" => crate::rings::over_ring(&scene).map_err(|error| error.to_string())?,
+        "io_uring" => crate::rings::over_ring(&setup).map_err(|error| error.to_string())?,
         _ => return Err(format!("there is no way \"{way}\" here")),
     };
     #[allow(clippy::cast_precision_loss, reason = "exchanges of some seconds")]
@@ -49,9 +49,9 @@ pub fn run(way: &str, clients: usize, seconds: u64, connection: &str) -> Result<
     Ok(vec![("exchanges", count), ("cpu_us", cpu.as_secs_f64() * 1e6 / count)])
 }
 
-impl Scene {
-    fn set(clients: usize, duration: Duration, connection: &str) -> Result<Self, String> {
-        let door = Door::of(connection)?;
+impl Setup {
+    fn new(clients: usize, duration: Duration, connection: &str) -> Result<Self, String> {
+        let server = Server::new(connection)?;
         let mut request = Vec::new();
         let mut bind = frontend::bind(&mut request, b"", STATEMENT);
         bind.parameter(Some(AID));
@@ -61,57 +61,51 @@ impl Scene {
         let mut prepare = Vec::new();
         frontend::parse(&mut prepare, STATEMENT, SQL).expect("a short message");
         frontend::sync(&mut prepare);
-        let mut scene = Self { sockets: Vec::with_capacity(clients), request, reply_bytes: 0, duration };
+        let mut setup = Self { sockets: Vec::with_capacity(clients), request, reply_bytes: 0, duration };
         for _ in 0..clients {
-            let mut socket = door.knock()?;
+            let mut socket = server.start_connect()?;
             wait_for_ready(&mut socket)?;
-            for said in [&prepare, &scene.request] {
+            for said in [&prepare, &setup.request] {
                 socket.write_all(said).map_err(|error| error.to_string())?;
-                scene.reply_bytes = wait_for_ready(&mut socket)?;
+                setup.reply_bytes = wait_for_ready(&mut socket)?;
             }
             socket.set_nonblocking(true).map_err(|error| error.to_string())?;
-            scene.sockets.push(socket);
+            setup.sockets.push(socket);
         }
-        Ok(scene)
+        Ok(setup)
     }
 }
 
 /// One `write` and one `read` for each, and a share of a wait; each socket registered once, edge-triggered.
-fn over_epoll(scene: &Scene) -> io::Result<Exchanged> {
+fn over_epoll(setup: &Setup) -> io::Result<Exchanged> {
     let mut poll = Poll::new()?;
-    for (number, socket) in scene.sockets.iter().enumerate() {
+    for (number, socket) in setup.sockets.iter().enumerate() {
         let fd = socket.as_raw_fd();
         poll.registry().register(&mut SourceFd(&fd), Token(number), Interest::READABLE)?;
     }
-    let (mut heard, mut count) = (vec![0; scene.sockets.len()], 0);
+    let (mut heard, mut count) = (vec![0; setup.sockets.len()], 0);
     let (mut events, mut buffer) = (Events::with_capacity(EVENTS_PER_WAIT), vec![0; READ_MAX]);
-    for mut socket in &scene.sockets {
-        socket.write_all(&scene.request)?;
+    for mut socket in &setup.sockets {
+        socket.write_all(&setup.request)?;
     }
-    let (started, cpu_before) = (Instant::now(), thread_cpu());
-    while started.elapsed() < scene.duration {
-        poll.poll(&mut events, Some(scene.duration))?;
+    let (started, cpu_before) = (Instant::now(), thread_cpu_time());
+    while started.elapsed() < setup.duration {
+        poll.poll(&mut events, Some(setup.duration))?;
         for event in &events {
             let Token(number) = event.token();
-            let mut socket = &scene.sockets[number];
+            let mut socket = &setup.sockets[number];
             heard[number] += match socket.read(&mut buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
                 Err(error) => return Err(error),
             };
-            if heard[number] == scene.reply_bytes {
+            if heard[number] == setup.reply_bytes {
                 heard[number] = 0;
                 count += 1;
-                socket.write_all(&scene.request)?;
+                socket.write_all(&setup.request)?;
             }
         }
     }
-    Ok(Exchanged { count, cpu: thread_cpu().saturating_sub(cpu_before) })
-}
-
-/// CPU time of this thread so far.
-pub fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
+    Ok(Exchanged { count, cpu: thread_cpu_time().saturating_sub(cpu_before) })
 }

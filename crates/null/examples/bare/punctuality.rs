@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use sockets::{run_queue_time, thread_cpu_time};
 use stats::SplitMix64;
 
 use crate::Figures;
@@ -22,9 +22,9 @@ pub fn run(rate: f64, seconds: f64, share: f64) -> Figures {
             scope.spawn(|| use_share(share.min(1.0), &is_over));
         }
         let moments = moments(rate, seconds);
-        let queued_before = queued_so_far();
+        let queued_before = run_queue_time().unwrap_or_default();
         let late_us = wait_for_all(&moments);
-        let queued = queued_so_far().saturating_sub(queued_before);
+        let queued = run_queue_time().unwrap_or_default().saturating_sub(queued_before);
         is_over.store(true, Ordering::Relaxed);
         (late_us, queued)
     });
@@ -67,24 +67,12 @@ fn wait_for_all(moments: &[Duration]) -> Vec<f64> {
     late_us
 }
 
-/// How long this thread has waited for a core that others of this system had: the second number of proc(5)'s
-/// `schedstat`, in nanoseconds. What the host of a virtual machine takes is not in it. Nothing where it is not told.
-fn queued_so_far() -> Duration {
-    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    schedstat
-        .split(' ')
-        .nth(1)
-        .and_then(|nanos| nanos.parse().ok())
-        .map_or(Duration::ZERO, Duration::from_nanos)
-}
-
 /// Uses so much of a core, a slice at a time, and sleeps in between.
 fn use_share(share: f64, is_over: &AtomicBool) {
-    let used = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
     let started = Instant::now();
     while !is_over.load(Ordering::Relaxed) {
-        let enough = used() + SLICE;
-        while used() < enough {}
-        thread::sleep(used().div_f64(share).saturating_sub(started.elapsed()));
+        let enough = thread_cpu_time() + SLICE;
+        while thread_cpu_time() < enough {}
+        thread::sleep(thread_cpu_time().div_f64(share).saturating_sub(started.elapsed()));
     }
 }

@@ -6,43 +6,44 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use ring::{Event, Options, Ring};
+use sockets::thread_cpu_time;
 
-use crate::exchange::{Exchanged, Scene, thread_cpu};
+use crate::exchange::{Exchanged, Setup};
 
 /// As the driver has them.
 const BUFFERS: u16 = 256;
 const BUFFER_BYTES: u32 = 8 * 1024;
 
-pub fn over_ring(scene: &Scene) -> io::Result<Exchanged> {
-    let slots = u32::try_from(scene.sockets.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+pub fn over_ring(setup: &Setup) -> io::Result<Exchanged> {
+    let slots = u32::try_from(setup.sockets.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let mut ring = Ring::new(Options { slots, buffers: BUFFERS, buffer_bytes: BUFFER_BYTES })?;
-    for (slot, socket) in (0..).zip(&scene.sockets) {
+    for (slot, socket) in (0..).zip(&setup.sockets) {
         ring.attach(slot, socket.as_fd())?;
         ring.receive(slot)?;
-        send(&mut ring, slot, &scene.request)?;
+        send(&mut ring, slot, &setup.request)?;
     }
-    let (mut heard, mut count) = (vec![0; scene.sockets.len()], 0);
-    let (started, cpu_before) = (Instant::now(), thread_cpu());
-    while started.elapsed() < scene.duration {
-        ring.wait(scene.duration)?;
+    let (mut heard, mut count) = (vec![0; setup.sockets.len()], 0);
+    let (started, cpu_before) = (Instant::now(), thread_cpu_time());
+    while started.elapsed() < setup.duration {
+        ring.wait(setup.duration)?;
         // As many as are there: those that come meanwhile are for the next wait, which hands over what is sent now.
-        for _ in 0..scene.sockets.len() {
+        for _ in 0..setup.sockets.len() {
             let Some((slot, event)) = ring.next_event() else { break };
             match event {
                 Event::Received => heard[slot as usize] += ring.received().len(),
                 Event::Ended(error) => return Err(error.unwrap_or(io::ErrorKind::UnexpectedEof.into())),
                 Event::Writable => {}
             }
-            if heard[slot as usize] == scene.reply_bytes {
+            if heard[slot as usize] == setup.reply_bytes {
                 heard[slot as usize] = 0;
                 count += 1;
-                send(&mut ring, slot, &scene.request)?;
+                send(&mut ring, slot, &setup.request)?;
             }
         }
         all_was_taken(&mut ring)?;
     }
     // Taking thousands of sockets away from the kernel costs as much as many exchanges, and comes after this.
-    Ok(Exchanged { count, cpu: thread_cpu().saturating_sub(cpu_before) })
+    Ok(Exchanged { count, cpu: thread_cpu_time().saturating_sub(cpu_before) })
 }
 
 fn send(ring: &mut Ring, slot: u32, request: &[u8]) -> io::Result<()> {

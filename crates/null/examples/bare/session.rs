@@ -12,14 +12,14 @@ use wire::{Decoder, Message, Startup};
 const READ_MAX: usize = 8 * 1024;
 
 /// Where sessions go, and what each says first.
-pub struct Door {
+pub struct Server {
     path: std::path::PathBuf,
-    hello: Vec<u8>,
+    startup: Vec<u8>,
 }
 
-impl Door {
+impl Server {
     /// Of a connection string with a Unix socket. Lets the process have as many sockets as the system allows.
-    pub fn of(connection: &str) -> Result<Self, String> {
+    pub fn new(connection: &str) -> Result<Self, String> {
         let environment = Environment::of_process();
         let target = resolve(Some(connection), &Overrides::default(), &environment);
         let target: Target = target.map_err(|error| error.to_string())?;
@@ -27,19 +27,19 @@ impl Door {
         let Some(address @ Address::Unix(path)) = addresses.first() else {
             return Err(format!("\"{connection}\" is not on a Unix socket"));
         };
-        let mut hello = Vec::new();
-        let _ = Startup::new(&target.startup_parameters(target.host_of(address)), &mut hello);
+        let mut startup = Vec::new();
+        let _ = Startup::new(&target.startup_parameters(target.host_of(address)), &mut startup);
         let limit = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
             .map_err(|error| format!("open files: {error}"))?;
-        Ok(Self { path: path.clone(), hello })
+        Ok(Self { path: path.clone(), startup })
     }
 
-    /// Connects and says hello. Does not wait for the answer.
-    pub fn knock(&self) -> Result<UnixStream, String> {
-        let complain = |error| format!("{}: {error}", self.path.display());
-        let mut socket = UnixStream::connect(&self.path).map_err(complain)?;
-        socket.write_all(&self.hello).map_err(complain)?;
+    /// Connects and sends the start-up message. Does not wait for the answer.
+    pub fn start_connect(&self) -> Result<UnixStream, String> {
+        let explain = |error| format!("{}: {error}", self.path.display());
+        let mut socket = UnixStream::connect(&self.path).map_err(explain)?;
+        socket.write_all(&self.startup).map_err(explain)?;
         Ok(socket)
     }
 }

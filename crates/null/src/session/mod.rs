@@ -2,7 +2,7 @@
 //! answers out, one step at a time. It understands no SQL beyond the first words that begin and end
 //! transactions. The null server runs it over sockets, the test kit's fake server in virtual time.
 
-mod manner;
+mod config;
 pub mod reply;
 mod request;
 mod selection;
@@ -11,7 +11,7 @@ mod trouble;
 
 use std::sync::Arc;
 
-pub use manner::{Manner, Rows};
+pub use config::{Rows, SessionConfig};
 pub use request::{Parameters, Received, Request};
 use statement::{Kind, Prepared};
 pub use trouble::{Fault, Moment, Trouble};
@@ -105,7 +105,7 @@ impl Session {
     pub fn next(
         &mut self,
         bytes: &mut &[u8],
-        manner: &Manner,
+        config: &SessionConfig,
         out: &mut Vec<u8>,
         hear: &mut dyn FnMut(&Request<'_>),
     ) -> Step {
@@ -116,11 +116,11 @@ impl Session {
             }
             // Taken out so that messages can be borrowed from it meanwhile.
             let message = std::mem::take(&mut self.unfinished);
-            (step, _) = self.advance(&message, manner, hear);
+            (step, _) = self.advance(&message, config, hear);
         }
         if step == Step::Idle {
             let read;
-            (step, read) = self.advance(bytes, manner, hear);
+            (step, read) = self.advance(bytes, config, hear);
             *bytes = &bytes[read..];
         }
         match step {
@@ -154,7 +154,7 @@ impl Session {
     fn advance(
         &mut self,
         input: &[u8],
-        manner: &Manner,
+        config: &SessionConfig,
         hear: &mut dyn FnMut(&Request<'_>),
     ) -> (Step, usize) {
         let mut read = 0;
@@ -175,7 +175,7 @@ impl Session {
             if self.phase == Phase::Mute {
                 continue;
             }
-            if let Turn::Stop(step) = self.message(request, manner) {
+            if let Turn::Stop(step) = self.message(request, config) {
                 break step;
             }
         };
@@ -200,24 +200,24 @@ impl Session {
         step
     }
 
-    fn message(&mut self, request: Request<'_>, manner: &Manner) -> Turn {
+    fn message(&mut self, request: Request<'_>, config: &SessionConfig) -> Turn {
         match request {
             Request::Terminate | Request::Cancel { .. } => Turn::Stop(Step::Closed),
             Request::Encryption => {
                 self.answer.push(b'N');
                 Turn::Stop(Step::Told)
             }
-            Request::StartUp(_) => self.start_up(manner),
-            Request::Password(password) if self.phase == Phase::Password => self.check(password, manner),
+            Request::StartUp(_) => self.start_up(config),
+            Request::Password(password) if self.phase == Phase::Password => self.check(password, config),
             _ if self.phase != Phase::Ready => Turn::Stop(self.violation("a message before the log-in")),
             Request::Password(_) => Turn::Stop(self.violation("a password that nobody asked for")),
-            Request::Query(sql) => self.query(sql, manner),
+            Request::Query(sql) => self.query(sql, config),
             Request::Sync => self.sync(),
             _ if self.skipping => Turn::GoOn,
             Request::Parse { name, sql } => self.parse(name, sql),
             Request::Bind { portal, statement, parameters } => self.bind(portal, statement, parameters),
-            Request::Describe { portal, name } => self.describe(portal, name, manner),
-            Request::Execute { portal, .. } => self.execute(portal, manner),
+            Request::Describe { portal, name } => self.describe(portal, name, config),
+            Request::Execute { portal, .. } => self.execute(portal, config),
             Request::Close { portal, name } => self.close(portal, name),
             Request::Flush => Turn::Stop(Step::Told),
         }
@@ -234,13 +234,13 @@ impl Session {
         }
     }
 
-    fn start_up(&mut self, manner: &Manner) -> Turn {
+    fn start_up(&mut self, config: &SessionConfig) -> Turn {
         if let Some(trouble) = self.take_trouble(&Moment::StartUp)
             && let Turn::Stop(step) = self.befall(&trouble)
         {
             return Turn::Stop(step);
         }
-        if manner.password.is_some() {
+        if config.password.is_some() {
             reply::authentication(&mut self.answer, reply::CLEARTEXT_PASSWORD);
             self.phase = Phase::Password;
         } else {
@@ -249,8 +249,8 @@ impl Session {
         Turn::Stop(Step::Told)
     }
 
-    fn check(&mut self, password: &[u8], manner: &Manner) -> Turn {
-        if manner.password.as_deref().is_some_and(|expected| expected.as_bytes() == password) {
+    fn check(&mut self, password: &[u8], config: &SessionConfig) -> Turn {
+        if config.password.as_deref().is_some_and(|expected| expected.as_bytes() == password) {
             self.welcome();
             return Turn::Stop(Step::Told);
         }
@@ -260,7 +260,7 @@ impl Session {
 
     fn welcome(&mut self) {
         reply::authentication(&mut self.answer, reply::AUTHENTICATION_OK);
-        for (name, value) in manner::PARAMETERS {
+        for (name, value) in config::PARAMETERS {
             reply::parameter_status(&mut self.answer, name, value);
         }
         reply::backend_key_data(&mut self.answer, self.process_id, !self.process_id);
@@ -268,7 +268,7 @@ impl Session {
         self.phase = Phase::Ready;
     }
 
-    fn query(&mut self, sql: &[u8], manner: &Manner) -> Turn {
+    fn query(&mut self, sql: &[u8], config: &SessionConfig) -> Turn {
         self.skipping = false;
         if let Some(stop) = self.befall_statement() {
             if let Turn::Stop(step) = stop {
@@ -284,9 +284,9 @@ impl Session {
             }
             any = true;
             if prepared.kind == Kind::Select && self.transaction != Transaction::Failed {
-                self.answer.extend_from_slice(prepared.row_description(manner));
+                self.answer.extend_from_slice(prepared.row_description(config));
             }
-            if !self.run(&prepared, manner) {
+            if !self.run(&prepared, config) {
                 break;
             }
         }
@@ -334,7 +334,7 @@ impl Session {
         Turn::GoOn
     }
 
-    fn describe(&mut self, portal: bool, name: &[u8], manner: &Manner) -> Turn {
+    fn describe(&mut self, portal: bool, name: &[u8], config: &SessionConfig) -> Turn {
         let among = if portal { &self.portals } else { &self.statements };
         let Some(prepared) = find(among, name).cloned() else {
             let (kind, name) = (if portal { "portal" } else { "statement" }, String::from_utf8_lossy(name));
@@ -344,14 +344,14 @@ impl Session {
             reply::parameter_description(&mut self.answer, prepared.parameters);
         }
         if prepared.kind == Kind::Select {
-            self.answer.extend_from_slice(prepared.row_description(manner));
+            self.answer.extend_from_slice(prepared.row_description(config));
         } else {
             reply::no_data(&mut self.answer);
         }
         Turn::GoOn
     }
 
-    fn execute(&mut self, portal: &[u8], manner: &Manner) -> Turn {
+    fn execute(&mut self, portal: &[u8], config: &SessionConfig) -> Turn {
         if let Some(turn) = self.befall_statement() {
             return turn;
         }
@@ -362,7 +362,7 @@ impl Session {
         if prepared.kind == Kind::Empty {
             reply::empty_query_response(&mut self.answer);
         } else {
-            self.skipping = !self.run(&prepared, manner);
+            self.skipping = !self.run(&prepared, config);
         }
         Turn::GoOn
     }
@@ -383,7 +383,7 @@ impl Session {
     }
 
     /// Runs a statement that is not empty; false if it failed.
-    fn run(&mut self, prepared: &Prepared, manner: &Manner) -> bool {
+    fn run(&mut self, prepared: &Prepared, config: &SessionConfig) -> bool {
         let failed = self.transaction == Transaction::Failed;
         if failed && !matches!(prepared.kind, Kind::Commit | Kind::Rollback) {
             let message = "current transaction is aborted, commands ignored until end of transaction block";
@@ -408,7 +408,7 @@ impl Session {
             Kind::Begin => reply::command_complete(out, b"BEGIN"),
             Kind::Commit if !failed => reply::command_complete(out, b"COMMIT"),
             Kind::Commit | Kind::Rollback => reply::command_complete(out, b"ROLLBACK"),
-            Kind::Select => out.extend_from_slice(prepared.rows_and_tag(manner)),
+            Kind::Select => out.extend_from_slice(prepared.rows_and_tag(config)),
             Kind::Insert => reply::command_complete(out, b"INSERT 0 1"),
             Kind::Update => reply::command_complete(out, b"UPDATE 1"),
             Kind::Delete => reply::command_complete(out, b"DELETE 1"),

@@ -1,8 +1,8 @@
 //! The rows of a `SELECT` that says itself what they are: `SELECT 1 AS a, NULL AS "b c"`, nothing with a
 //! `WHERE`, more with `UNION ALL`; and of the questions that pgmeter asks each server about itself. Anything
-//! else returns the rows of the server's manner. Used by the session.
+//! else returns the rows of the server's config. Used by the session.
 
-use super::manner::{SERVER_VERSION, SERVER_VERSION_NUM};
+use super::config::{SERVER_VERSION, SERVER_VERSION_NUM};
 use super::reply;
 
 /// Columns and rows, made into messages once.

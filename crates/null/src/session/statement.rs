@@ -1,7 +1,7 @@
 //! As much SQL as a server needs that has no tables: where statements end, what their first word is, how
 //! many parameters they have. Used by the session.
 
-use super::manner::Manner;
+use super::config::SessionConfig;
 use super::selection::Selection;
 
 /// What a statement does, as far as its answer and the transaction are concerned.
@@ -44,13 +44,13 @@ impl Prepared {
 
 impl Prepared {
     /// The columns of its rows.
-    pub(super) fn row_description<'a>(&'a self, manner: &'a Manner) -> &'a [u8] {
-        self.selection.as_ref().map_or(&manner.row_description, |selection| &selection.row_description)
+    pub(super) fn row_description<'a>(&'a self, config: &'a SessionConfig) -> &'a [u8] {
+        self.selection.as_ref().map_or(&config.row_description, |selection| &selection.row_description)
     }
 
     /// Its rows.
-    pub(super) fn rows_and_tag<'a>(&'a self, manner: &'a Manner) -> &'a [u8] {
-        self.selection.as_ref().map_or(&manner.rows_and_tag, |selection| &selection.rows_and_tag)
+    pub(super) fn rows_and_tag<'a>(&'a self, config: &'a SessionConfig) -> &'a [u8] {
+        self.selection.as_ref().map_or(&config.rows_and_tag, |selection| &selection.rows_and_tag)
     }
 }
 

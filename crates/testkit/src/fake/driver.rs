@@ -15,7 +15,7 @@ use super::line::{End, Line};
 use super::log::{Entry, Log};
 use super::timetable::Timetable;
 use super::{FakeServer, Pieces, Reach, Sends};
-use crate::session::{Fault, Manner, Moment, Received, Session, Step, Trouble};
+use crate::session::{Fault, Moment, Received, Session, SessionConfig, Step, Trouble};
 
 /// Virtual time between two looks whether a command of the shell is still to be waited for.
 const SHELL_LOOK: Duration = Duration::from_millis(100);
@@ -23,7 +23,7 @@ const SHELL_LOOK: Duration = Duration::from_millis(100);
 /// See the module.
 pub struct FakeDriver {
     server: FakeServer,
-    manner: Manner,
+    config: SessionConfig,
     now: Timestamp,
     timetable: Timetable<Happening>,
     /// By the worker's numbers.
@@ -71,7 +71,7 @@ enum What {
 impl FakeDriver {
     pub(super) fn new(server: FakeServer) -> Self {
         Self {
-            manner: Manner::new(server.rows, server.password.clone()),
+            config: SessionConfig::new(server.rows, server.password.clone()),
             now: Timestamp::ZERO,
             timetable: Timetable::new(),
             lines: Vec::new(),
@@ -171,12 +171,12 @@ impl FakeDriver {
 
     /// The client's bytes are at the server: the session answers, each answer in its time.
     fn reach(&mut self, at: Timestamp, connection: usize, bytes: &[u8]) {
-        let Self { server, manner, lines, log, timetable, .. } = self;
+        let Self { server, config, lines, log, timetable, .. } = self;
         let Some(line) = lines[connection].as_mut().filter(|line| line.server_open) else { return };
         let mut bytes = bytes;
         loop {
             let mut answer = Vec::new();
-            let step = line.session.next(&mut bytes, manner, &mut answer, &mut |request| {
+            let step = line.session.next(&mut bytes, config, &mut answer, &mut |request| {
                 log.add(Entry { at, connection, message: Received::from(request) });
             });
             if step == Step::Idle {

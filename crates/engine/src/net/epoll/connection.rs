@@ -5,11 +5,12 @@
 use std::io;
 
 use connect::{Address, KeepAlive, TlsChannel, TlsError, Transport};
-use mio::{Interest, Registry};
+use mio::{Interest, Registry, Token};
+use sockets::Socket;
 use stats::Timestamp;
 
 use crate::driver::{Event, Receive};
-use crate::net::stream::{Stream, Unsent, begin_tls};
+use crate::net::stream::{Unsent, begin_tls, connect, finish_connecting};
 
 /// Memory that all connections of a driver use in turn.
 pub(super) struct Buffers {
@@ -24,7 +25,7 @@ pub(super) struct Buffers {
 /// See the module.
 pub(super) struct Connection {
     number: usize,
-    stream: Stream,
+    socket: Socket,
     address: Address,
     keep_alive: KeepAlive,
     tls: Option<Box<TlsChannel>>,
@@ -50,11 +51,12 @@ impl Connection {
         now: Timestamp,
     ) -> io::Result<Self> {
         let (tls, unsent) = begin_tls(address, transport)?;
-        let mut stream = Stream::connect(address)?;
-        stream.register(registry, number)?;
+        let socket = connect(address)?;
+        // Until it is connected that shows as writable.
+        socket.register(registry, Token(number), Interest::WRITABLE)?;
         Ok(Self {
             number,
-            stream,
+            socket,
             address: address.clone(),
             keep_alive: transport.keep_alive,
             tls,
@@ -136,7 +138,7 @@ impl Connection {
         if !self.readable {
             return Ok(None);
         }
-        let read = self.stream.read_some(input)?;
+        let read = self.socket.read(input)?;
         self.readable = match read {
             // A read that does not fill the buffer has emptied the socket, but not told of its end.
             Some(count) => self.ended || count == input.len(),
@@ -174,7 +176,7 @@ impl Connection {
         let waits_already = !self.unsent.is_empty();
         self.write(bytes)?;
         if !waits_already && !self.unsent.is_empty() {
-            self.stream.watch(registry, self.number, Interest::READABLE | Interest::WRITABLE)?;
+            self.socket.reregister(registry, Token(self.number), Interest::READABLE | Interest::WRITABLE)?;
         }
         Ok(())
     }
@@ -186,7 +188,7 @@ impl Connection {
             return Ok(());
         }
         // What the peer said before it went is worth reading although no edge has told of it yet.
-        let written = self.stream.write_some(bytes).inspect_err(|_| self.readable = true)?;
+        let written = self.socket.write(bytes).inspect_err(|_| self.readable = true)?.unwrap_or(0);
         if written < bytes.len() {
             self.unsent.keep(&bytes[written..]);
         }
@@ -230,10 +232,9 @@ impl Connection {
     }
 
     fn finish_connecting(&mut self, registry: &Registry) -> io::Result<bool> {
-        self.connected = self.stream.finish_connecting()?;
+        self.connected = finish_connecting(&self.socket, &self.address, &self.keep_alive)?;
         if self.connected {
-            self.stream.prepare(&self.address, &self.keep_alive)?;
-            self.unsent.flush_to(&mut self.stream)?;
+            self.unsent.flush_to(&self.socket)?;
             self.watch(registry)?;
         }
         Ok(self.connected)
@@ -243,7 +244,7 @@ impl Connection {
     fn watch(&mut self, registry: &Registry) -> io::Result<()> {
         let reading = Interest::READABLE;
         let interest = if self.unsent.is_empty() { reading } else { reading | Interest::WRITABLE };
-        self.stream.watch(registry, self.number, interest)
+        self.socket.reregister(registry, Token(self.number), interest)
     }
 
     /// Goes on with the TLS handshake as far as bytes have come; true when it is done.
@@ -268,9 +269,9 @@ impl Connection {
         if self.unsent.is_empty() || !notice.is_writable() {
             return Ok(());
         }
-        self.unsent.flush_to(&mut self.stream)?;
+        self.unsent.flush_to(&self.socket)?;
         if self.unsent.is_empty() {
-            self.stream.watch(registry, self.number, Interest::READABLE)?;
+            self.socket.reregister(registry, Token(self.number), Interest::READABLE)?;
         }
         Ok(())
     }

@@ -2,17 +2,18 @@
 //! not take. Called by `uring`, which owns the ring.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use connect::{Address, KeepAlive, TlsChannel, TlsError, Transport};
+use sockets::Socket;
 use stats::Timestamp;
 
 use crate::driver::Receive;
-use crate::net::stream::{Stream, Unsent, begin_tls};
+use crate::net::stream::{Unsent, begin_tls, connect, finish_connecting};
 
 /// See the module.
 pub(super) struct Connection {
-    stream: Stream,
+    socket: Socket,
     address: Address,
     keep_alive: KeepAlive,
     tls: Option<Box<TlsChannel>>,
@@ -30,7 +31,7 @@ impl Connection {
     pub(super) fn open(address: &Address, transport: &Transport, now: Timestamp) -> io::Result<Self> {
         let (tls, unsent) = begin_tls(address, transport)?;
         Ok(Self {
-            stream: Stream::connect(address)?,
+            socket: connect(address)?,
             address: address.clone(),
             keep_alive: transport.keep_alive,
             tls,
@@ -43,7 +44,7 @@ impl Connection {
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
+        self.socket.as_fd()
     }
 
     /// What SCRAM is bound to.
@@ -85,8 +86,8 @@ impl Connection {
 
     /// Writes now what the socket takes, keeps the rest.
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        match self.stream.write_some(bytes) {
-            Ok(written) => self.unsent.keep(&bytes[written..]),
+        match self.socket.write(bytes) {
+            Ok(written) => self.unsent.keep(&bytes[written.unwrap_or(0)..]),
             Err(error) => self.fail(error),
         }
     }
@@ -94,13 +95,12 @@ impl Connection {
     /// Done connecting, or ready to send more; false when it still connects.
     pub(super) fn go_on(&mut self) -> io::Result<bool> {
         if !self.connected {
-            if !self.stream.finish_connecting()? {
+            self.connected = finish_connecting(&self.socket, &self.address, &self.keep_alive)?;
+            if !self.connected {
                 return Ok(false);
             }
-            self.stream.prepare(&self.address, &self.keep_alive)?;
-            self.connected = true;
         }
-        if let Err(error) = self.unsent.flush_to(&mut self.stream) {
+        if let Err(error) = self.unsent.flush_to(&self.socket) {
             self.fail(error);
         }
         Ok(true)
@@ -110,7 +110,7 @@ impl Connection {
     pub(super) fn fail(&mut self, error: io::Error) {
         self.broken.get_or_insert(error);
         self.unsent = Unsent::default();
-        self.stream.shut_down();
+        self.socket.shut_down();
     }
 
     /// Nothing more will come.

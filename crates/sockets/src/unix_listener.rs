@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 /// A Unix socket's name in the file system, removed when this is dropped.
 #[derive(Debug)]
-pub struct SocketFile(PathBuf);
+pub(crate) struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
@@ -25,7 +25,7 @@ impl Drop for SocketFile {
 ///
 /// # Errors
 /// As of bind(2); `AddrInUse` when a server listens there, or when the file is not a socket.
-pub fn listen_unix(path: &Path, waiting_max: i32) -> io::Result<(UnixListener, SocketFile)> {
+pub(crate) fn listen_unix(path: &Path, waiting_max: i32) -> io::Result<(UnixListener, SocketFile)> {
     // Two that start at the same moment must not replace each other's file. A directory that cannot be read cannot be
     // locked; there is no other way then, and rarely a need.
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,30 +1,39 @@
-//! Who wants to be woken when: at most one timer per client.
-//! Holds no clock; the worker asks it with its `now`.
+//! What is due when, earliest first. Holds no clock; a loop asks it with its `now`. An entry is never taken out before
+//! its time: the owner recognises those that are out of date.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use stats::Timestamp;
 
-/// Deadlines of one worker's clients, earliest first; equal ones in the order of the clients.
-#[derive(Debug, Default)]
-pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(Timestamp, usize)>>,
+/// Things by the time at which they are due; of the same time, in their own order.
+#[derive(Debug)]
+pub struct Timers<T: Ord> {
+    heap: BinaryHeap<Reverse<(Timestamp, T)>>,
 }
 
-impl Timers {
-    /// Wakes `client` at `at`.
-    pub(crate) fn set(&mut self, at: Timestamp, client: usize) {
-        self.heap.push(Reverse((at, client)));
+impl<T: Ord> Default for Timers<T> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new() }
+    }
+}
+
+impl<T: Ord> Timers<T> {
+    /// `what` is due at `at`.
+    #[inline]
+    pub fn set(&mut self, at: Timestamp, what: T) {
+        self.heap.push(Reverse((at, what)));
     }
 
-    /// The earliest deadline.
-    pub(crate) fn earliest(&self) -> Option<Timestamp> {
+    /// When something is due next.
+    #[inline]
+    pub fn earliest(&self) -> Option<Timestamp> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next client whose deadline has come, with the deadline.
-    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, usize)> {
+    /// The next thing whose time has come, with that time.
+    #[inline]
+    pub fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, T)> {
         if self.earliest()? > now {
             return None;
         }

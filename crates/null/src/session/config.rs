@@ -34,13 +34,13 @@ impl Default for Rows {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Manner {
+pub struct SessionConfig {
     pub(super) password: Option<String>,
     pub(super) row_description: Vec<u8>,
     pub(super) rows_and_tag: Vec<u8>,
 }
 
-impl Manner {
+impl SessionConfig {
     /// A server that returns these rows and, if a password is given, asks for it in clear text.
     pub fn new(rows: Rows, password: Option<String>) -> Self {
         let mut row_description = Vec::new();

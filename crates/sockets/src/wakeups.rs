@@ -1,6 +1,6 @@
 //! Waking up on time: the system wakes a sleeping thread some microseconds late, tens of them in a virtual machine. So
 //! a driver sleeps that much less, and polls for the rest. How late it usually wakes is learned from the sleeps
-//! themselves; where it is punctual, next to nothing is polled. Used by the drivers, which do the waiting.
+//! themselves; where it is punctual, next to nothing is polled. A budget keeps polling a small part of the time.
 
 use std::time::Duration;
 
@@ -15,36 +15,73 @@ const LEAD_MAX_NS: f64 = 80_000.0;
 const MEAN_WEIGHT: f64 = 0.125;
 const DEVIATION_WEIGHT: f64 = 0.25;
 const DEVIATIONS: f64 = 2.0;
+/// With a budget, polling may take one part in so many of the time.
+const POLLING_SHARE: u32 = 10;
+/// What may be saved up for it: a dozen wake-ups.
+const BUDGET_MAX: Duration = Duration::from_millis(1);
 
-/// How late the system wakes us.
-#[derive(Default)]
-pub(super) struct Punctuality {
+/// How late the system wakes us, and what was polled because of that.
+#[derive(Debug, Default)]
+pub struct Wakeups {
     mean_ns: f64,
     deviation_ns: f64,
     polled: Duration,
     /// The thread's CPU time at the last poll of this wait.
     cpu_at_poll: Option<Duration>,
+    budget: Option<Budget>,
 }
 
-impl Punctuality {
+/// How much may be polled.
+#[derive(Debug)]
+struct Budget {
+    left: Duration,
+    /// Up to when it has been given.
+    given_until: Timestamp,
+}
+
+impl Budget {
+    fn give(&mut self, now: Timestamp) {
+        let earned = now.since(self.given_until) / POLLING_SHARE;
+        self.given_until = now;
+        self.left = (self.left + earned).min(BUDGET_MAX);
+    }
+}
+
+impl Wakeups {
+    /// Polls for no more than a tenth of the time from `now` on. Where things are due so often that it would poll all the
+    /// time, it sleeps: a core that is kept busy would be taken from others.
+    pub fn with_budget(now: Timestamp) -> Self {
+        Self { budget: Some(Budget { left: BUDGET_MAX, given_until: now }), ..Self::default() }
+    }
+
     /// How long to sleep if something is due after so much time; zero: poll.
-    pub(super) fn sleep(&self, until_due: Duration) -> Duration {
-        until_due.saturating_sub(self.lead())
+    #[inline]
+    pub fn sleep(&self, until_due: Duration) -> Duration {
+        let is_spent = self.budget.as_ref().is_some_and(|budget| budget.left.is_zero());
+        if is_spent { until_due } else { until_due.saturating_sub(self.lead()) }
     }
 
     /// A wait begins: what was done since the last one is no polling.
-    pub(super) fn begin(&mut self) {
+    #[inline]
+    pub fn begin(&mut self, now: Timestamp) {
         self.cpu_at_poll = None;
+        if let Some(budget) = &mut self.budget {
+            budget.give(now);
+        }
     }
 
     /// From `from` to `woke` nothing has happened, in a sleep of this length; zero: a poll for what was not due yet.
     /// Of polls the thread's CPU time is counted: while others have its core, it waits for it, and that is told apart.
-    pub(super) fn nothing_happened(&mut self, from: Timestamp, sleep: Duration, woke: Timestamp) {
+    pub fn nothing_happened(&mut self, from: Timestamp, sleep: Duration, woke: Timestamp) {
         if sleep.is_zero() {
             let cpu = thread_cpu_time();
-            self.polled += self.cpu_at_poll.map_or(Duration::ZERO, |before| cpu.saturating_sub(before));
-            self.cpu_at_poll = Some(cpu);
-            // Whoever else could use this core, the server for one, goes first.
+            let before = self.cpu_at_poll.replace(cpu).unwrap_or(cpu);
+            let polled = cpu.saturating_sub(before);
+            self.polled += polled;
+            if let Some(budget) = &mut self.budget {
+                budget.left = budget.left.saturating_sub(polled);
+            }
+            // Other threads that could use this core, those of the server for one, go first.
             rustix::thread::sched_yield();
         } else if woke >= from + sleep {
             self.woke(from + sleep, woke);
@@ -60,8 +97,9 @@ impl Punctuality {
         self.deviation_ns += DEVIATION_WEIGHT * (error_ns.abs() - self.deviation_ns);
     }
 
-    /// CPU time spent polling for what was not due yet, a little less rather than more: the thread had nothing to do, though it looks busy to the system.
-    pub(super) fn polled_for(&self) -> Duration {
+    /// CPU time spent polling for what was not due yet, a little less rather than more: the thread had nothing to do,
+    /// though it looks busy to the system.
+    pub fn polled(&self) -> Duration {
         self.polled
     }
 
@@ -80,19 +118,19 @@ impl Punctuality {
 mod tests {
     use super::*;
 
-    fn after(late_us: impl IntoIterator<Item = u64>) -> Punctuality {
-        let mut punctuality = Punctuality::default();
+    fn after(late_us: impl IntoIterator<Item = u64>) -> Wakeups {
+        let mut wakeups = Wakeups::default();
         for late_us in late_us {
             let (begun, sleep) = (Timestamp::from_nanos(1_000_000_000), Duration::from_micros(100));
-            punctuality.nothing_happened(begun, sleep, begun + sleep + Duration::from_micros(late_us));
+            wakeups.nothing_happened(begun, sleep, begun + sleep + Duration::from_micros(late_us));
         }
-        punctuality
+        wakeups
     }
 
     #[test]
     fn who_is_woken_on_time_sleeps_all_the_time() {
         let due = Duration::from_micros(500);
-        assert_eq!(Punctuality::default().sleep(due), due);
+        assert_eq!(Wakeups::default().sleep(due), due);
         assert_eq!(after([0; 100]).sleep(due), due);
     }
 
@@ -116,24 +154,24 @@ mod tests {
     #[test]
     fn polls_are_counted_by_the_cpu_time_they_take_and_not_by_the_clock() {
         let (begun, later) = (Timestamp::from_nanos(0), Timestamp::from_nanos(3_600_000_000_000));
-        let mut punctuality = Punctuality::default();
+        let mut wakeups = Wakeups::default();
         let before = thread_cpu_time();
         while thread_cpu_time() < before + Duration::from_millis(1) {
-            punctuality.nothing_happened(begun, Duration::ZERO, later);
+            wakeups.nothing_happened(begun, Duration::ZERO, later);
         }
-        let (polled, used) = (punctuality.polled_for(), thread_cpu_time() - before);
+        let (polled, used) = (wakeups.polled(), thread_cpu_time() - before);
         assert!(!polled.is_zero() && polled <= used, "{polled:?} of {used:?}");
-        punctuality.begin();
-        punctuality.nothing_happened(begun, Duration::ZERO, later);
-        assert_eq!(punctuality.polled_for(), polled, "what lies between two waits is no polling");
+        wakeups.begin(later);
+        wakeups.nothing_happened(begun, Duration::ZERO, later);
+        assert_eq!(wakeups.polled(), polled, "what lies between two waits is no polling");
     }
 
     #[test]
     fn a_sleep_that_a_signal_ended_is_no_observation() {
         let (begun, later) = (Timestamp::from_nanos(1_000), Timestamp::from_nanos(51_000));
-        let mut punctuality = Punctuality::default();
-        punctuality.nothing_happened(begun, Duration::from_millis(1), later);
-        assert_eq!(punctuality.sleep(Duration::from_millis(1)), Duration::from_millis(1));
+        let mut wakeups = Wakeups::default();
+        wakeups.nothing_happened(begun, Duration::from_millis(1), later);
+        assert_eq!(wakeups.sleep(Duration::from_millis(1)), Duration::from_millis(1));
     }
 
     #[test]
@@ -141,5 +179,21 @@ mod tests {
         let due = Duration::from_millis(1);
         let lead = due - after([20_000; 5].into_iter().chain([5; 60])).sleep(due);
         assert!(lead < Duration::from_micros(8), "{lead:?}");
+    }
+
+    #[test]
+    fn a_budget_that_is_spent_is_earned_again() {
+        let at = Timestamp::from_nanos;
+        let late = after([30; 100]);
+        let mut wakeups = Wakeups { mean_ns: late.mean_ns, ..Wakeups::with_budget(at(0)) };
+        let due = Duration::from_micros(100);
+        assert!(wakeups.sleep(due) < due);
+        let budget = wakeups.budget.as_mut().expect("there is one");
+        budget.left = Duration::ZERO;
+        assert_eq!(wakeups.sleep(due), due);
+        wakeups.begin(at(1_000_000));
+        assert!(wakeups.sleep(due) < due);
+        wakeups.begin(at(2_000_000_000));
+        assert_eq!(wakeups.budget.expect("there is one").left, BUDGET_MAX);
     }
 }

@@ -14,9 +14,9 @@ const FINE_BELOW: Duration = Duration::from_millis(3);
 const EARLY: Duration = Duration::from_millis(2);
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::Alarm;
+pub(crate) use linux::Alarm;
 #[cfg(not(target_os = "linux"))]
-pub(super) use portable::Alarm;
+pub(crate) use portable::Alarm;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -32,14 +32,14 @@ mod linux {
     use super::{Duration, EARLY, FINE_BELOW, Registry, Timestamp, Token, io};
 
     /// A timer that wakes the poll.
-    pub(in crate::net::epoll) struct Alarm {
+    pub(crate) struct Alarm {
         timer: OwnedFd,
         armed_for: Option<Timestamp>,
     }
 
     impl Alarm {
         /// A silent alarm, registered with the poll.
-        pub(in crate::net::epoll) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+        pub(crate) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
             registry.register(&mut SourceFd(&timer.as_raw_fd()), token, Interest::READABLE)?;
@@ -48,11 +48,7 @@ mod linux {
 
         /// Arranges to be woken at `deadline`, or a little before it when that is far away, and
         /// returns the timeout for the poll.
-        pub(in crate::net::epoll) fn set(
-            &mut self,
-            deadline: Timestamp,
-            now: Timestamp,
-        ) -> io::Result<Duration> {
+        pub(crate) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
             let wait = deadline.since(now);
             if wait.is_zero() {
                 return Ok(Duration::ZERO);
@@ -60,6 +56,7 @@ mod linux {
             if wait >= FINE_BELOW {
                 return Ok(wait - EARLY);
             }
+            // A timer that has rung need not be read: setting it again makes the next edge.
             if self.armed_for != Some(deadline) {
                 let it_value = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
                 let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -69,11 +66,6 @@ mod linux {
             }
             Ok(wait + EARLY)
         }
-
-        /// The timer fired. It need not be read: setting it again makes the next edge.
-        pub(in crate::net::epoll) fn rang(&mut self) {
-            self.armed_for = None;
-        }
     }
 }
 
@@ -82,24 +74,17 @@ mod portable {
     use super::{Duration, Registry, Timestamp, Token, io};
 
     /// Only the poll's own timeout.
-    pub(in crate::net::epoll) struct Alarm;
+    pub(crate) struct Alarm;
 
     impl Alarm {
         /// Nothing to prepare.
-        pub(in crate::net::epoll) fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
+        pub(crate) fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
             Ok(Self)
         }
 
         /// The timeout for the poll.
-        pub(in crate::net::epoll) fn set(
-            &mut self,
-            deadline: Timestamp,
-            now: Timestamp,
-        ) -> io::Result<Duration> {
+        pub(crate) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
             Ok(deadline.since(now))
         }
-
-        /// Never happens here.
-        pub(in crate::net::epoll) fn rang(&mut self) {}
     }
 }

@@ -1,4 +1,5 @@
-//! The only module of the engine that reads a clock: monotonic time, and CPU time of process and thread.
+//! The only module of the event loops that reads a clock: monotonic time, CPU time of process and thread, and how long
+//! a thread has waited for a core.
 //!
 //! Everything else is handed `now`. One clock is made per run and copied to each worker, so that
 //! their timestamps have the same zero.
@@ -10,30 +11,31 @@ use stats::Timestamp;
 
 /// A monotonic clock whose zero is the moment it was made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     epoch: Instant,
 }
 
 impl Clock {
     /// A clock that starts at zero now.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self { epoch: Instant::now() }
     }
 
     /// Time since the clock was made.
-    pub(crate) fn now(&self) -> Timestamp {
+    #[inline]
+    pub fn now(&self) -> Timestamp {
         let nanos = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Timestamp::from_nanos(nanos)
     }
 }
 
 /// CPU time, user and system, of all threads of this process since it began.
-pub(crate) fn process_cpu_time() -> Duration {
+pub fn process_cpu_time() -> Duration {
     cpu_time(ClockId::ProcessCPUTime)
 }
 
 /// CPU time, user and system, of the calling thread since it began.
-pub(crate) fn thread_cpu_time() -> Duration {
+pub fn thread_cpu_time() -> Duration {
     cpu_time(ClockId::ThreadCPUTime)
 }
 
@@ -42,4 +44,12 @@ fn cpu_time(clock: ClockId) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
     Duration::new(seconds, nanos)
+}
+
+/// How long the calling thread has been ready to run while other threads of this system had the cores: the second
+/// number of its schedstat (proc_pid_schedstat(5)). `None` where the system does not tell.
+pub fn run_queue_time() -> Option<Duration> {
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanos = schedstat.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
 }
