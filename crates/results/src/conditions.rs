@@ -4,10 +4,11 @@
 use std::fs;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What bears on the speed of the host that pgmeter ran on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// What chooses the processors' frequency, such as `performance`; several, joined by `, `, if they differ.
     pub governor: Option<String>,
@@ -24,7 +25,7 @@ pub struct Conditions {
 }
 
 /// How all processors of a host together spent some time; shares are from 0 to 1.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorShares {
     /// They were busy, with whatever it was.
     pub busy: f64,

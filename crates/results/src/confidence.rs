@@ -2,6 +2,7 @@
 //! `stats` computes both from series, which are made here from the intervals of the record; `report` shows them.
 //! docs/statistics.md explains the methods.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{RatioEstimate, Steadiness};
 
@@ -9,7 +10,7 @@ use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
 use crate::{Interval, Latency, Summary};
 
 /// 95 % confidence intervals that allow for autocorrelation; each `null` if the run was too short for one.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confidence {
     /// Of the transactions per second.
     pub tps: Option<Estimate>,
@@ -20,7 +21,7 @@ pub struct Confidence {
 }
 
 /// An estimate between its bounds.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The lower bound of the 95 % interval.
     pub low: f64,
@@ -33,7 +34,7 @@ pub struct Estimate {
 }
 
 /// Whether the run had settled when measuring began.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
     /// `null` if it cannot be told: the run was too short, or its seconds scatter too much.
     pub settled: Option<bool>,

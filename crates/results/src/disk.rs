@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::SafeText;
 
 /// A disk, as far as it can be seen from here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disk {
     /// What is on it.
     pub holds: DiskHolds,
@@ -31,7 +32,7 @@ pub struct Disk {
 }
 
 /// What is on the disk that was looked at.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiskHolds {
     /// The server's write-ahead log.
@@ -43,7 +44,7 @@ pub enum DiskHolds {
 }
 
 /// Times of `fdatasync` after 8 kB were written, in microseconds.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct FlushTime {
     /// How often it was measured.

@@ -1,6 +1,7 @@
 //! How long the transactions took that did not succeed, and what the percentiles are with them.
 //! `summary.response_us` is of the succeeded ones alone. Made when a record is; the histograms are in its intervals.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ScriptStats;
 
@@ -8,7 +9,7 @@ use crate::Latency;
 use crate::summary::NANOSECONDS_PER_MICROSECOND;
 
 /// Response times of the transactions that did not succeed, from scheduled to their end.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherEndings {
     /// Of those that failed; `null` if none did.
     pub failed_us: Option<Latency>,
@@ -23,7 +24,7 @@ pub struct OtherEndings {
 
 /// Percentiles in microseconds. A transaction that was skipped or did not finish counts as one that took longer than it
 /// had until then (Kaplan and Meier).
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Percentiles {
     pub p50: f64,

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Conditions, Disk, Host, SafeText};
 
 /// The host that pgmeter ran on and the server it measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// The client's host.
     pub host: Host,
@@ -34,7 +35,7 @@ impl Environment {
 }
 
 /// How the server was reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionInUse {
     /// By what.
     pub transport: TransportInUse,
@@ -47,7 +48,7 @@ pub struct ConnectionInUse {
 }
 
 /// What carries a connection.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TransportInUse {
     /// A socket in the file system.
@@ -59,7 +60,7 @@ pub enum TransportInUse {
 }
 
 /// TLS as server and client agreed on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsInUse {
     /// Such as `TLSv1.3`.
     pub version: String,
@@ -68,7 +69,7 @@ pub struct TlsInUse {
 }
 
 /// What the server says of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerFacts {
     /// `server_version`, such as `18.1`.
     pub version: String,
@@ -88,7 +89,7 @@ pub struct ServerFacts {
 }
 
 /// How a server was built: two servers of one version can differ here, and in speed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BuildFingerprint {
     /// `CONFIGURE` of `pg_config`.
     pub configure: Option<String>,
@@ -99,7 +100,7 @@ pub struct BuildFingerprint {
 }
 
 /// Server settings by name. Values that hold secrets are masked when they are put in.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "BTreeMap<String, String>")]
 pub struct Settings(BTreeMap<String, SafeText>);
 

@@ -2,6 +2,7 @@
 //! much of that was its own; and the verdict on whether it was the limit. Made from what the engine measured;
 //! how the verdict is reached is in `verdict`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Distribution, WorkerHealth};
 
@@ -10,7 +11,7 @@ use crate::verdict::{self, Calibrated, Opening, RoundTrip, Run, Verdict};
 use crate::{Calibration, Host, Plan, SafeText, Summary, UtcTime};
 
 /// How the generator fared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// The system interface that carried the clients' bytes.
     pub event_loop: EventLoop,
@@ -40,7 +41,7 @@ pub struct Generator {
 }
 
 /// The system interface that carried the clients' bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventLoop {
     /// Which.
     pub name: EventLoopName,
@@ -49,7 +50,7 @@ pub struct EventLoop {
 }
 
 /// The ways to wait for many sockets.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventLoopName {
     /// Linux's queues of submissions and completions.
@@ -72,7 +73,7 @@ impl EventLoopName {
 }
 
 /// One worker over the measured time; the shares are of that.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerCondition {
     /// Its number, from 0.
     pub worker: u32,
@@ -95,7 +96,7 @@ pub struct WorkerCondition {
 }
 
 /// How late a worker woke, in microseconds.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Lateness {
     pub p50: f64,
@@ -104,7 +105,7 @@ pub struct Lateness {
 }
 
 /// Back-pressure: the other side did not take bytes as fast as they were sent.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldBack {
     /// Sends that a socket did not take whole at once.
     pub sends: u64,
@@ -114,7 +115,7 @@ pub struct HeldBack {
 }
 
 /// What the scripts' commands made of the time.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandTimes {
     /// Waits for the server; a pipeline is one.
     pub round_trips: u64,
@@ -127,7 +128,7 @@ pub struct CommandTimes {
 }
 
 /// What a calibration says of a run.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationUsed {
     /// When the machine was calibrated.
     pub measured_at: UtcTime,

@@ -2,10 +2,11 @@
 //! What it cannot find out is `None`, never a guess and never an error: a run is worth more than its
 //! host's name. Called once per run by `cli`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The host that pgmeter ran on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Its name.
     pub hostname: String,

@@ -4,11 +4,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Counts, DecodeError, Moments, ScriptStats, Timestamp};
 
 /// A stretch of time, usually a second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Where it begins, in seconds since the measured time began.
     pub start_s: f64,
@@ -21,7 +22,7 @@ pub struct Interval {
 }
 
 /// One script in one interval.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalScript {
     /// Its transactions by ending.
     pub counts: Counts,
@@ -41,15 +42,17 @@ pub struct IntervalScript {
 }
 
 /// A distribution that loses nothing by being stored: exact sums beside its histogram.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EncodedDistribution {
     /// Number of values.
     pub count: u64,
     /// Their sum; a string in JSON, where numbers beyond 2⁵³ lose digits.
     #[serde(with = "decimal")]
+    #[schemars(with = "String", regex(pattern = "^[0-9]+$"))]
     pub sum_ns: u128,
     /// The sum of their squares; a string as well.
     #[serde(with = "decimal")]
+    #[schemars(with = "String", regex(pattern = "^[0-9]+$"))]
     pub sum_of_squares_ns2: u128,
     /// The smallest value, exact; `null` if there is none.
     pub min_ns: Option<u64>,

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::SafeText;
 
 /// How closely the server was looked at (`--observe`).
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObserveLevel {
     /// Not at all.
@@ -33,7 +34,7 @@ impl ObserveLevel {
 }
 
 /// What was seen of the server during the measured time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Observation {
     /// How closely it was looked at.
     pub level: ObserveLevel,
@@ -60,7 +61,7 @@ pub struct Observation {
 }
 
 /// Something that was to be looked at and could not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// A view, a column, a file: what it is called.
     pub what: String,
@@ -69,7 +70,7 @@ pub struct Missing {
 }
 
 /// What looking at the server cost.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObserverCost {
     /// Statements sent.
     pub statements: u64,
@@ -82,7 +83,7 @@ pub struct ObserverCost {
 }
 
 /// What the benchmark's backends were found doing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// Where it was seen: `pg_stat_activity` or `pg_wait_sampling`.
     pub source: String,
@@ -109,7 +110,7 @@ pub struct Waits {
 }
 
 /// One kind of waiting, or of running.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitShare {
     /// Type of wait event as PostgreSQL calls it, such as `Lock` or `IO`; `CPU` if the backend did not wait.
     pub event_type: String,
@@ -125,7 +126,7 @@ pub struct WaitShare {
 }
 
 /// A 95 % confidence interval of a share.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShareInterval {
     /// Its lower bound, not below 0.
     pub low: f64,
@@ -134,7 +135,7 @@ pub struct ShareInterval {
 }
 
 /// How shares of waits follow from samples.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitMethod {
     /// Each is its share of the samples.
@@ -145,7 +146,7 @@ pub enum WaitMethod {
 
 /// What one transaction that succeeded or failed cost the server, everything it did meanwhile shared out; each `null`
 /// if it could not be seen.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct PerTransaction {
     pub wal_bytes: Option<f64>,
@@ -173,7 +174,7 @@ pub struct PerTransaction {
 }
 
 /// A view of cumulative statistics: how much its numbers grew.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CounterTable {
     /// The view, such as `pg_stat_database`.
     pub view: String,
@@ -182,7 +183,7 @@ pub struct CounterTable {
 }
 
 /// One row of such a view.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CounterRow {
     /// Which one: a table, an index, `client backend/relation/normal`; empty if the view has a single row.
     pub key: String,
@@ -191,7 +192,7 @@ pub struct CounterRow {
 }
 
 /// A statement as pg_stat_statements counted it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatementCounters {
     /// Its normalised text, shortened.
     #[serde(deserialize_with = "crate::safe_text::read_sql")]
@@ -205,7 +206,7 @@ pub struct StatementCounters {
 }
 
 /// What happened on the server at some moment or for some time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// What it is.
     pub kind: EventKind,
@@ -218,7 +219,7 @@ pub struct Event {
 }
 
 /// Kinds of events.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// A checkpoint.
@@ -230,7 +231,7 @@ pub enum EventKind {
 }
 
 /// What was seen in one stretch of time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerSample {
     /// Where it begins.
     pub start_s: f64,
@@ -240,7 +241,7 @@ pub struct ServerSample {
     pub looks: u32,
     /// Backends that were idle, on average over the looks.
     pub idle: f64,
-    /// Backends by what they did, on average over the looks; `event_type` and `event` as in [`WaitShare`].
+    /// Backends by what they did, on average over the looks; `event_type` and `event` as in `waits.top`.
     pub waits: Vec<WaitMean>,
     /// How much counters grew, and gauges were: `wal_bytes`, `wal_full_page_images`, `wal_full_page_image_bytes`,
     /// `blocks_hit`, `blocks_read`, `block_read_time_ms`, `block_write_time_ms`, `blocks_written`, `temp_bytes`, `commits`, `rollbacks`, `backend_user_cpu_s`,
@@ -249,7 +250,7 @@ pub struct ServerSample {
 }
 
 /// Backends that were found in one kind of wait.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // as in `WaitShare`
 pub struct WaitMean {
     pub event_type: String,
@@ -259,13 +260,13 @@ pub struct WaitMean {
 }
 
 /// A first-order bound of the throughput.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
     /// What bounds.
     pub kind: CeilingKind,
     /// Transactions per second that it would allow.
     pub tps: f64,
-    /// The run's throughput by that. It exceeds 1 by no more than [`Ceiling::ERROR`].
+    /// The run's throughput by that. It exceeds 1 by 0.1 at most.
     pub reached_share: f64,
     /// Where the figure comes from, in a sentence with its numbers.
     pub explanation: SafeText,
@@ -283,7 +284,7 @@ impl Ceiling {
 }
 
 /// Kinds of ceilings.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CeilingKind {
     /// Rows that all want, each locked until its transaction's end.

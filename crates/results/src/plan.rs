@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{KeptText, SafeText};
 
 /// What was asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The scripts, in the order of every per-script list of the record.
     pub scripts: Vec<Script>,
@@ -40,6 +41,7 @@ pub struct Plan {
     pub continue_on_error: bool,
     /// What all random draws come from. A string in JSON, where numbers beyond 2⁵³ lose digits.
     #[serde(with = "crate::intervals::decimal")]
+    #[schemars(with = "String", regex(pattern = "^[0-9]+$"))]
     pub seed: u64,
     /// What was connected to, without password.
     pub connection: Connection,
@@ -47,13 +49,13 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Script variables set from outside (`-D`).
     pub variables: BTreeMap<String, String>,
-    /// The command that does the same again, with the seed; passwords are masked. `null` if an older pgmeter did not
-    /// keep it.
+    /// The command that does the same again, with the seed; passwords are masked. `null` if no single command
+    /// does.
     pub command_line: Option<SafeText>,
 }
 
-/// A script of the plan. What an older pgmeter recorded is masked when it is read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A script of the plan. Secrets in its text are masked, also when a record is read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "ReadScript")]
 pub struct Script {
     /// Its name: of the built-in, or the file name.
@@ -80,7 +82,7 @@ pub struct Script {
 }
 
 /// Rows that transactions compete for: each locks one of them until its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contention {
     /// The command of the script that locks, from 0.
     pub command: u32,
@@ -91,7 +93,7 @@ pub struct Contention {
 }
 
 /// A [`Script`] as it stands in a record.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct ReadScript {
     name: String,
     description: String,
@@ -130,7 +132,7 @@ impl Script {
 }
 
 /// Somewhere that scripts may run, by name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// What scripts call it.
     pub name: String,
@@ -139,7 +141,7 @@ pub struct Target {
 }
 
 /// How SQL was sent to the server (`-M`).
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// Simple query protocol.
@@ -162,7 +164,7 @@ impl Protocol {
 }
 
 /// When the run was to stop: `{"duration_s": 10.0}` or `{"transactions_per_client": 1000}`.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// After so many seconds, warm-up not included.
@@ -174,7 +176,7 @@ pub enum Limit {
 
 /// What was connected to. There is no place for a password, and one smuggled into a host or
 /// database name (as part of a connection string) is masked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connection {
     /// Host name, address, or socket directory; several, separated by commas, where connections were spread.
     pub host: SafeText,

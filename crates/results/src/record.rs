@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::confidence;
@@ -17,9 +19,11 @@ use crate::{
 pub const SCHEMA_VERSION: u32 = RECORD.version();
 
 /// One run: what was asked, where, what came out, and whether it came to its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "The record of a run of pgmeter")]
 pub struct Record {
-    /// The schema of this document, see [`SCHEMA_VERSION`].
+    /// The version of the format.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
     pub schema_version: u32,
     /// The version of pgmeter that measured.
     pub pgmeter_version: String,
@@ -50,7 +54,7 @@ pub struct Record {
 }
 
 /// How a pgmeter was built.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PgmeterBuild {
     /// To be fast.
@@ -67,7 +71,7 @@ impl PgmeterBuild {
 }
 
 /// How a run ended: `"complete"`, `"interrupted"` or `{"failed": {"reason": "…"}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It ran as long as it was asked to.
@@ -136,6 +140,13 @@ impl Record {
             warnings: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// The JSON Schema (draft 2020-12) of the documents that are written; descriptions are those of the fields.
+    pub fn json_schema() -> String {
+        let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        let schema = generator.into_root_schema_for::<Record>();
+        serde_json::to_string_pretty(&schema).expect("a schema has string keys only") + "\n"
     }
 
     /// The document, indented for people. Bytes that are not UTF-8 are replaced.

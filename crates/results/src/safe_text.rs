@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::secrets::{self, Kind};
@@ -67,7 +68,7 @@ pub fn escaped_json(json: String) -> String {
 }
 
 /// Text without the secrets it came with.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 pub struct SafeText(String);
 

@@ -2,6 +2,7 @@
 //! by what its backends were doing, and whether a rate was missed for want of clients. Pure, from the whole record;
 //! called when the observation is in it. docs/generator.md has the rules.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::MISSED_MAX;
@@ -9,7 +10,7 @@ use crate::wording::{percent, rate, time};
 use crate::{Generator, LimitedBy, Record, WaitShare};
 
 /// What a server had too little of.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerResource {
     /// Transactions waited for others that had locked the same rows.

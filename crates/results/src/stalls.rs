@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Distribution, GAP_MIN, Gaps, LongGaps, ScriptStats};
 
 use crate::{Connecting, Latency, Measured, Plan};
 
 /// Stalls of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stalls {
     /// A stretch without a completed transaction is a stall if it is longer than that.
     pub threshold_us: f64,
@@ -22,7 +23,7 @@ pub struct Stalls {
 }
 
 /// A stretch of the measured time in which no transaction was completed.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
     /// Where it begins, in seconds since the measured time began.
     pub start_s: f64,

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Counts;
 
 use crate::{Confidence, Generator, Measured, OtherEndings, Plan, SafeText, Stalls, SteadyState, stalls};
 
 /// The statistics of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Measured seconds, without warm-up.
     pub duration_s: f64,
@@ -52,7 +53,7 @@ pub struct Summary {
 }
 
 /// The statistics of one script.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptSummary {
     /// The script's name.
     pub name: String,
@@ -71,7 +72,7 @@ pub struct ScriptSummary {
 }
 
 /// One command of a script.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandSummary {
     /// What it is: the first line of an SQL command, the whole of a meta command.
     pub text: String,
@@ -88,7 +89,7 @@ pub struct CommandSummary {
     /// The longest.
     pub max_us: Option<f64>,
     /// How they are distributed; `null` for commands that do not wait for the server, and for those after the first
-    /// [`stats::TIMED_COMMANDS_MAX`] that do.
+    /// 256 that do.
     pub latency_us: Option<Latency>,
     /// Transactions that failed because of it.
     pub failures: u64,
@@ -97,7 +98,7 @@ pub struct CommandSummary {
 }
 
 /// How late transactions were started, in microseconds.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Lag {
     pub mean: f64,
@@ -105,7 +106,7 @@ pub struct Lag {
 }
 
 /// What connecting for each transaction took.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connecting {
     /// Connections that were made.
     pub connects: u64,
@@ -114,7 +115,7 @@ pub struct Connecting {
 }
 
 /// A distribution of latencies in microseconds, to the nanosecond; quantiles are true to three digits.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Latency {
     pub mean: f64,

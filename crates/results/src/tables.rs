@@ -1,10 +1,11 @@
 //! What is known of the tables that the built-in scripts work on. Found or told before a run; nothing is
 //! looked up here.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The `pgbench_*` tables; each fact is `null` where nobody looked.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tables {
     /// How many branches there are, with ten tellers and 100,000 accounts each; as found, or as told.
     pub scale: Option<u32>,
@@ -15,7 +16,7 @@ pub struct Tables {
 }
 
 /// How a table is partitioned.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionMethod {
     /// By ranges of keys.

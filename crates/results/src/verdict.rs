@@ -2,6 +2,7 @@
 //! Pure: from what was observed of the run, and of the machine by `pgmeter calibrate`, to a [`Verdict`]. The ways
 //! and thresholds are explained for users in `docs/generator.md`; the observations are made ready by `generator`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::generator::{CalibrationUsed, CommandTimes, HeldBack, Lateness, WorkerCondition};
@@ -9,7 +10,7 @@ use crate::wording::{number, percent, rate, time};
 use crate::{Latency, ServerResource};
 
 /// Who was the limit of a run, and how one can know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Who.
     pub limit: LimitedBy,
@@ -21,7 +22,7 @@ pub struct Verdict {
 }
 
 /// What kept a run from being faster.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
     /// The server, as it should be.

@@ -1,14 +1,14 @@
 //! How many transactions there were and how they ended.
 //! Not how long they took: that is `distribution`. Filled by the recorder, merged upward, stored as is.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Failure};
 
-/// Transactions by ending, plus how many were late and how much was retried.
-///
-/// `scheduled = succeeded + failed + skipped + unfinished`, see [`Counts::check`].
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Transactions by ending, plus how many were late and how much was retried:
+/// `scheduled = succeeded + failed + skipped + unfinished`.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// All transactions whose turn came, however they ended.
     pub scheduled: u64,
@@ -34,7 +34,7 @@ pub struct Counts {
 }
 
 /// Failed transactions by kind of error.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failures {
     /// SQLSTATE 40001.
     pub serialization: u64,

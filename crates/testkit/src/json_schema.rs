@@ -1,8 +1,6 @@
 //! Holds documents against a JSON Schema of ours: 2020-12, Core and Validation, as far as our schemas go. A word that it
 //! does not know fails, so that no rule is passed over. For the tests of whoever writes or reads such documents.
 
-use std::collections::BTreeSet;
-
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
 
@@ -11,8 +9,6 @@ pub struct Checker<'a> {
     schema: &'a Value,
     /// The schema's file.
     file: &'a str,
-    /// Definitions that some document had use for.
-    pub used: BTreeSet<&'a str>,
     /// What is not as the schema says.
     pub problems: Vec<String>,
 }
@@ -20,7 +16,7 @@ pub struct Checker<'a> {
 impl<'a> Checker<'a> {
     /// With the name of the schema's file, for messages.
     pub fn new(schema: &'a Value, file: &'a str) -> Checker<'a> {
-        Checker { schema, file, used: BTreeSet::new(), problems: Vec::new() }
+        Checker { schema, file, problems: Vec::new() }
     }
 
     /// Holds a document against the schema; `place` is what messages call it.
@@ -35,7 +31,6 @@ impl<'a> Checker<'a> {
                 "$ref" => {
                     let pointer = rule.as_str().and_then(|path| path.strip_prefix('#')).expect("ours");
                     let definition = self.schema.pointer(pointer).expect("it is defined");
-                    self.note_use(pointer);
                     self.hold(definition, value, place);
                 }
                 "type" => self.require(has_type(rule, value), place, &format!("is not {rule}")),
@@ -88,7 +83,6 @@ impl<'a> Checker<'a> {
             let mut attempt = Checker::new(self.schema, self.file);
             attempt.hold(schema, value, place);
             if attempt.problems.is_empty() {
-                self.used.extend(attempt.used);
                 return;
             }
             // An object is held against an object, so that what is wrong in it is told.
@@ -101,15 +95,6 @@ impl<'a> Checker<'a> {
             }
         }
         self.problems.extend(nearest.into_iter().flatten());
-    }
-
-    /// A definition counts as used if anything in it is.
-    fn note_use(&mut self, pointer: &str) {
-        let name = pointer.strip_prefix("/$defs/").and_then(|rest| rest.split('/').next());
-        let defined = self.schema.get("$defs").and_then(Value::as_object);
-        if let Some((name, _)) = name.and_then(|name| defined?.get_key_value(name)) {
-            self.used.insert(name);
-        }
     }
 
     fn check_properties(&mut self, schema: &'a Value, value: &Value, place: &str) {
