@@ -4,8 +4,8 @@
 use results::{Calibration, Lateness, Level};
 
 use crate::TextStyle;
-use crate::figures::{count, latency, percent, rate, untied};
-use crate::prose::{Emphasis, emphasise, harmless};
+use crate::figures::{count, latency, percent, rate, with_ordinary_spaces};
+use crate::prose::{Emphasis, emphasise, escaped_line};
 use crate::table::{Cells, fitted, titled};
 
 /// Blanks before everything below the title.
@@ -16,8 +16,10 @@ pub fn calibration(calibration: &Calibration, style: &TextStyle) -> String {
     let Calibration { measured_at, host, event_loop, levels, wakeup_lateness_us, .. } = calibration;
     let title = format!("one worker, event loop {}, against a server that takes no time", event_loop.name());
     let machine = match &host.cpu_model {
-        Some(model) => format!("{}, {}, measured {measured_at}", harmless(model), harmless(&host.kernel)),
-        None => format!("{}, measured {measured_at}", harmless(&host.kernel)),
+        Some(model) => {
+            format!("{}, {}, measured {measured_at}", escaped_line(model), escaped_line(&host.kernel))
+        }
+        None => format!("{}, measured {measured_at}", escaped_line(&host.kernel)),
     };
     let mut out = format!("{}\n", emphasise(&title, Emphasis::Strong, style));
     out += &format!("{}{machine}\n\n", " ".repeat(INDENT));
@@ -26,7 +28,7 @@ pub fn calibration(calibration: &Calibration, style: &TextStyle) -> String {
         let (p50, p99, max) = (latency(*p50), latency(*p99), latency(*max));
         out += &format!("\n{}woken late by {p50} (p50), {p99} (p99), {max} (max)\n", " ".repeat(INDENT));
     }
-    untied(&out)
+    with_ordinary_spaces(&out)
 }
 
 fn columns(levels: &[Level]) -> Vec<Cells> {

@@ -5,7 +5,7 @@ use results::TrialFigures;
 
 use crate::TextStyle;
 use crate::figures::{Unit, decimals_of_rates, decimals_of_table};
-use crate::prose::{Emphasis, cut, emphasise, harmless};
+use crate::prose::{Emphasis, cut, emphasise, escaped_line};
 use crate::table::{Cells, Side, fitted, padded, points_under_points, titled};
 
 /// A combination with the trials of it that are complete.
@@ -39,8 +39,9 @@ pub fn cells_so_far(cells: &[CellSoFar], style: &TextStyle) -> Vec<String> {
     let (p50, p99) = (in_unit(&p50), in_unit(&p99));
     let of_rates = decimals_of_rates(smallest(&mean_tps).unwrap_or(0.0));
     let of_latencies = decimals_of_table(smallest(&p50).unwrap_or(0.0));
-    let label =
-        |cell: &CellSoFar| if cell.label.is_empty() { "as it is".to_owned() } else { harmless(&cell.label) };
+    let label = |cell: &CellSoFar| {
+        if cell.label.is_empty() { "as it is".to_owned() } else { escaped_line(&cell.label) }
+    };
     let columns = |decimals: usize| -> Vec<Cells> {
         let labels = std::iter::once("so far".to_owned()).chain(cells.iter().map(label)).collect();
         let trials = cells.iter().map(|cell| format!("{}/{}", cell.complete.len(), cell.trials)).collect();

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use results::{CommandSummary, Record, ScriptSummary};
 
 use crate::TextStyle;
-use crate::figures::{Unit, count, counted, fixed, untied};
-use crate::prose::{cut, harmless};
+use crate::figures::{Unit, count, counted, fixed, with_ordinary_spaces};
+use crate::prose::{cut, escaped_line};
 use crate::table::{Cells, Side, fitted, padded, points_under_points, titled};
 
 /// Blanks before each line.
@@ -32,11 +32,14 @@ const DECIMALS: usize = 1;
 pub fn command_table(record: &Record, style: &TextStyle) -> String {
     let several = record.summary.scripts.len() > 1;
     let tables = record.summary.scripts.iter().map(|script| {
-        let title =
-            if several { format!("commands of {}", harmless(&script.name)) } else { "command".to_owned() };
+        let title = if several {
+            format!("commands of {}", escaped_line(&script.name))
+        } else {
+            "command".to_owned()
+        };
         table(&title, script, style)
     });
-    untied(&tables.collect::<String>())
+    with_ordinary_spaces(&tables.collect::<String>())
 }
 
 fn table(title: &str, script: &ScriptSummary, style: &TextStyle) -> String {
@@ -49,7 +52,7 @@ fn table(title: &str, script: &ScriptSummary, style: &TextStyle) -> String {
     let total_us: f64 = script.commands.iter().map(time_us).sum();
     let text_len = style.width.saturating_sub(FIGURES_LEN).clamp(*TEXT_LEN.start(), *TEXT_LEN.end());
     let labels: Vec<String> = std::iter::once(format!("{title}, {}", unit.symbol()))
-        .chain(shown.iter().map(|command| cut(&harmless(&command.text), text_len)))
+        .chain(shown.iter().map(|command| cut(&escaped_line(&command.text), text_len)))
         .collect();
     let columns = |decimals| {
         let mut columns = vec![padded(labels.clone(), Side::Left)];

@@ -7,8 +7,8 @@ use results::{
 };
 
 use crate::TextStyle;
-use crate::figures::{TIE, decimals_for, fixed, latency, percent, rate, untied};
-use crate::prose::{Emphasis, emphasise, harmless, wrap};
+use crate::figures::{TIE, decimals_for, fixed, latency, percent, rate, with_ordinary_spaces};
+use crate::prose::{Emphasis, emphasise, escaped_line, wrap};
 use crate::table::{Side, fitted, padded};
 
 const INDENT: usize = 2;
@@ -17,17 +17,25 @@ const NANOS_PER_MICRO: f64 = 1e3;
 /// The whole of it.
 pub fn comparison(record: &ComparisonRecord, style: &TextStyle) -> String {
     let [a, b] = &record.sides;
-    let (a, b) = (harmless(&a.label), harmless(&b.label));
-    let mut out = format!("{}: A is {a}, B is {b}\n\n", harmless(&record.factor));
+    let (a, b) = (escaped_line(&a.label), escaped_line(&b.label));
+    let mut out = format!("{}: A is {a}, B is {b}\n\n", escaped_line(&record.factor));
     let sentence = wrap(&sentence(record), INDENT, INDENT, style.width);
-    out += &format!("{}{}\n", " ".repeat(INDENT), emphasise(&untied(&sentence), Emphasis::Strong, style));
+    out += &format!(
+        "{}{}\n",
+        " ".repeat(INDENT),
+        emphasise(&with_ordinary_spaces(&sentence), Emphasis::Strong, style)
+    );
     out.push('\n');
     if !record.findings.is_empty() {
         out += &table(record, style);
         out.push('\n');
     }
     for line in beneath(record) {
-        out += &format!("{}{}\n", " ".repeat(INDENT), untied(&wrap(&line, INDENT, INDENT + 2, style.width)));
+        out += &format!(
+            "{}{}\n",
+            " ".repeat(INDENT),
+            with_ordinary_spaces(&wrap(&line, INDENT, INDENT + 2, style.width))
+        );
     }
     out
 }
@@ -178,7 +186,7 @@ fn shown(metric: ComparedMetric, value: f64) -> String {
 fn table(record: &ComparisonRecord, style: &TextStyle) -> String {
     let findings = &record.findings;
     let column = |title: &str, cell: &dyn Fn(&MetricFinding) -> String| {
-        let cells = findings.iter().map(|finding| untied(&cell(finding)));
+        let cells = findings.iter().map(|finding| with_ordinary_spaces(&cell(finding)));
         std::iter::once(title.to_owned()).chain(cells).collect::<Vec<_>>()
     };
     let columns = |_| {
@@ -237,7 +245,7 @@ fn beneath(record: &ComparisonRecord) -> Vec<String> {
     }
     lines.extend(record.findings.iter().flat_map(not_negligible));
     lines.extend(record.findings.iter().filter_map(|finding| lacking(record, finding)));
-    lines.extend(record.notes.iter().map(|note| format!("Note: {}.", harmless(note))));
+    lines.extend(record.notes.iter().map(|note| format!("Note: {}.", escaped_line(note))));
     lines
 }
 

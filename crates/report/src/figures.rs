@@ -11,11 +11,11 @@ const RATE_DIGITS: usize = 4;
 const DECIMALS_MAX: usize = 3;
 
 /// A blank at which no line is broken, between a number and its unit. What is shown has ordinary ones
-/// instead, so that it can be searched: see [`untied`].
+/// instead, so that it can be searched: see [`with_ordinary_spaces`].
 pub(crate) const TIE: char = '\u{a0}';
 
 /// The text as it is shown.
-pub(crate) fn untied(text: &str) -> String {
+pub(crate) fn with_ordinary_spaces(text: &str) -> String {
     text.replace(TIE, " ")
 }
 
@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn a_share_has_no_more_digits_than_its_interval() {
         let interval = |low, high| Some(results::ShareInterval { low, high });
-        assert_eq!(untied(&share(0.4512, None)), "45 %");
-        assert_eq!(untied(&share(0.4512, interval(0.42, 0.48))), "45 ± 3 %");
-        assert_eq!(untied(&share(0.4512, interval(0.447, 0.455))), "45.1 ± 0.4 %");
-        assert_eq!(untied(&share_interval(interval(0.42, 0.48))), "42 % to 48 %");
+        assert_eq!(with_ordinary_spaces(&share(0.4512, None)), "45 %");
+        assert_eq!(with_ordinary_spaces(&share(0.4512, interval(0.42, 0.48))), "45 ± 3 %");
+        assert_eq!(with_ordinary_spaces(&share(0.4512, interval(0.447, 0.455))), "45.1 ± 0.4 %");
+        assert_eq!(with_ordinary_spaces(&share_interval(interval(0.42, 0.48))), "42 % to 48 %");
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
             (59_940_000.0, "59.9 s"),
             (3_600_000_000.0, "3,600 s"),
         ] {
-            assert_eq!(untied(&latency(us)), shown);
+            assert_eq!(with_ordinary_spaces(&latency(us)), shown);
         }
     }
 
@@ -243,20 +243,23 @@ mod tests {
 
     #[test]
     fn numbers_that_were_asked_for_look_as_they_were_typed() {
-        assert_eq!(untied(&asked_seconds(10.0)), "10 s");
-        assert_eq!(untied(&asked_seconds(0.5)), "0.5 s");
+        assert_eq!(with_ordinary_spaces(&asked_seconds(10.0)), "10 s");
+        assert_eq!(with_ordinary_spaces(&asked_seconds(0.5)), "0.5 s");
         assert_eq!(as_asked(1_500.0), "1,500");
         assert_eq!(as_asked(0.0), "0");
-        assert_eq!(untied(&asked_latency(10_000.0)), "10 ms");
-        assert_eq!(untied(&measured_seconds(10.0031)), "10.0 s");
-        assert_eq!(untied(&measured_seconds(600.4)), "600 s");
-        assert_eq!(untied(&measured_seconds(0.014)), "14.0 ms");
-        assert_eq!(untied(&measured_seconds(0.0)), "0.0 s");
+        assert_eq!(with_ordinary_spaces(&asked_latency(10_000.0)), "10 ms");
+        assert_eq!(with_ordinary_spaces(&measured_seconds(10.0031)), "10.0 s");
+        assert_eq!(with_ordinary_spaces(&measured_seconds(600.4)), "600 s");
+        assert_eq!(with_ordinary_spaces(&measured_seconds(0.014)), "14.0 ms");
+        assert_eq!(with_ordinary_spaces(&measured_seconds(0.0)), "0.0 s");
     }
 
     #[test]
     fn an_interval_as_wide_as_its_figure_is_no_plus_minus() {
-        assert_eq!(plus_minus(100.0, 98.0, 102.0).map(|it| untied(&it)).as_deref(), Some("± 2.0 %"));
+        assert_eq!(
+            plus_minus(100.0, 98.0, 102.0).map(|it| with_ordinary_spaces(&it)).as_deref(),
+            Some("± 2.0 %")
+        );
         // The lower bound is cut off at zero: the longer side counts.
         assert_eq!(plus_minus(100.0, 0.0, 230.0), None);
         assert_eq!(plus_minus(0.0, 0.0, 0.0), None);
@@ -264,10 +267,10 @@ mod tests {
 
     #[test]
     fn a_share_that_is_not_nothing_does_not_look_like_nothing() {
-        assert_eq!(untied(&percent(0.0, 10.0)), "0 %");
-        assert_eq!(untied(&percent(1.0, 1e6)), "< 0.01 %");
-        assert_eq!(untied(&percent(24.0, 10_000.0)), "0.24 %");
-        assert_eq!(untied(&percent(1.0, 8.0)), "12 %");
-        assert_eq!(untied(&percent(1.0, 0.0)), "0 %");
+        assert_eq!(with_ordinary_spaces(&percent(0.0, 10.0)), "0 %");
+        assert_eq!(with_ordinary_spaces(&percent(1.0, 1e6)), "< 0.01 %");
+        assert_eq!(with_ordinary_spaces(&percent(24.0, 10_000.0)), "0.24 %");
+        assert_eq!(with_ordinary_spaces(&percent(1.0, 8.0)), "12 %");
+        assert_eq!(with_ordinary_spaces(&percent(1.0, 0.0)), "0 %");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use results::Latency;
 
-use crate::figures::{count, latency, rate, untied};
+use crate::figures::{count, latency, rate, with_ordinary_spaces};
 
 /// What one line tells: the newest second of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,5 +59,5 @@ pub fn live_line(sample: &LiveSample) -> String {
     if *phase == Phase::WarmUp {
         line += "  warm-up";
     }
-    untied(&line)
+    with_ordinary_spaces(&line)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use results::{Counts, Latency};
 
-use crate::figures::{count, fixed, latency, percent, rate, untied};
+use crate::figures::{count, fixed, latency, percent, rate, with_ordinary_spaces};
 use crate::live::{LiveSample, Phase};
-use crate::prose::{Emphasis, cut, emphasise, harmless};
+use crate::prose::{Emphasis, cut, emphasise, escaped_line};
 use crate::text::TextStyle;
 
 /// What is shown at one moment of a run.
@@ -69,7 +69,7 @@ pub fn live_view(view: &LiveView, style: &TextStyle) -> Vec<String> {
     // room, and is short.
     let width = style.width.saturating_sub(1);
     let shown = |(number, line): (usize, String)| {
-        let line = untied(&line);
+        let line = with_ordinary_spaces(&line);
         if number == 0 { line } else { cut(&line, width) }
     };
     lines.into_iter().enumerate().map(shown).collect()
@@ -81,7 +81,7 @@ fn headline(view: &LiveView, style: &TextStyle) -> String {
         Phase::WarmUp => "warming up",
         Phase::Measuring => "measuring",
     };
-    let title = cut(&harmless(&view.title), style.width.saturating_sub(phase.len() + 3));
+    let title = cut(&escaped_line(&view.title), style.width.saturating_sub(phase.len() + 3));
     format!("{}: {phase}", emphasise(&title, Emphasis::Strong, style))
 }
 
@@ -138,7 +138,7 @@ fn waits(waits: &[(String, f64)]) -> String {
     let shown: Vec<String> = waits
         .iter()
         .take(WAITS_MAX)
-        .map(|(event, share)| format!("{} {} %", harmless(event), fixed(share * 100.0, 0)))
+        .map(|(event, share)| format!("{} {} %", escaped_line(event), fixed(share * 100.0, 0)))
         .collect();
     shown.join("  ")
 }

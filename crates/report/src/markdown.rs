@@ -2,7 +2,7 @@
 //! users and servers is escaped, so that it is text wherever it is pasted.
 
 use crate::Run;
-use crate::figures::{percent, untied};
+use crate::figures::{percent, with_ordinary_spaces};
 use crate::sections::{self, Fact, Grid};
 
 /// One run in full, or several side by side.
@@ -12,7 +12,7 @@ pub fn markdown(runs: &[Run<'_>]) -> String {
         [only] => one(only),
         several => side_by_side(several),
     };
-    untied(&out)
+    with_ordinary_spaces(&out)
 }
 
 fn one(run: &Run<'_>) -> String {
@@ -190,7 +190,7 @@ pub(crate) fn code_block(text: &str) -> String {
 /// Text on one line that no Markdown reader takes for markup (CommonMark, §2.4: any punctuation may be escaped).
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in crate::prose::harmless(text).chars() {
+    for character in crate::prose::escaped_line(text).chars() {
         match character {
             '<' => out += "&lt;",
             '>' => out += "&gt;",

@@ -1,4 +1,4 @@
-//! How words are written: wrapped to the terminal, coloured if that is wanted, and harmless: text that
+//! How words are written: wrapped to the terminal, coloured if that is wanted, and escaped_line: text that
 //! comes from servers and files may not steer the terminal. Used by the summary.
 
 use results::escaped;
@@ -36,7 +36,7 @@ pub(crate) fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> St
 }
 
 /// Text from outside on one line. Characters that steer a terminal or turn the direction of writing stand as codes.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn escaped_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     escaped(&line).into_owned()
 }
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn text_from_outside_cannot_steer_the_terminal() {
-        assert_eq!(harmless("a\x1b[2Jb\r\nc\tü"), "a\\x1b[2Jb c ü");
-        assert_eq!(harmless("a\u{202e}lqs.\u{2066}b"), "a\\u{202e}lqs.\\u{2066}b");
+        assert_eq!(escaped_line("a\x1b[2Jb\r\nc\tü"), "a\\x1b[2Jb c ü");
+        assert_eq!(escaped_line("a\u{202e}lqs.\u{2066}b"), "a\\u{202e}lqs.\\u{2066}b");
     }
 
     #[test]

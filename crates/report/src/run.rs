@@ -4,7 +4,7 @@
 use results::{Limit, Record, Status};
 
 use crate::figures::{asked_seconds, counted, measured_seconds};
-use crate::prose::{enumerate, harmless};
+use crate::prose::{enumerate, escaped_line};
 
 /// A record to be shown.
 #[derive(Copy, Clone, Debug)]
@@ -19,14 +19,14 @@ impl Run<'_> {
     /// The scripts, such as `tpcb-like and select-only`.
     pub(crate) fn scripts(&self) -> String {
         let names: Vec<String> =
-            self.record.plan.scripts.iter().map(|script| harmless(&script.name)).collect();
+            self.record.plan.scripts.iter().map(|script| escaped_line(&script.name)).collect();
         enumerate(&names)
     }
 
     /// `PostgreSQL 18.1`, or that the server could not be asked.
     pub(crate) fn server(&self) -> String {
         match &self.record.environment.server {
-            Some(server) => format!("PostgreSQL {}", harmless(&server.version)),
+            Some(server) => format!("PostgreSQL {}", escaped_line(&server.version)),
             None => "a server that did not say what it is".to_owned(),
         }
     }
@@ -45,7 +45,7 @@ impl Run<'_> {
             Status::Complete => None,
             Status::Interrupted => Some(format!("The run was interrupted {when}.")),
             Status::Failed { reason } => {
-                Some(format!("The run failed {when}: {}", harmless(reason.as_str())))
+                Some(format!("The run failed {when}: {}", escaped_line(reason.as_str())))
             }
         }
     }

@@ -4,8 +4,8 @@
 use results::{RunLine, RunStatus, TrialOfRun};
 
 use crate::TextStyle;
-use crate::figures::{count, fixed, half_width, latency, rate, untied};
-use crate::prose::{Emphasis, cut, emphasise, harmless};
+use crate::figures::{count, fixed, half_width, latency, rate, with_ordinary_spaces};
+use crate::prose::{Emphasis, cut, emphasise, escaped_line};
 use crate::table::{Cells, Side, fitted, padded, titled};
 
 /// What stands where there is nothing to say.
@@ -23,7 +23,7 @@ pub fn run_list(runs: &[RunLine], style: &TextStyle) -> String {
     if runs.is_empty() {
         return "no run is stored yet\n".to_owned();
     }
-    let mut out = untied(&fitted(|_| columns(runs), 0, 0, style));
+    let mut out = with_ordinary_spaces(&fitted(|_| columns(runs), 0, 0, style));
     if runs.iter().any(|run| run.tps_low.is_some()) {
         let what = "± is half of the 95 % interval of the throughput";
         out += &format!("{}\n", emphasise(what, Emphasis::Quiet, style));
@@ -44,11 +44,11 @@ fn columns(runs: &[RunLine]) -> Vec<Cells> {
     let names = std::iter::once(title).chain(runs.iter().map(what)).collect();
     let mut columns = vec![
         padded(names, Side::Left),
-        column("server", &|run| run.server_version.as_deref().map_or(NOTHING.to_owned(), harmless)),
+        column("server", &|run| run.server_version.as_deref().map_or(NOTHING.to_owned(), escaped_line)),
         column("clients", &|run| count(u64::from(run.clients))),
         column("tps", &throughput),
         column("p99", &|run| run.p99_us.map_or(NOTHING.to_owned(), latency)),
-        left("limit", &|run| run.limit.as_deref().map_or(NOTHING.to_owned(), harmless)),
+        left("limit", &|run| run.limit.as_deref().map_or(NOTHING.to_owned(), escaped_line)),
     ];
     if runs.iter().any(|run| run.status != RunStatus::Complete) {
         columns.push(left("status", &|run| run.status.name().to_owned()));
@@ -59,18 +59,18 @@ fn columns(runs: &[RunLine]) -> Vec<Cells> {
 /// `tpcb-like`, or `ladder: clients 8, protocol prepared`.
 fn ran(run: &RunLine) -> String {
     match &run.trial {
-        None => cut(&harmless(&run.scripts), NAMES_LEN_MAX),
+        None => cut(&escaped_line(&run.scripts), NAMES_LEN_MAX),
         Some(TrialOfRun { experiment, factors, repeat: _ }) => {
             let levels: Vec<String> =
                 factors.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-            cut(&harmless(&format!("{experiment}: {}", levels.join(", "))), LEVELS_LEN_MAX)
+            cut(&escaped_line(&format!("{experiment}: {}", levels.join(", "))), LEVELS_LEN_MAX)
         }
     }
 }
 
 /// `2026-11-21T12:03:01.250Z` for people.
 fn moment(started_at: &str) -> String {
-    let shown: String = harmless(started_at).chars().take(SECONDS_END).collect();
+    let shown: String = escaped_line(started_at).chars().take(SECONDS_END).collect();
     format!("{:<SECONDS_END$}", shown.replacen('T', " ", 1))
 }
 

@@ -4,7 +4,7 @@
 use results::{Ceiling, CeilingKind, Event, EventKind, Observation, PerTransaction, Record, WaitShare};
 
 use crate::figures::{TIE, as_asked, count, counted, fixed, latency, percent, rate, share};
-use crate::prose::{cut, enumerate, harmless};
+use crate::prose::{cut, enumerate, escaped_line};
 use crate::sections;
 
 /// Wait events that the summary names.
@@ -41,7 +41,7 @@ fn waits(observation: &Observation) -> Option<String> {
 
 /// `Lock transactionid`, or `running`, which is no event.
 fn event_name(wait: &WaitShare) -> String {
-    let (event_type, event) = (harmless(&wait.event_type), harmless(&wait.event));
+    let (event_type, event) = (escaped_line(&wait.event_type), escaped_line(&wait.event));
     match (event_type.as_str(), event.as_str()) {
         ("CPU", "runnable") => format!("waiting for a{TIE}CPU"),
         ("CPU", _) => event,
@@ -111,7 +111,7 @@ fn events(events: &[Event]) -> Option<String> {
     let of = |kind: EventKind| events.iter().filter(move |event| event.kind == kind);
     let number = |kind| of(kind).count() as u64;
     let mut vacuumed: Vec<String> =
-        of(EventKind::Autovacuum).map(|event| harmless(event.detail.as_str())).collect();
+        of(EventKind::Autovacuum).map(|event| escaped_line(event.detail.as_str())).collect();
     vacuumed.sort_unstable();
     vacuumed.dedup();
     let parts = [
@@ -140,18 +140,18 @@ fn ceiling(ceiling: &Ceiling) -> String {
         "{}{TIE}tps by {what}, {} reached: {}",
         rate(ceiling.tps),
         percent(ceiling.reached_share, 1.0),
-        harmless(ceiling.explanation.as_str())
+        escaped_line(ceiling.explanation.as_str())
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::untied;
+    use crate::figures::with_ordinary_spaces;
 
     #[test]
     fn one_byte_is_not_several() {
-        assert_eq!(untied(&whole_bytes(1.2, "")), "1 byte");
-        assert_eq!(untied(&whole_bytes(1_234.0, "temporary ")), "1,234 temporary bytes");
+        assert_eq!(with_ordinary_spaces(&whole_bytes(1.2, "")), "1 byte");
+        assert_eq!(with_ordinary_spaces(&whole_bytes(1_234.0, "temporary ")), "1,234 temporary bytes");
     }
 }

@@ -3,8 +3,8 @@
 
 use results::Record;
 
-use crate::figures::untied;
-use crate::prose::{Emphasis, emphasise, enumerate, harmless, wrap};
+use crate::figures::with_ordinary_spaces;
+use crate::prose::{Emphasis, emphasise, enumerate, escaped_line, wrap};
 use crate::sections::{self, ComparedRun, ComparisonVerdict, Told};
 use crate::table::{Cells, Side, fitted, padded};
 use crate::{Run, TextStyle};
@@ -39,7 +39,7 @@ pub fn side_by_side(runs: &[Run<'_>], style: &TextStyle) -> String {
         out += &emphasise(&paragraph(&caution, style), Emphasis::Caution, style);
     }
     out += &differing(runs, style);
-    untied(&out)
+    with_ordinary_spaces(&out)
 }
 
 fn paragraph(text: &str, style: &TextStyle) -> String {
@@ -93,10 +93,10 @@ fn columns(first: &ComparedRun, other: &ComparedRun) -> Vec<Cells> {
 fn cautions(runs: &[Run<'_>]) -> Vec<String> {
     let records: Vec<&Record> = runs.iter().map(|run| run.record).collect();
     let warnings = results::warnings_of_comparison(&records);
-    let of_comparison = warnings.iter().map(|warning| harmless(warning.text.as_str()));
+    let of_comparison = warnings.iter().map(|warning| escaped_line(warning.text.as_str()));
     let of_runs = runs.iter().enumerate().flat_map(|(at, run)| {
         let letter = crate::run::letter(at);
-        let recorded = run.record.warnings.iter().map(|warning| harmless(warning.as_str()));
+        let recorded = run.record.warnings.iter().map(|warning| escaped_line(warning.as_str()));
         run.trouble().into_iter().chain(recorded).map(move |warning| format!("{letter}: {warning}"))
     });
     let all = sections::builds(runs).into_iter().chain(of_comparison).chain(of_runs);

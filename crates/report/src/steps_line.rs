@@ -3,7 +3,7 @@
 
 use results::{StepResult, StepsRecord};
 
-use crate::figures::{count, latency, untied};
+use crate::figures::{count, latency, with_ordinary_spaces};
 
 /// Steps that are told one by one.
 const STEPS_SHOWN_MAX: usize = 8;
@@ -19,7 +19,7 @@ pub fn steps_line(record: &StepsRecord) -> String {
         let all: f64 = record.steps.iter().filter_map(StepResult::mean_us).sum();
         line += &format!("; {} in all", latency(all));
     }
-    untied(&line)
+    with_ordinary_spaces(&line)
 }
 
 fn step(step: &StepResult) -> String {

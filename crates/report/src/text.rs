@@ -10,10 +10,10 @@ use stats::INTERVALS_MIN;
 
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, latency, measured_seconds, percent,
-    plus_minus, rate, untied,
+    plus_minus, rate, with_ordinary_spaces,
 };
 use crate::latency_table::{Row, ScriptFigures, latency_table};
-use crate::prose::{Emphasis, emphasise, enumerate, harmless, wrap};
+use crate::prose::{Emphasis, emphasise, enumerate, escaped_line, wrap};
 use crate::sections::{self, precision};
 use crate::server_lines::server_lines;
 
@@ -46,7 +46,7 @@ pub fn text(record: &Record, style: &TextStyle) -> String {
     out.push('\n');
     out += &latencies(record, style);
     out += &warnings(record, style);
-    untied(&out)
+    with_ordinary_spaces(&out)
 }
 
 /// Nothing for a complete run; otherwise the first thing that is read.
@@ -65,7 +65,7 @@ fn status_lines(record: &Record, style: &TextStyle) -> String {
         Status::Complete => return String::new(),
         Status::Interrupted => format!("INTERRUPTED {when}.{figures}"),
         Status::Failed { reason } => {
-            format!("FAILED {when}: {}{figures}", sentence(&harmless(reason.as_str())))
+            format!("FAILED {when}: {}{figures}", sentence(&escaped_line(reason.as_str())))
         }
     };
     format!("{}\n\n", emphasise(&wrap(&what, 0, 0, style.width), Emphasis::Alarm, style))
@@ -80,7 +80,7 @@ fn accusation(record: &Record, style: &TextStyle) -> String {
     };
     let what = format!(
         "CLIENT-LIMITED: {} The figures say more about pgmeter than about the server.",
-        sentence(&harmless(evidence))
+        sentence(&escaped_line(evidence))
     );
     format!("{}\n\n", emphasise(&wrap(&what, 0, 0, style.width), Emphasis::Alarm, style))
 }
@@ -97,14 +97,14 @@ fn title(record: &Record, style: &TextStyle) -> String {
     let weighted = scripts.windows(2).any(|pair| pair[0].weight != pair[1].weight);
     let name = |script: &Script| {
         let weight = weighted.then(|| format!("weight {}", script.weight));
-        let target = script.target.as_ref().map(|target| format!("at {}", harmless(target)));
+        let target = script.target.as_ref().map(|target| format!("at {}", escaped_line(target)));
         let what: Vec<String> = weight.into_iter().chain(target).collect();
         let what = if what.is_empty() { String::new() } else { format!(" ({})", what.join(", ")) };
-        harmless(&script.name) + &what
+        escaped_line(&script.name) + &what
     };
     let mut title = enumerate(&scripts.iter().map(name).collect::<Vec<_>>());
     if let Some(server) = &record.environment.server {
-        title += &format!(" on PostgreSQL {}", harmless(&server.version));
+        title += &format!(" on PostgreSQL {}", escaped_line(&server.version));
     }
     format!("{}\n", emphasise(&wrap(&title, 0, INDENT, style.width), Emphasis::Strong, style))
 }
@@ -138,7 +138,7 @@ fn load(record: &Record) -> String {
 /// `event loop io_uring`, or `event loop epoll, because the system refuses io_uring`.
 fn event_loop(record: &Record) -> Option<String> {
     let EventLoop { name, because } = &record.summary.generator.as_ref()?.event_loop;
-    let because = because.as_ref().map(|because| format!(", because {}", harmless(because.as_str())));
+    let because = because.as_ref().map(|because| format!(", because {}", escaped_line(because.as_str())));
     Some(format!("event loop {}{}", name.name(), because.unwrap_or_default()))
 }
 
@@ -247,7 +247,7 @@ fn connecting(summary: &Summary) -> Option<String> {
 fn targets(plan: &Plan) -> Option<String> {
     let target = |target: &results::Target| {
         let Connection { host, port, .. } = &target.connection;
-        format!("{} is {}:{port}", harmless(&target.name), harmless(host.as_str()))
+        format!("{} is {}:{port}", escaped_line(&target.name), escaped_line(host.as_str()))
     };
     let targets: Vec<String> = plan.targets.iter().map(target).collect();
     (!targets.is_empty()).then(|| enumerate(&targets))
@@ -268,7 +268,7 @@ fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
 fn limit(summary: &Summary) -> Option<String> {
     let Verdict { limit, evidence, resource } = &summary.generator.as_ref()?.verdict;
     let of = resource.map_or(String::new(), |resource| format!(" ({})", resource.name()));
-    (*limit != LimitedBy::Generator).then(|| format!("{}{of}: {}", limit.name(), harmless(evidence)))
+    (*limit != LimitedBy::Generator).then(|| format!("{}{of}: {}", limit.name(), escaped_line(evidence)))
 }
 
 /// The table; response times, with service times beside them where they are something else.
@@ -321,7 +321,7 @@ fn per_script(kind: Kind, summary: &Summary, with_stalls: Option<Latency>, style
         script: figures(summary.tps, summary.counts.failed),
     };
     let each = summary.scripts.iter().map(|script| Row {
-        label: harmless(&script.name),
+        label: escaped_line(&script.name),
         latency: kind.of(script.response_us, script.service_us),
         script: figures(script.tps, script.counts.failed),
     });
@@ -364,7 +364,7 @@ impl Kind {
 fn warnings(record: &Record, style: &TextStyle) -> String {
     let line = |label: &str, emphasis: Emphasis, sentence: &results::SafeText| {
         let indent = INDENT + label.len();
-        let words = wrap(&harmless(sentence.as_str()), indent, indent, style.width);
+        let words = wrap(&escaped_line(sentence.as_str()), indent, indent, style.width);
         format!("{}{}{words}\n", " ".repeat(INDENT), emphasise(label, emphasis, style))
     };
     let warnings = record.warnings.iter().map(|warning| line("warning: ", Emphasis::Caution, warning));

@@ -3,7 +3,7 @@
 
 use results::Record;
 
-use crate::figures::{TIE, UNKNOWN_SIZE, count, latency, plus_minus, rate, untied};
+use crate::figures::{TIE, UNKNOWN_SIZE, count, latency, plus_minus, rate, with_ordinary_spaces};
 use crate::sections;
 
 /// `1,234 tps ± 1.2 %, p50 6.12 ms, p99 13.4 ms, 3 failed`.
@@ -26,5 +26,5 @@ pub fn trial_line(record: &Record) -> String {
     if let Some(stalls) = record.grave_stalls() {
         line += &format!(", stalled for {}", latency(stalls.total_s * 1e6));
     }
-    untied(&line)
+    with_ordinary_spaces(&line)
 }

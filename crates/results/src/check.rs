@@ -64,7 +64,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     require(*elapsed_s >= 0.0, "a negative elapsed time")?;
     let on_time = lag_us.is_none_or(|lag| 0.0 <= lag.mean && lag.mean <= lag.max);
     require(on_time, "a lag that is negative, or whose mean is above its maximum")?;
-    require(*tps <= MOST && *duration_s <= MOST && *elapsed_s <= MOST, A_MONSTER)?;
+    require(*tps <= MOST && *duration_s <= MOST && *elapsed_s <= MOST, AN_IMPOSSIBLE_FIGURE)?;
     check_latencies([*response_us, *service_us])?;
     require(late_or_skipped_share.is_none_or(is_share), A_SHARE)?;
     check_latencies([*response_with_stalls_us, None])?;
@@ -87,26 +87,26 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
 
 /// Beyond this no figure of a run is true, whatever it counts: a century has 3 × 10¹⁵ microseconds.
 const MOST: f64 = 1e16;
-const A_MONSTER: &str = "a figure that no run can have";
+const AN_IMPOSSIBLE_FIGURE: &str = "a figure that no run can have";
 
 /// Below this, and above nothing, none is either: a rate or a share of it would be without end.
 const LEAST: f64 = 1e-100;
 
-/// Of all figures that were measured, none is a monster; sums and ratios of such would be without end.
+/// Of all figures that were measured, none is beyond what a run can have; sums and ratios of such figures would be infinite.
 fn check_figures(measured: &impl Serialize) -> Result<(), String> {
-    let has_monster = serde_json::to_value(measured).is_ok_and(|value| is_monstrous(&value));
-    require(!has_monster, A_MONSTER)
+    let is_any_impossible = serde_json::to_value(measured).is_ok_and(|value| is_impossible(&value));
+    require(!is_any_impossible, AN_IMPOSSIBLE_FIGURE)
 }
 
 /// Counts are as large as they are; only what was measured has a bound.
-fn is_monstrous(value: &Value) -> bool {
+fn is_impossible(value: &Value) -> bool {
     match value {
         Value::Number(number) => {
             let figure = number.as_f64().map_or(f64::INFINITY, f64::abs);
             number.is_f64() && (figure > MOST || (figure > 0.0 && figure < LEAST))
         }
-        Value::Array(values) => values.iter().any(is_monstrous),
-        Value::Object(values) => values.values().any(is_monstrous),
+        Value::Array(values) => values.iter().any(is_impossible),
+        Value::Object(values) => values.values().any(is_impossible),
         Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
@@ -117,7 +117,7 @@ fn check_latencies(latencies: [Option<Latency>; 2]) -> Result<(), String> {
     const TOLERANCE: f64 = 1.002;
     for Latency { mean, stddev, min, p50, p90, p95, p99, p999, max } in latencies.into_iter().flatten() {
         require(min >= 0.0 && stddev >= 0.0, "a negative latency")?;
-        require(max <= MOST && stddev <= MOST, A_MONSTER)?;
+        require(max <= MOST && stddev <= MOST, AN_IMPOSSIBLE_FIGURE)?;
         let rising = [min, p50, p90, p95, p99, p999, max];
         require(
             rising.windows(2).all(|pair| pair[0] <= pair[1] * TOLERANCE),
@@ -315,7 +315,7 @@ fn check_command(command: &CommandSummary) -> Result<(), String> {
 fn check_interval(interval: &Interval, script_count: usize) -> Result<(), String> {
     let Interval { start_s, end_s, counts, scripts } = interval;
     require(0.0 <= *start_s && start_s <= end_s, "it ends before it begins")?;
-    require(*end_s <= MOST, A_MONSTER)?;
+    require(*end_s <= MOST, AN_IMPOSSIBLE_FIGURE)?;
     require(scripts.len() == script_count, "it is of other scripts than the plan")?;
     for script in scripts {
         check_counts(&script.counts)?;

@@ -169,7 +169,7 @@ pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
         back_pressure,
         crowded_worker,
         halves,
-        no_alibi,
+        may_be_at_fault,
     ];
     rules.iter().find_map(|rule| rule(run)).unwrap_or_else(|| remainder(run))
 }
@@ -453,7 +453,7 @@ fn halves(run: &Run<'_>) -> Option<Verdict> {
 }
 
 /// The worker was so busy, or so much is unknown of it, that it cannot be ruled out.
-fn no_alibi(run: &Run<'_>) -> Option<Verdict> {
+fn may_be_at_fault(run: &Run<'_>) -> Option<Verdict> {
     let WorkerCondition { cpu_share, run_queue_share, .. } = run.busiest;
     if run_queue_share.is_none() && *cpu_share >= DOMINANT {
         let ran = percent(*cpu_share);

@@ -169,7 +169,7 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
     }
     let positions = numbers(&along.levels);
     let x_log = x_log && positions.as_ref().is_some_and(|all| all.iter().all(|position| *position > 0.0));
-    let title = title.map_or_else(|| told(overview, metric, x, series), crate::prose::harmless);
+    let title = title.map_or_else(|| told(overview, metric, x, series), crate::prose::escaped_line);
     Chart { title, x, metric, positions, x_log, y_log, panels }
 }
 

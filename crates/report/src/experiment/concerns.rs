@@ -8,7 +8,7 @@ use results::{BuildFingerprint, Environment, ServerFacts, StoredRun};
 
 use super::overview::Overview;
 use crate::figures::counted;
-use crate::prose::{cut, enumerate, harmless};
+use crate::prose::{cut, enumerate, escaped_line};
 
 /// Different warnings of runs that are listed; the runs have them all.
 const WARNINGS_MAX: usize = 12;
@@ -83,7 +83,7 @@ impl Difference {
             }
         }
         let kind = |(what, versions): (Option<String>, Vec<String>)| {
-            (what.map_or_else(|| "not known".to_owned(), |what| harmless(&what)), versions)
+            (what.map_or_else(|| "not known".to_owned(), |what| escaped_line(&what)), versions)
         };
         (kinds.len() > 1).then(|| Difference { name, kinds: kinds.into_iter().map(kind).collect() })
     }
@@ -103,7 +103,7 @@ impl Difference {
 
 /// `15.18 (Debian 15.18-0+deb12u1)` without the packager.
 fn version_of(server: &ServerFacts) -> String {
-    harmless(&server.version).split(' ').next().unwrap_or_default().to_owned()
+    escaped_line(&server.version).split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Each once.
@@ -182,7 +182,9 @@ fn changes(runs: &[&StoredRun]) -> Vec<String> {
     let changed = |(name, of): &Aspect| {
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
         for run in runs {
-            *kinds.entry(of(run).map_or_else(|| "unknown".to_owned(), |it| harmless(&it))).or_default() += 1;
+            *kinds
+                .entry(of(run).map_or_else(|| "unknown".to_owned(), |it| escaped_line(&it)))
+                .or_default() += 1;
         }
         let told: Vec<String> = kinds.iter().map(|(what, trials)| format!("{what} in {trials}")).collect();
         (kinds.len() > 1).then(|| format!("The {name} was not the same in all trials: {}.", enumerate(&told)))
@@ -217,7 +219,7 @@ fn warnings(runs: &[&StoredRun]) -> Vec<String> {
     let mut kinds: Vec<(String, String, usize)> = Vec::new();
     for run in runs {
         for warning in &run.warnings {
-            let text = harmless(warning.as_str());
+            let text = escaped_line(warning.as_str());
             let kind: String =
                 text.chars().filter(|c| !c.is_ascii_digit() && *c != '.' && *c != ',').collect();
             match kinds.iter_mut().find(|(known, ..)| *known == kind) {

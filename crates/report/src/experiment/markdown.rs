@@ -3,7 +3,7 @@
 
 use super::said::{IF_ANY, OF_EVERY_LOAD, against, limits_in_words, signs, step_grid, titled, with_interval};
 use super::{Metric, Overview, top_waits};
-use crate::figures::untied;
+use crate::figures::with_ordinary_spaces;
 use crate::markdown::{code_block, escaped, facts, part, table};
 use crate::sections::Grid;
 
@@ -32,7 +32,7 @@ pub fn markdown(overview: &Overview) -> String {
     let lost: String = overview.lost().iter().map(|lost| format!("- {}\n", escaped(lost))).collect();
     out += &part("Not in the figures", Some(lost));
     out += &format!("## Again\n\nIn the folder of the file:\n\n{}\n", code_block(&overview.repeat_command()));
-    untied(&out)
+    with_ordinary_spaces(&out)
 }
 
 fn paragraphs(sentences: impl Iterator<Item = String>) -> String {

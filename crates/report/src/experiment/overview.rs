@@ -10,7 +10,7 @@ use super::chart::{self, Chart};
 use super::metric::Metric;
 use super::repeats::{Known, Ratio, Repeated, Subtraction, ratio};
 use super::steps::{self, Stack, StepFigures};
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 
 /// A whole experiment.
 #[derive(Clone, Debug)]
@@ -147,10 +147,10 @@ impl Overview {
             Some(pairs) => Base::Levels(pairs.to_vec()),
         };
         find_bases(&mut cells, &factors, &base);
-        let text = |of: fn(&Experiment) -> Option<&String>| file.and_then(of).map(|text| harmless(text));
+        let text = |of: fn(&Experiment) -> Option<&String>| file.and_then(of).map(|text| escaped_line(text));
         let mut overview = Overview {
-            title: file.map_or_else(|| name.clone(), |file| harmless(&file.title)),
-            name: harmless(&name),
+            title: file.map_or_else(|| name.clone(), |file| escaped_line(&file.title)),
+            name: escaped_line(&name),
             source: text(|file| file.source.as_ref()),
             description: text(|file| file.description.as_ref()),
             profile,
@@ -190,7 +190,7 @@ impl Overview {
         } else {
             format!("'{}'", store.replace('\'', "'\\''"))
         };
-        self.store = format!(" --store {}", harmless(&quoted));
+        self.store = format!(" --store {}", escaped_line(&quoted));
         self
     }
 
@@ -327,7 +327,7 @@ impl Overview {
                 Some((number, Subtraction::of(figure, other, self.repeats_are_blocks)?))
             };
             let cells = self.cells.iter().enumerate().filter(|(_, cell)| has_it(cell)).filter_map(subtracted);
-            Some(Cost { name: harmless(&difference.name), metric, cells: cells.collect() })
+            Some(Cost { name: escaped_line(&difference.name), metric, cells: cells.collect() })
         };
         differences.iter().filter_map(cost).filter(|cost| !cost.cells.is_empty()).collect()
     }
@@ -377,7 +377,7 @@ impl Standing {
         match trial.status {
             TrialStatus::Complete => Standing::Complete,
             TrialStatus::Failed => {
-                let reason = trial.reason.as_deref().map(harmless);
+                let reason = trial.reason.as_deref().map(escaped_line);
                 Standing::Failed(reason.unwrap_or_else(|| "it did not say why".to_owned()))
             }
             TrialStatus::Running => Standing::Running,
@@ -493,8 +493,8 @@ fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
         }
     }
     let mean = |((event_type, event), (seen, share)): ((&str, &str), (u64, f64))| WaitShare {
-        event_type: harmless(event_type),
-        event: harmless(event),
+        event_type: escaped_line(event_type),
+        event: escaped_line(event),
         seen,
         share: share / looked_at,
         interval: None,

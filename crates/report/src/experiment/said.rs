@@ -140,7 +140,7 @@ impl Overview {
                 let rest = if pairs.len() < all { ", everything else the same" } else { "" };
                 let pairs: Vec<String> =
                     pairs.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-                format!("{}{rest}", crate::prose::harmless(&pairs.join(", ")))
+                format!("{}{rest}", crate::prose::escaped_line(&pairs.join(", ")))
             }
         }
     }

@@ -6,7 +6,7 @@ use results::{StepResult, StepTime, StepsRecord};
 use super::metric::Metric;
 use super::overview::{Overview, Trial};
 use super::repeats::{Known, Repeated};
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 
 /// A step of a cell.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFi
         let is_partly_known = known.contains(&Known::Partly);
         let [duration_us, wal_bytes, cpu_us, table_bytes, index_bytes] = known.map(Known::into_figure);
         StepFigures {
-            name: harmless(name),
+            name: escaped_line(name),
             duration_us,
             wal_bytes,
             cpu_us,
@@ -102,7 +102,7 @@ pub(super) fn stacks(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Stack> 
     };
     let asked = of_file.iter().filter(by_step);
     let mut asked: Vec<(Metric, Option<String>)> = asked
-        .filter_map(|chart| Some((Metric::named(&chart.y)?, chart.title.as_deref().map(harmless))))
+        .filter_map(|chart| Some((Metric::named(&chart.y)?, chart.title.as_deref().map(escaped_line))))
         .collect();
     if !asked.iter().any(|(metric, _)| *metric == Metric::Duration) {
         asked.insert(0, (Metric::Duration, None));

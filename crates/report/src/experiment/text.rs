@@ -4,7 +4,7 @@
 use super::said::{IF_ANY, OF_EVERY_LOAD, against, interval, limits_in_words, signs, step_grid};
 use super::{Metric, Overview, top_waits};
 use crate::TextStyle;
-use crate::figures::untied;
+use crate::figures::with_ordinary_spaces;
 use crate::prose::{Emphasis, cut, emphasise, wrap};
 use crate::table::{Cells, Side, fits, laid_out, padded, titled, width};
 
@@ -54,7 +54,7 @@ pub fn text(overview: &Overview, style: &TextStyle) -> String {
         }
     }
     out += &format!("\npage with charts: {}\n", overview.page_command());
-    untied(&out)
+    with_ordinary_spaces(&out)
 }
 
 fn paragraph(text: &str, style: &TextStyle) -> String {
@@ -141,7 +141,7 @@ fn costs(overview: &Overview, style: &TextStyle) -> Vec<Cells> {
     }
     if overview.cells.iter().any(|cell| !cell.waits.is_empty()) {
         let room = style.width.saturating_sub(INDENT + width(&columns)).max(WAITS_LEN_MIN);
-        let waits = |cell: usize| cut(&untied(&top_waits(&overview.cells[cell])), room);
+        let waits = |cell: usize| cut(&with_ordinary_spaces(&top_waits(&overview.cells[cell])), room);
         columns.push(left(overview, "what the backends did", waits));
     }
     columns
@@ -149,7 +149,7 @@ fn costs(overview: &Overview, style: &TextStyle) -> Vec<Cells> {
 
 fn steps(overview: &Overview) -> Vec<Cells> {
     let grid = step_grid(overview);
-    let column = |at: usize| grid.rows.iter().map(|row| untied(&row[at])).collect::<Cells>();
+    let column = |at: usize| grid.rows.iter().map(|row| with_ordinary_spaces(&row[at])).collect::<Cells>();
     let named = |at: usize, title: &str| {
         padded(std::iter::once(title.to_owned()).chain(column(at)).collect(), Side::Left)
     };

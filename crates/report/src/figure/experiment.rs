@@ -6,8 +6,8 @@ use super::png::PngError;
 use super::scale::Scale;
 use super::shapes::{Anchor, Colour, GRID, PAGE, QUIET, RUNS, Shape, Sheet, TEXT};
 use crate::experiment::{Chart, Line, Marks, Metric, Overview, Panel, Point, Repeated, Stack};
-use crate::figures::untied;
-use crate::prose::{cut, harmless};
+use crate::figures::with_ordinary_spaces;
+use crate::prose::{cut, escaped_line};
 
 const MARGIN: f32 = 24.0;
 /// Where the first panel begins.
@@ -67,7 +67,7 @@ fn sheet(overview: &Overview) -> Sheet {
     let height = top + 10.0;
     let page = Shape::Rectangle { x: 0.0, y: 0.0, width: WIDTH, height, colour: PAGE, opacity: 1.0 };
     shapes.insert(0, page);
-    Sheet { width: WIDTH, height, description: untied(&format!("{title}. {standing}")), shapes }
+    Sheet { width: WIDTH, height, description: with_ordinary_spaces(&format!("{title}. {standing}")), shapes }
 }
 
 /// Titles, and which colour is which line; returns the height of it all.
@@ -75,12 +75,12 @@ fn head(shapes: &mut Vec<Shape>, top: f32, title: &str, panel: &Panel) -> f32 {
     shapes.push(bold(MARGIN, top + 16.0, 14.0, &cut(title, TITLE_LEN_MAX)));
     let mut y = top + 34.0;
     if !panel.title.is_empty() {
-        shapes.push(text(MARGIN, y, 12.0, TEXT, &cut(&harmless(&panel.title), TITLE_LEN_MAX)));
+        shapes.push(text(MARGIN, y, 12.0, TEXT, &cut(&escaped_line(&panel.title), TITLE_LEN_MAX)));
         y += 18.0;
     }
     let mut x = MARGIN;
     for line in panel.lines.iter().filter(|line| !line.label.is_empty()) {
-        let name = cut(&harmless(&line.label), NAME_LEN_MAX);
+        let name = cut(&escaped_line(&line.label), NAME_LEN_MAX);
         let width = 34.0 + length(&name) * LEGEND_CHARACTER;
         if x + width > WIDTH - RIGHT && x > MARGIN {
             x = MARGIN;
@@ -174,7 +174,7 @@ fn lines(
             taken = at + width / 2.0 + 6.0;
         }
     }
-    shapes.push(anchored(WIDTH - RIGHT, bottom + 33.0, Anchor::End, QUIET, &harmless(&factor.name)));
+    shapes.push(anchored(WIDTH - RIGHT, bottom + 33.0, Anchor::End, QUIET, &escaped_line(&factor.name)));
     frame.value_axis(shapes, |value| chart.metric.quantity().tick(value));
     for line in &panel.lines {
         let place = |point: &Point| {
@@ -243,7 +243,7 @@ fn bars(shapes: &mut Vec<Shape>, top: f32, overview: &Overview, chart: &Chart, p
             y += BAR;
         }
         if y > first {
-            let name = cut(&harmless(name), NAME_LEN_MAX);
+            let name = cut(&escaped_line(name), NAME_LEN_MAX);
             shapes.push(anchored(BARS_FROM - 10.0, first + 11.0, Anchor::End, TEXT, &name));
             y += BETWEEN_NAMES;
         }
@@ -270,7 +270,7 @@ fn stacked(shapes: &mut Vec<Shape>, top: f32, overview: &Overview, stack: &Stack
             let (width, height, colour) = (x.at(sum) - from, BAR - 3.0, RUNS[step % RUNS.len()]);
             shapes.push(Shape::Rectangle { x: from, y, width, height, colour, opacity: 0.85 });
         }
-        let name = cut(&harmless(&overview.label(*cell)), NAME_LEN_MAX);
+        let name = cut(&escaped_line(&overview.label(*cell)), NAME_LEN_MAX);
         shapes.push(anchored(BARS_FROM - 10.0, y + 11.0, Anchor::End, TEXT, &name));
         let total = overview.cells[*cell].figure(stack.metric);
         let shown = crate::experiment::with_interval(total, stack.metric.quantity());
@@ -281,7 +281,7 @@ fn stacked(shapes: &mut Vec<Shape>, top: f32, overview: &Overview, stack: &Stack
 }
 
 fn anchored(x: f32, y: f32, anchor: Anchor, colour: Colour, words: &str) -> Shape {
-    Shape::Text { x, y, size: 12.0, bold: false, anchor, colour, text: untied(words) }
+    Shape::Text { x, y, size: 12.0, bold: false, anchor, colour, text: with_ordinary_spaces(words) }
 }
 
 /// An interval, with a stroke across each end.

@@ -10,7 +10,7 @@ use super::shapes::{
 };
 use crate::Run;
 use crate::charts::{Heat, LatencyRows, POINTS_MAX, Point, Quantiles, Timeline, percentile_points};
-use crate::figures::{as_asked, asked_latency, untied};
+use crate::figures::{as_asked, asked_latency, with_ordinary_spaces};
 use crate::prose::cut;
 use crate::run::letter;
 use crate::sections::{self, Headline};
@@ -63,12 +63,20 @@ pub(super) fn sheet(runs: &[Run<'_>]) -> Sheet {
 }
 
 pub(super) fn text(x: f32, y: f32, size: f32, colour: Colour, text: &str) -> Shape {
-    let text = untied(text);
+    let text = with_ordinary_spaces(text);
     Shape::Text { x, y, size, bold: false, anchor: Anchor::Start, colour, text }
 }
 
 pub(super) fn bold(x: f32, y: f32, size: f32, words: &str) -> Shape {
-    Shape::Text { x, y, size, bold: true, anchor: Anchor::Start, colour: TEXT, text: untied(words) }
+    Shape::Text {
+        x,
+        y,
+        size,
+        bold: true,
+        anchor: Anchor::Start,
+        colour: TEXT,
+        text: with_ordinary_spaces(words),
+    }
 }
 
 /// What is said of the picture; it is drawn at the top too.
@@ -95,7 +103,7 @@ fn title(shapes: &mut Vec<Shape>, runs: &[Run<'_>]) -> String {
     shapes.push(bold(MARGIN, 36.0, 20.0, &cut(&title, TITLE_LEN_MAX)));
     shapes.push(text(MARGIN, 60.0, 13.0, TEXT, &figures));
     shapes.push(text(MARGIN, 79.0, 13.0, QUIET, &below));
-    untied(&format!("{title}. {figures}. {below}"))
+    with_ordinary_spaces(&format!("{title}. {figures}. {below}"))
 }
 
 fn end_of(timelines: &[Timeline]) -> f64 {
@@ -217,7 +225,7 @@ fn time_scale(timelines: &[Timeline]) -> Scale {
 
 fn run_legend(runs: &[Run<'_>]) -> Vec<(String, Colour)> {
     let item = |(at, run): (usize, &Run<'_>)| {
-        let name = cut(&crate::prose::harmless(run.name), 24);
+        let name = cut(&crate::prose::escaped_line(run.name), 24);
         (format!("{} {name}", letter(at)), RUNS[at % RUNS.len()])
     };
     runs.iter().enumerate().take(LEGEND_MAX).map(item).collect()
@@ -307,7 +315,7 @@ impl Panel {
                 bold: false,
                 anchor: Anchor::End,
                 colour: QUIET,
-                text: untied(&write(tick)),
+                text: with_ordinary_spaces(&write(tick)),
             });
         }
     }

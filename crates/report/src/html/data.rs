@@ -8,8 +8,8 @@ use crate::Run;
 use crate::charts::{
     Heat, LatencyRows, POINTS_MAX, ServerOverTime, Timeline, WaitsOverTime, percentile_points,
 };
-use crate::figures::{latency, untied};
-use crate::prose::{cut, harmless};
+use crate::figures::{latency, with_ordinary_spaces};
+use crate::prose::{cut, escaped_line};
 use crate::run::letter;
 use crate::sections;
 
@@ -200,7 +200,7 @@ impl RunData {
         let stalls = stalls.filter(|_| with_pictures).map(EventData::of_stall);
         RunData {
             letter: letter(at),
-            name: harmless(run.name),
+            name: escaped_line(run.name),
             end: Number(timeline.points.last().map_or(0.0, |point| point.end_s)),
             time: Lines::of(&timeline),
             response: Curve::of(&timeline.response),
@@ -266,8 +266,8 @@ impl WaitsData {
     fn of(waits: WaitsOverTime) -> WaitsData {
         let WaitsOverTime { time_s, series } = waits;
         let series = series.into_iter().map(|series| WaitData {
-            kind: harmless(&series.event_type),
-            event: harmless(&series.event),
+            kind: escaped_line(&series.event_type),
+            event: escaped_line(&series.event),
             backends: numbers(series.backends),
         });
         WaitsData { t: numbers(time_s), series: series.collect() }
@@ -292,7 +292,10 @@ impl EventData {
             kind: sections::STALL,
             start: Number(stall.start_s),
             end: Some(Number(stall.end_s)),
-            detail: format!("no transaction completed for {}", untied(&latency(stall.length_s() * 1e6))),
+            detail: format!(
+                "no transaction completed for {}",
+                with_ordinary_spaces(&latency(stall.length_s() * 1e6))
+            ),
         }
     }
 
@@ -301,7 +304,7 @@ impl EventData {
             kind: sections::event_name(event.kind),
             start: Number(event.start_s),
             end: event.end_s.map(Number),
-            detail: cut(&harmless(event.detail.as_str()), DETAIL_LEN_MAX),
+            detail: cut(&escaped_line(event.detail.as_str()), DETAIL_LEN_MAX),
         }
     }
 }

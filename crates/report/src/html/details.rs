@@ -225,7 +225,7 @@ pub(super) fn repeat(page: &mut Markup, record: &Record) {
     });
     for script in record.plan.scripts.iter().filter(|script| !script.builtin) {
         page.element("details", &[], |page| {
-            page.leaf("summary", &[], &format!("The text of {}", crate::prose::harmless(&script.name)));
+            page.leaf("summary", &[], &format!("The text of {}", crate::prose::escaped_line(&script.name)));
             page.element("pre", &[("tabindex", "0")], |page| page.leaf("code", &[], &script.text));
         });
     }

@@ -5,7 +5,7 @@ use super::data::PageData;
 use super::markup::Markup;
 use crate::Run;
 use crate::figures::{asked_seconds, counted, measured_seconds};
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 use crate::run::letter;
 use crate::sections::{self, Headline};
 
@@ -82,7 +82,7 @@ pub(super) fn warnings(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
             let histograms = counted(damaged as u64, "histogram", "histograms");
             format!("{histograms} in the record cannot be read; the charts are without them.")
         });
-        let recorded = run.record.warnings.iter().map(|warning| harmless(warning.as_str()));
+        let recorded = run.record.warnings.iter().map(|warning| escaped_line(warning.as_str()));
         let all = run.trouble().into_iter().chain(damaged).chain(recorded);
         warnings.extend(all.map(|warning| whose.clone() + &sections::capitalised(&warning)));
     }
@@ -90,7 +90,7 @@ pub(super) fn warnings(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
         let records: Vec<&results::Record> = runs.iter().map(|run| run.record).collect();
         let of_comparison = results::warnings_of_comparison(&records);
         let texts =
-            of_comparison.iter().map(|warning| sections::capitalised(&harmless(warning.text.as_str())));
+            of_comparison.iter().map(|warning| sections::capitalised(&escaped_line(warning.text.as_str())));
         warnings.extend(texts);
     }
     if !warnings.is_empty() {
@@ -113,7 +113,7 @@ fn notes(page: &mut Markup, runs: &[Run<'_>]) {
         page.leaf("summary", &[], "Good to know");
         page.element("ul", &[], |page| {
             for note in &run.record.notes {
-                page.leaf("li", &[], &sections::capitalised(&harmless(note.as_str())));
+                page.leaf("li", &[], &sections::capitalised(&escaped_line(note.as_str())));
             }
         });
     });

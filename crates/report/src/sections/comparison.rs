@@ -59,7 +59,7 @@ pub(crate) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
         let base = (at > 0).then_some(first.record);
         ComparedRun {
             letter: letter(at),
-            name: crate::prose::harmless(run.name),
+            name: crate::prose::escaped_line(run.name),
             what: format!("{} on {}, {}", run.scripts(), run.server(), run.load_in_short()),
             tps: rate(run.record.summary.tps),
             tps_interval: half_width(run.record),
@@ -238,7 +238,7 @@ pub(crate) fn signed_percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::untied;
+    use crate::figures::with_ordinary_spaces;
 
     fn mean_of(value: f64, half: f64) -> Mean {
         let estimate =
@@ -248,7 +248,7 @@ mod tests {
 
     fn told(first: &Mean, second: &Mean, direction: Direction) -> (Verdict, String) {
         let Told { verdict, sentence, .. } = tell(first, second, direction, ["A", "B"]);
-        (verdict, untied(&sentence.unwrap_or_default()))
+        (verdict, with_ordinary_spaces(&sentence.unwrap_or_default()))
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn a_change_has_a_sign() {
         for (share, shown) in [(0.0321, "+3.2 %"), (-0.5, "−50 %"), (f64::NAN, "—"), (12.3, "+1,230 %")] {
-            assert_eq!(untied(&signed_percent(share)), shown);
+            assert_eq!(with_ordinary_spaces(&signed_percent(share)), shown);
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn bytes(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::untied;
+    use crate::figures::with_ordinary_spaces;
 
     #[test]
     fn bytes_have_the_unit_that_suits_them() {
@@ -83,7 +83,7 @@ mod tests {
             (1_214.0, "1.21 kB"),
             (8.4e7, "84.0 MB"),
         ] {
-            assert_eq!(untied(&bytes(value)), shown);
+            assert_eq!(with_ordinary_spaces(&bytes(value)), shown);
         }
     }
 

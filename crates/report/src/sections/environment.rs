@@ -6,16 +6,16 @@ use results::{BuildFingerprint, Conditions, ConnectionInUse, Disk, DiskHolds, Pr
 use super::Fact;
 use super::cost::{bytes, number};
 use crate::figures::{TIE, as_asked, counted, latency, percent};
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 use crate::run::{Run, letter};
 
 /// Host and server.
 pub(crate) fn environment(record: &Record) -> Vec<Fact> {
     let host = &record.environment.host;
-    let mut facts = vec![Fact::new("host", harmless(&host.hostname))];
-    facts.extend(host.os.as_ref().map(|os| Fact::new("system", harmless(os))));
-    facts.push(Fact::new("kernel", harmless(&host.kernel)));
-    let model = host.cpu_model.as_ref().map(|model| harmless(model)).unwrap_or_default();
+    let mut facts = vec![Fact::new("host", escaped_line(&host.hostname))];
+    facts.extend(host.os.as_ref().map(|os| Fact::new("system", escaped_line(os))));
+    facts.push(Fact::new("kernel", escaped_line(&host.kernel)));
+    let model = host.cpu_model.as_ref().map(|model| escaped_line(model)).unwrap_or_default();
     if let Some(processors) = host.cpu_count {
         let available = host.cpu_available.filter(|available| *available != processors);
         let available = available.map(|available| format!(", {available} available")).unwrap_or_default();
@@ -27,14 +27,16 @@ pub(crate) fn environment(record: &Record) -> Vec<Fact> {
     facts.extend(disk(record));
     facts.extend(connection(record));
     if let Some(server) = &record.environment.server {
-        facts.push(Fact::new("server", format!("PostgreSQL {}", harmless(&server.version))));
+        facts.push(Fact::new("server", format!("PostgreSQL {}", escaped_line(&server.version))));
         let BuildFingerprint { configure, cflags, version } = &server.build;
-        facts.push(Fact::new("built as", harmless(version)));
-        facts.extend(configure.as_ref().map(|configure| Fact::new("configured with", harmless(configure))));
-        facts.extend(cflags.as_ref().map(|cflags| Fact::new("compiler flags", harmless(cflags))));
+        facts.push(Fact::new("built as", escaped_line(version)));
+        facts.extend(
+            configure.as_ref().map(|configure| Fact::new("configured with", escaped_line(configure))),
+        );
+        facts.extend(cflags.as_ref().map(|cflags| Fact::new("compiler flags", escaped_line(cflags))));
         if !server.extensions.is_empty() {
             let extensions =
-                server.extensions.iter().map(|(name, version)| harmless(&format!("{name} {version}")));
+                server.extensions.iter().map(|(name, version)| escaped_line(&format!("{name} {version}")));
             facts.push(Fact::new("extensions", extensions.collect::<Vec<_>>().join(", ")));
         }
     }
@@ -46,7 +48,7 @@ pub(crate) fn environment(record: &Record) -> Vec<Fact> {
         facts.push(Fact::new("tables", format!("scale{TIE}{}{parts}", as_asked(scale.into()))));
     }
     facts.push(Fact::new("started", record.started_at.to_string()));
-    facts.push(Fact::new("measured by", format!("pgmeter {}", harmless(&record.pgmeter_version))));
+    facts.push(Fact::new("measured by", format!("pgmeter {}", escaped_line(&record.pgmeter_version))));
     facts
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn environment(record: &Record) -> Vec<Fact> {
 fn conditions(record: &Record) -> Vec<Fact> {
     let Conditions { governor, clock_source, virtualisation, container, load_average_1m, processors } =
         &record.environment.conditions;
-    let words = |text: &Option<String>| text.as_ref().map(|text| harmless(text));
+    let words = |text: &Option<String>| text.as_ref().map(|text| escaped_line(text));
     let shares = processors.map(|ProcessorShares { busy, own, stolen }| {
         let (busy, own, stolen) = (percent(busy, 1.0), percent(own, 1.0), percent(stolen, 1.0));
         format!("busy {busy}, of which pgmeter {own}; {stolen} taken by the hypervisor")
@@ -78,14 +80,14 @@ fn disk(record: &Record) -> Option<Fact> {
         DiskHolds::Data => "of the data",
         DiskHolds::Records => "of the records only",
     };
-    let of = |text: &Option<String>| text.as_ref().map(|text| harmless(text) + ", ").unwrap_or_default();
+    let of = |text: &Option<String>| text.as_ref().map(|text| escaped_line(text) + ", ").unwrap_or_default();
     let flush = match flush_us {
         Some(flush) => format!("a flush takes {}", latency(flush.p50)),
         None => "its flush time was not measured".to_owned(),
     };
     Some(Fact::new(
         format!("disk {holds}"),
-        format!("{}{}{}, {flush}", of(file_system), of(device), harmless(path)),
+        format!("{}{}{}, {flush}", of(file_system), of(device), escaped_line(path)),
     ))
 }
 
@@ -94,10 +96,10 @@ fn connection(record: &Record) -> Option<Fact> {
     let ConnectionInUse { same_host, tls, protocol_version, .. } = record.environment.connection.as_ref()?;
     let place = if *same_host { "on the same host" } else { "over a network" };
     let tls = match tls {
-        Some(tls) => format!("{} with {}", harmless(&tls.version), harmless(&tls.cipher)),
+        Some(tls) => format!("{} with {}", escaped_line(&tls.version), escaped_line(&tls.cipher)),
         None => "no TLS".to_owned(),
     };
-    Some(Fact::new("reached", format!("{place}, {tls}, protocol {}", harmless(protocol_version))))
+    Some(Fact::new("reached", format!("{place}, {tls}, protocol {}", escaped_line(protocol_version))))
 }
 
 /// Which runs had servers that were built differently: a sentence, if there are any.
@@ -111,7 +113,7 @@ pub(crate) fn builds(runs: &[Run<'_>]) -> Option<String> {
         }
     }
     let describe = |(build, letters): &(&BuildFingerprint, Vec<String>)| {
-        format!("{}: {}", letters.join(", "), harmless(&build.version))
+        format!("{}: {}", letters.join(", "), escaped_line(&build.version))
     };
     (kinds.len() > 1).then(|| {
         let kinds: Vec<_> = kinds.iter().map(describe).collect();

@@ -4,7 +4,7 @@
 use results::{Estimate, LimitedBy, Record};
 
 use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, latency, measured_seconds, plus_minus, rate};
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 
 /// The first thing that is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,9 +45,9 @@ pub(crate) fn headline(record: &Record) -> Headline {
         interval: interval(record),
         quantiles: quantiles.unwrap_or_default(),
         limit: limit_sentence(limited_by).to_owned(),
-        evidence: verdict.map(|verdict| capitalised(&harmless(&verdict.evidence))).unwrap_or_default(),
+        evidence: verdict.map(|verdict| capitalised(&escaped_line(&verdict.evidence))).unwrap_or_default(),
         client_limited: limited_by == Some(LimitedBy::Generator),
-        steady: steady.map(|steady| capitalised(&harmless(&steady.evidence))),
+        steady: steady.map(|steady| capitalised(&escaped_line(&steady.evidence))),
         unsettled: steady.is_some_and(|steady| steady.settled == Some(false)),
     }
 }

@@ -5,7 +5,7 @@ use results::{CommandSummary, Latency, Record};
 
 use super::Grid;
 use crate::figures::{count, latency, rate};
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 
 /// A column of the table: its head, and what of a latency is in it.
 type Column = (&'static str, fn(&Latency) -> f64);
@@ -43,7 +43,7 @@ pub(crate) fn latencies(record: &Record) -> Option<Grid> {
         rows.extend(with_stalls.map(|figures| row(format!("{kind}, with stalls"), summary.tps, &figures)));
         for script in summary.scripts.iter().filter(|_| several) {
             let figures = pick(script.response_us, script.service_us);
-            let name = format!("{kind}, {}", harmless(&script.name));
+            let name = format!("{kind}, {}", escaped_line(&script.name));
             rows.extend(figures.map(|figures| row(name, script.tps, &figures)));
         }
     }
@@ -77,9 +77,9 @@ pub(crate) fn commands(record: &Record) -> Vec<CommandRow> {
     for script in scripts {
         let with_time = script.commands.iter().filter(|it| time_us(it) > 0.0 || it.failures > 0);
         rows.extend(with_time.map(|command| CommandRow {
-            script: harmless(&script.name),
+            script: escaped_line(&script.name),
             line: command.line,
-            text: harmless(&command.text),
+            text: escaped_line(&command.text),
             executions: count(command.executions),
             mean: command.mean_us.map(latency).unwrap_or_default(),
             p99: command.latency_us.map(|figures| latency(figures.p99)).unwrap_or_default(),

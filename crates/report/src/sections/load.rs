@@ -5,18 +5,18 @@ use results::{Counts, Generator, Latency, Limit, Plan, Record, Stalls};
 
 use super::Fact;
 use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, percent};
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 
 /// What was asked.
 pub(crate) fn plan(record: &Record) -> Vec<Fact> {
     let plan = &record.plan;
     let connection = &plan.connection;
     let script = |script: &results::Script| {
-        let target = script.target.as_ref().map(|target| format!(" at {}", harmless(target)));
-        format!("{} (weight {}){}", harmless(&script.name), script.weight, target.unwrap_or_default())
+        let target = script.target.as_ref().map(|target| format!(" at {}", escaped_line(target)));
+        format!("{} (weight {}){}", escaped_line(&script.name), script.weight, target.unwrap_or_default())
     };
     let scripts: Vec<String> = match &plan.scripts[..] {
-        [only] => vec![harmless(&only.name)],
+        [only] => vec![escaped_line(&only.name)],
         several => several.iter().map(script).collect(),
     };
     let limit = match plan.limit {
@@ -43,8 +43,9 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
     ];
     facts.extend(optional.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
     facts.push(Fact::new("seed", plan.seed.to_string()));
-    let (user, database) = (harmless(connection.user.as_str()), harmless(connection.database.as_str()));
-    let host = harmless(connection.host.as_str());
+    let (user, database) =
+        (escaped_line(connection.user.as_str()), escaped_line(connection.database.as_str()));
+    let host = escaped_line(connection.host.as_str());
     facts.push(Fact::new("connection", format!("{host}:{}, {user}@{database}", connection.port)));
     facts
 }
@@ -158,7 +159,7 @@ pub(crate) fn generator(record: &Record) -> Vec<Fact> {
     let Some(generator) = &record.summary.generator else { return Vec::new() };
     let Generator { event_loop, workers, busy_share, run_queue_share, held_back, commands, .. } = generator;
     let because =
-        event_loop.because.as_ref().map(|because| format!(", because {}", harmless(because.as_str())));
+        event_loop.because.as_ref().map(|because| format!(", because {}", escaped_line(because.as_str())));
     let lateness = generator
         .wakeup_lateness_us
         .map(|lateness| format!("{} in the middle, {} at p99", latency(lateness.p50), latency(lateness.p99)));
@@ -188,7 +189,7 @@ pub(crate) fn generator(record: &Record) -> Vec<Fact> {
 pub(crate) fn repeat_command(record: &Record) -> String {
     let plan = &record.plan;
     if let Some(command_line) = &plan.command_line {
-        return harmless(command_line.as_str());
+        return escaped_line(command_line.as_str());
     }
     let connection = &plan.connection;
     let mut words = vec!["pgmeter".to_owned(), "bench".to_owned()];
@@ -243,7 +244,7 @@ const MICROSECONDS_PER_MILLISECOND: f64 = 1e3;
 
 /// As a POSIX shell takes it literally (Shell Command Language, §2.2.2).
 fn quoted(word: &str) -> String {
-    let word = harmless(word);
+    let word = escaped_line(word);
     let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word;

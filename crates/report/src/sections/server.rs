@@ -8,7 +8,7 @@ use super::cost::number;
 use crate::figures::{
     TIE, as_asked, count, counted, latency, measured_seconds, percent, rate, share, share_interval,
 };
-use crate::prose::{cut, harmless};
+use crate::prose::{cut, escaped_line};
 
 /// One kind of waiting, or of running.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub(crate) fn waits(record: &Record) -> Option<(Vec<WaitRow>, String)> {
     let waits = record.observation.as_ref()?.waits.as_ref()?;
     let how = format!(
         "Sampled in {} at {}{TIE}Hz, {}. Backends were idle, waiting for pgmeter, {} of the time, which is left out. {}",
-        harmless(&waits.source),
+        escaped_line(&waits.source),
         as_asked(waits.rate_hz),
         counted(waits.looks, "look", "looks"),
         share(waits.idle_share, waits.idle_interval),
@@ -64,7 +64,7 @@ pub(crate) fn waits_of_scripts(record: &Record) -> Vec<(String, Vec<WaitRow>)> {
     };
     let of_script = |(script, waits): (&results::Script, &Vec<results::WaitShare>)| {
         let rows: Vec<WaitRow> = waits.iter().take(WAITS_MAX).map(wait_row).collect();
-        (!rows.is_empty()).then(|| (harmless(&script.name), rows))
+        (!rows.is_empty()).then(|| (escaped_line(&script.name), rows))
     };
     match &record.plan.scripts[..] {
         [] | [_] => Vec::new(),
@@ -74,8 +74,8 @@ pub(crate) fn waits_of_scripts(record: &Record) -> Vec<(String, Vec<WaitRow>)> {
 
 fn wait_row(wait: &results::WaitShare) -> WaitRow {
     WaitRow {
-        event_type: harmless(&wait.event_type),
-        event: harmless(&wait.event),
+        event_type: escaped_line(&wait.event_type),
+        event: escaped_line(&wait.event),
         share: wait.share,
         interval: share_interval(wait.interval),
     }
@@ -89,9 +89,9 @@ pub(crate) fn counters(record: &Record) -> Vec<(String, Vec<[String; 3]>)> {
     let of_view = |table: &results::CounterTable| {
         let rows = table.rows.iter().flat_map(|row| {
             let grown = row.values.iter().filter(|(_, value)| **value != 0.0);
-            grown.map(|(name, value)| [harmless(&row.key), harmless(name), as_asked(*value)])
+            grown.map(|(name, value)| [escaped_line(&row.key), escaped_line(name), as_asked(*value)])
         });
-        (harmless(&table.view), rows.take(COUNTERS_MAX).collect())
+        (escaped_line(&table.view), rows.take(COUNTERS_MAX).collect())
     };
     record.observation.iter().flat_map(|observation| &observation.counters).map(of_view).collect()
 }
@@ -113,7 +113,7 @@ pub(crate) fn events(record: &Record) -> Vec<EventRow> {
             Some(end_s) => format!("{} to {}", moment(event.start_s), moment(end_s)),
             None => format!("from {} on", moment(event.start_s)),
         },
-        detail: harmless(event.detail.as_str()),
+        detail: escaped_line(event.detail.as_str()),
     };
     record.observation.iter().flat_map(|observation| &observation.events).map(row).collect()
 }
@@ -159,7 +159,7 @@ pub(crate) fn ceiling_rows(ceilings: &[results::Ceiling]) -> Vec<CeilingRow> {
         },
         tps: rate(ceiling.tps),
         reached_share: ceiling.reached_share,
-        explanation: harmless(ceiling.explanation.as_str()),
+        explanation: escaped_line(ceiling.explanation.as_str()),
     };
     ceilings.iter().map(row).collect()
 }
@@ -217,7 +217,7 @@ pub(crate) fn statements(record: &Record) -> Vec<StatementRow> {
         };
         let read_time = time("blk_read_time_ms").filter(|_| each("shared_blks_read") > Some(0.0));
         StatementRow {
-            query: cut(&harmless(statement.query.as_str()), QUERY_LEN_MAX),
+            query: cut(&escaped_line(statement.query.as_str()), QUERY_LEN_MAX),
             calls: calls.map(|calls| as_asked(calls.round())).unwrap_or_default(),
             share: time_ms(statement).filter(|_| all_ms > 0.0).map_or(0.0, |ms| ms / all_ms),
             each: time("execution_time_ms").unwrap_or_default(),
@@ -233,7 +233,9 @@ pub(crate) fn statements(record: &Record) -> Vec<StatementRow> {
 /// What could not be seen, and why.
 pub(crate) fn missing(record: &Record) -> Vec<Fact> {
     let missing = record.observation.iter().flat_map(|observation| &observation.missing);
-    missing.map(|missing| Fact::new(harmless(&missing.what), harmless(missing.why.as_str()))).collect()
+    missing
+        .map(|missing| Fact::new(escaped_line(&missing.what), escaped_line(missing.why.as_str())))
+        .collect()
 }
 
 /// How closely the server was looked at, and what that cost, in a sentence.

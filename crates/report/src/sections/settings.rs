@@ -2,7 +2,7 @@
 //! Used by the page and by Markdown.
 
 use super::load::plan;
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 use crate::run::Run;
 
 /// A setting that at least one run had not at its default.
@@ -60,9 +60,9 @@ pub(crate) fn settings(runs: &[Run<'_>]) -> Vec<Setting> {
     names.dedup();
     let setting = |name: &str| {
         let values: Vec<Option<String>> =
-            each.iter().map(|settings| settings.get(name).map(harmless)).collect();
+            each.iter().map(|settings| settings.get(name).map(escaped_line)).collect();
         let differs = values.windows(2).any(|pair| pair[0] != pair[1]);
-        Setting { name: harmless(name), values, differs }
+        Setting { name: escaped_line(name), values, differs }
     };
     let mut settings: Vec<Setting> = names.into_iter().map(setting).collect();
     settings.retain(|setting| !(setting.differs && PLACES.contains(&setting.name.as_str())));

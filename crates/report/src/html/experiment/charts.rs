@@ -8,7 +8,7 @@ use super::super::markup::Markup;
 use crate::experiment::{
     Chart, Line, MARKS, Metric, Overview, Panel, Point, Stack, marks_in_words, signs, with_interval,
 };
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 
 /// What the script draws.
 #[derive(Debug, Serialize)]
@@ -79,7 +79,7 @@ impl PanelData {
                 numbers(levels.iter().map(|level| figure(level).and_then(of).unwrap_or(f64::NAN)))
             };
             LineData {
-                label: harmless(&line.label),
+                label: escaped_line(&line.label),
                 colour: line.colour,
                 values: each(&|it| Some(it.mean)),
                 low: each(&|it| Some(it.interval?.0)),
@@ -92,9 +92,9 @@ impl PanelData {
         };
         PanelData {
             x: Across {
-                name: harmless(&factor.name),
+                name: escaped_line(&factor.name),
                 positions: numbers(levels.iter().map(|level| positions[*level])),
-                labels: levels.iter().map(|level| harmless(&factor.levels[*level])).collect(),
+                labels: levels.iter().map(|level| escaped_line(&factor.levels[*level])).collect(),
                 log: chart.x_log,
             },
             y: Up { name: chart.metric.title(), quantity: chart.metric.quantity().name(), log: chart.y_log },
@@ -131,7 +131,7 @@ pub(super) fn charts(page: &mut Markup, overview: &Overview) {
 fn caption(page: &mut Markup, chart: &Chart, panel: &Panel, how: &str) {
     page.element("figcaption", &[], |page| {
         page.leaf("h3", &[], &chart.title);
-        let of = harmless(&panel.title);
+        let of = escaped_line(&panel.title);
         let how = if of.is_empty() { how.to_owned() } else { format!("{of} · {how}") };
         page.leaf("span", &[("class", "how")], &how);
         page.raw("<span class=\"legend\"></span>");
@@ -141,7 +141,7 @@ fn caption(page: &mut Markup, chart: &Chart, panel: &Panel, how: &str) {
 fn how(overview: &Overview, chart: &Chart) -> String {
     let log = if chart.y_log { ", logarithmic" } else { "" };
     let sure = overview.intervals_in_words().map_or("", |_| ", with 95 % intervals over repeats");
-    format!("{} by {}{log}{sure}", chart.metric.title(), harmless(&overview.factors[chart.x].name))
+    format!("{} by {}{log}{sure}", chart.metric.title(), escaped_line(&overview.factors[chart.x].name))
 }
 
 /// Where the script draws.
@@ -151,7 +151,7 @@ fn place(page: &mut Markup, overview: &Overview, chart: &Chart, panel: &Panel, n
     let attributes = [("class", "chart"), ("data-chart", "cells"), ("data-run", number.as_str())];
     page.element("figure", &attributes, |page| {
         caption(page, chart, panel, &how);
-        page.chart_place(&format!("{} {}", chart.title, harmless(&panel.title)), &how);
+        page.chart_place(&format!("{} {}", chart.title, escaped_line(&panel.title)), &how);
     });
     page.raw("\n");
 }
@@ -173,7 +173,7 @@ fn bars(page: &mut Markup, overview: &Overview, chart: &Chart, panel: &Panel) {
                 }
                 page.element("li", &[], |page| {
                     if grouped {
-                        page.leaf("span", &[("class", "group")], &harmless(name));
+                        page.leaf("span", &[("class", "group")], &escaped_line(name));
                     }
                     for (line, point) in points {
                         let label = if grouped { &line.label } else { name };
@@ -228,7 +228,7 @@ fn row(
 ) {
     let figure = overview.cells[point.cell].figure(metric);
     page.element("div", &[("class", "bar-row")], |page| {
-        page.leaf("span", &[("class", "name")], &harmless(label));
+        page.leaf("span", &[("class", "name")], &escaped_line(label));
         let share = figure.map_or(0.0, |it| axis.share(it.mean));
         let sure = figure.and_then(|it| it.interval).map(|(low, high)| (axis.share(low), axis.share(high)));
         page.bar_with_interval(share, sure, colour, axis.log);

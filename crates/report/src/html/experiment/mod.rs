@@ -6,7 +6,7 @@ mod parts;
 
 use super::markup::Markup;
 use crate::experiment::Overview;
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 use charts::Drawn;
 
 /// The page, one file that opens without a network.
@@ -61,7 +61,7 @@ fn file(page: &mut Markup, overview: &Overview) {
     for (name, text) in &overview.files {
         let open: &[(&'static str, &str)] = if Some(name.as_str()) == own { &[("open", "")] } else { &[] };
         page.element("details", open, |page| {
-            page.leaf("summary", &[], &harmless(name));
+            page.leaf("summary", &[], &escaped_line(name));
             page.leaf("pre", &[], text);
         });
     }

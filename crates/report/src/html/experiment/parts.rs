@@ -7,7 +7,7 @@ use crate::experiment::{
     Cell, IF_ANY, Metric, Overview, Standing, bounds, interval, is_base, limits_in_words, marks_in_words,
     ratio, step_grid, titled, top_waits, wait_name,
 };
-use crate::prose::harmless;
+use crate::prose::escaped_line;
 use crate::sections::{self, WaitRow};
 
 /// Waits with a colour of their own; the rest are together.
@@ -110,7 +110,7 @@ pub(super) fn results(page: &mut Markup, overview: &Overview) {
         page.leaf("p", &[("class", "how")], &sentence);
     }
     let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
-    let names = if names.is_empty() { "combination".to_owned() } else { harmless(&names.join(", ")) };
+    let names = if names.is_empty() { "combination".to_owned() } else { escaped_line(&names.join(", ")) };
     let of_every_load: &[Metric] =
         if overview.has_steps() { &[] } else { &[Metric::Mean, Metric::P50, Metric::P99] };
     let usual = of_every_load.iter().copied().chain(overview.has_batches().then_some(Metric::Tps));
