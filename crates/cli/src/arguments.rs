@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use results::ObserveLevel;
 
 use crate::compare::CompareArguments;
 use crate::event_loop::EventLoopArguments;
-use crate::lab::LabArguments;
-use crate::observing::ObserveArguments;
+use crate::lab_command::LabArguments;
 use crate::relay::RelayArguments;
 use crate::runs::RunsArguments;
 use crate::storing::StoreArguments;
@@ -280,6 +280,34 @@ pub(crate) struct BenchArguments {
     /// Write the run as a page with charts, in one file that needs no network
     #[arg(long, value_name = "FILE", help_heading = "What to show")]
     pub(crate) html: Option<PathBuf>,
+}
+
+/// How closely the server is looked at.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LevelName {
+    // Not at all.
+    Off,
+    // Counters once a second, waits 20 times.
+    Light,
+    // Locks that backends queue for, too.
+    Full,
+}
+
+impl LevelName {
+    pub(crate) fn meaning(self) -> ObserveLevel {
+        match self {
+            LevelName::Off => ObserveLevel::Off,
+            LevelName::Light => ObserveLevel::Light,
+            LevelName::Full => ObserveLevel::Full,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveArguments {
+    /// How closely to look at the server meanwhile, on a connection of its own: waits, counters, events
+    #[arg(long, value_name = "LEVEL", default_value = "light")]
+    pub(crate) observe: LevelName,
 }
 
 /// What a report can be.

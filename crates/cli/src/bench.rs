@@ -1,22 +1,20 @@
-//! `pgmeter bench`: what was typed becomes a job.
-//! Running the job is `job`'s work; `init` and `quickstart` find their servers and scripts with what is here.
+//! `pgmeter bench`: what was typed becomes the specification of a run. `init` and `quickstart` find their servers with
+//! what is here.
 
-use std::fs::File;
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect::{Environment, Overrides, Target};
-use engine::{Compatibility, Grace, Limit, Protocol};
+use engine::{Grace, Limit, Protocol};
+use run::{RunSpec, Runner, ScriptSource, ScriptSpec, TargetSpec, Vacuum};
 
 use crate::arguments::{BenchArguments, ConnectionArguments, ProgressName, ProtocolName};
 use crate::descriptors::{self, TooFewDescriptors};
 use crate::failure::Failure;
-use crate::introspection;
-use crate::job::{Job, Vacuum};
 use crate::live::{Live, ProgressStyle};
 use crate::logs::LogOptions;
 use crate::metrics::MetricsServer;
-use crate::mix::{self, Mix, ScriptText};
 use crate::reporting;
 use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
@@ -24,8 +22,6 @@ use crate::terminal::{self, Terminal};
 
 /// Transactions of each client when nothing was asked for, as in pgbench.
 const DEFAULT_TRANSACTIONS: u64 = 10;
-/// Most scripts in a mix, as in pgbench.
-const SCRIPTS_MAX: usize = 128;
 
 pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     if arguments.max_tries == 0 && arguments.duration.is_none() && arguments.latency_limit.is_none() {
@@ -34,16 +30,16 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         ));
     }
     arguments.html.as_deref().map(reporting::check_place).transpose()?;
-    let job = job(arguments)?;
-    let connections = u64::from(job.clients) * job.targets_in_use() as u64;
+    let runner = runner(arguments)?;
+    let connections = u64::from(arguments.clients) * runner.targets_in_use() as u64;
     descriptors::provide_for(connections).map_err(|TooFewDescriptors { needed, limit }| {
-        let targets = match job.targets_in_use() {
+        let targets = match runner.targets_in_use() {
             0 | 1 => String::new(),
             several => format!(" with {several} targets"),
         };
         Failure::Usage(format!(
             "-c {}{targets} needs {needed} open files, and the system allows {limit}: raise it with ulimit -n",
-            job.clients
+            arguments.clients
         ))
     })?;
     let metrics = arguments.metrics.as_deref().map(MetricsServer::start).transpose()?;
@@ -62,8 +58,8 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         verbose_errors: arguments.verbose_errors,
         commands: arguments.report_per_command,
     };
-    let mut showing = OwnShowing::new(terminal, live, job.clients, arguments.places.clone(), watching);
-    let result = job.run(&mut showing, signals);
+    let mut showing = OwnShowing::new(terminal, live, arguments.clients, arguments.places.clone(), watching);
+    let result = showing.run(runner, signals);
     // An interrupted run has a page too.
     if let Some(path) = &arguments.html {
         let shown: Vec<_> = showing.take_shown().into_iter().collect();
@@ -88,49 +84,42 @@ pub(crate) fn progress_style(asked: Option<ProgressName>, terminal: &Terminal) -
     }
 }
 
-fn job(arguments: &BenchArguments) -> Result<Job, Failure> {
-    let mix = Mix::parse(script_texts(arguments)?)?;
-    let variables = definitions(&arguments.variables)?;
-    terminal::never_say(variables.iter().map(|(name, value)| (name, value)));
-    let named = arguments.targets.iter().map(|text| named_target(text, &arguments.connection));
-    let targets = named.collect::<Result<_, _>>()?;
-    let job = Job {
-        target: target(&arguments.connection)?,
-        targets,
-        mix,
-        variables,
+fn runner(arguments: &BenchArguments) -> Result<Runner, Failure> {
+    let spec = spec(arguments)?;
+    terminal::never_say(run::secret_values(&spec.variables).into_iter().cloned().collect());
+    // The database is never that of `-d`, which may be a whole connection.
+    let of_targets = Overrides { dbname: None, ..overrides(&arguments.connection) };
+    Ok(Runner::on_with(target(&arguments.connection)?, spec, &of_targets)?)
+}
+
+fn spec(arguments: &BenchArguments) -> Result<RunSpec, Failure> {
+    Ok(RunSpec {
+        scripts: scripts(arguments)?,
+        variables: definitions(&arguments.variables)?,
         scale: arguments.scale,
         clients: arguments.clients,
         workers: arguments.jobs,
         protocol: arguments.protocol.meaning(),
         limit: limit(arguments),
+        warmup: Duration::from_secs_f64(arguments.warmup),
         grace: arguments.grace.map_or(Grace::Automatic, Grace::Fixed),
-        silence_limit: None,
-        deadline: None,
-        warmup_s: arguments.warmup,
         until: arguments.until,
-        rate_per_s: arguments.rate,
-        seed: arguments.random_seed,
+        rate_tps: arguments.rate,
         latency_limit: arguments.latency_limit.map(milliseconds),
-        reconnect: arguments.connect,
         max_tries: NonZeroU32::new(arguments.max_tries),
+        reconnect: arguments.connect,
         continue_on_error: arguments.continue_on_error,
         exit_on_abort: arguments.exit_on_abort,
-        manner: Compatibility::Pgmeter,
         event_loop: arguments.event_loop.event_loop.meaning(),
-        calibrations: introspection::calibrations(),
         vacuum: match (arguments.no_vacuum, arguments.vacuum_all) {
             (true, _) => Vacuum::Nothing,
             (false, false) => Vacuum::SmallTables,
             (false, true) => Vacuum::AllTables,
         },
-        asks_settings: true,
         observe: arguments.observe.observe.meaning(),
-        relay_delay: None,
-        is_whole_command: true,
-    };
-    job.check_targets()?;
-    Ok(job)
+        targets: arguments.targets.iter().map(|text| named_target(text)).collect::<Result<_, _>>()?,
+        seed: arguments.random_seed,
+    })
 }
 
 /// A time longer than any run is as good as one that never passes.
@@ -140,15 +129,12 @@ fn milliseconds(number: f64) -> Duration {
 
 const MILLIS_PER_SECOND: f64 = 1000.0;
 
-/// Splits `NAME=CONNECTION`. What the connection leaves open comes from `-h`, `-p` and `-U`, then from the PG*
-/// variables; the database never from `-d`, which may be a whole connection.
-fn named_target(text: &str, flags: &ConnectionArguments) -> Result<(String, Target), Failure> {
+/// Splits `NAME=CONNECTION`. What the connection leaves open comes from `-h`, `-p` and `-U`, then from the PG* variables.
+fn named_target(text: &str) -> Result<TargetSpec, Failure> {
     match text.split_once('=') {
         // A URI without a name may hold a password: nothing of it is shown.
         Some((name, connection)) if is_target_name(name) && !connection.is_empty() => {
-            let overrides = Overrides { dbname: None, ..overrides(flags) };
-            let target = connect::resolve(Some(connection), &overrides, &Environment::of_process())?;
-            Ok((name.to_owned(), target))
+            Ok(TargetSpec { name: name.to_owned(), connection: connection.to_owned() })
         }
         _ => Err(Failure::Usage(
             "--target: expected NAME=CONNECTION with a name of letters, digits, \"_\", \"-\" and \".\", such as \
@@ -196,29 +182,24 @@ impl ProtocolName {
 }
 
 /// The scripts asked for, in the order: built-in ones, then files. TPC-B-like if none was named.
-fn script_texts(arguments: &BenchArguments) -> Result<Vec<ScriptText>, Failure> {
-    let mut texts = Vec::new();
+fn scripts(arguments: &BenchArguments) -> Result<Vec<ScriptSpec>, Failure> {
+    let builtin = |name: &str| ScriptSource::Builtin(name.to_owned());
+    let mut scripts = Vec::new();
     for name in &arguments.builtins {
         let (name, weight) = weighted(name)?;
-        texts.push(ScriptText::builtin(name, weight)?);
+        scripts.push(ScriptSpec { source: builtin(name), weight });
     }
     if arguments.skip_some_updates {
-        texts.push(ScriptText::builtin("simple-update", 1)?);
+        scripts.push(ScriptSpec::new(builtin("simple-update")));
     }
     if arguments.select_only {
-        texts.push(ScriptText::builtin("select-only", 1)?);
+        scripts.push(ScriptSpec::new(builtin("select-only")));
     }
     for file in &arguments.files {
         let (path, weight) = weighted(file)?;
-        texts.push(ScriptText::of_file(path.to_owned(), read_script(path)?, weight));
+        scripts.push(ScriptSpec { source: ScriptSource::File(path.into()), weight });
     }
-    if texts.is_empty() {
-        texts.push(ScriptText::builtin("tpcb-like", 1)?);
-    }
-    if texts.len() > SCRIPTS_MAX {
-        return Err(Failure::Usage(format!("at most {SCRIPTS_MAX} SQL scripts are allowed")));
-    }
-    Ok(texts)
+    Ok(if scripts.is_empty() { RunSpec::default().scripts } else { scripts })
 }
 
 /// Splits `NAME@WEIGHT` at the last `@`.
@@ -238,16 +219,8 @@ pub(crate) fn weighted(text: &str) -> Result<(&str, u32), Failure> {
     }
 }
 
-fn read_script(path: &str) -> Result<Vec<u8>, Failure> {
-    let unreadable = |error| Failure::System { what: format!("read script \"{path}\""), error };
-    if path == "-" {
-        return mix::read_script(std::io::stdin().lock()).map_err(unreadable);
-    }
-    File::open(path).and_then(mix::read_script).map_err(unreadable)
-}
-
 /// Splits `NAME=VALUE`.
-fn definitions(texts: &[String]) -> Result<Vec<(String, String)>, Failure> {
+fn definitions(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     texts.iter().map(|text| definition(text)).collect()
 }
 

@@ -9,26 +9,23 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use connect::{Environment, Overrides, Session};
-use engine::{
-    End, EventLoopChoice, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness,
-};
-use results::{Calibration, EventLoopName, Host, Level, UtcTime};
+use connect::{Environment, Overrides, Target};
+use engine::{End, EventLoopChoice, Limit, Outcome, Protocol};
+use results::{Calibration, EventLoopName, Host, Level, ObserveLevel, UtcTime};
+use run::{Circumstances, RunSpec, Runner, ScriptSource, ScriptSpec, Vacuum};
 use server::Locations;
 use stats::Distribution;
 
 use crate::arguments::CalibrateArguments;
 use crate::descriptors::{self, TooFewDescriptors};
 use crate::failure::Failure;
-use crate::introspection;
-use crate::mix::{Mix, ScriptText};
 use crate::signals::Signals;
 use crate::terminal::{Terminal, Unit};
 
 /// From a client alone to more than a single worker should have.
 const CLIENTS: [u32; 5] = [1, 16, 64, 256, 900];
 /// The least that can be asked for: what a server is asked when nothing is wanted of it.
-const SCRIPT: &[u8] = b"SELECT 1;";
+const SCRIPT: &str = "SELECT 1;";
 /// What is run before each measurement, so that statements are prepared and caches are warm.
 const WARMUP: Duration = Duration::from_millis(200);
 /// The open loop, in which the worker wakes for moments it has asked for, has so many clients and this rate.
@@ -42,7 +39,7 @@ pub(crate) fn run(
     signals: &Signals,
 ) -> Result<(), Failure> {
     let locations = Locations::from_environment(&server::Environment::of_process())?;
-    let dir = introspection::calibrations_in(&locations);
+    let dir = run::calibrations_in(&locations);
     if arguments.show {
         return show(&dir, terminal);
     }
@@ -90,7 +87,7 @@ fn show(dir: &Path, terminal: &Terminal) -> Result<(), Failure> {
 
 /// What is the same in every step.
 struct Bench {
-    target: TargetPlan,
+    target: Target,
     duration: Duration,
     event_loop: EventLoopChoice,
 }
@@ -109,30 +106,33 @@ impl Bench {
         let outcome = self.measure(clients, Some(rate), signals)?;
         let mut lateness = Distribution::new();
         outcome.health.iter().for_each(|health| lateness.merge(&health.wakeup_lateness));
-        let ran = introspection::event_loop(&outcome.event_loop);
+        let ran = run::event_loop(&outcome.event_loop);
         Ok(Calibration::new(measured_at, Host::detect(), ran.name, levels, &lateness))
     }
 
     /// One step.
-    fn measure(&self, clients: u32, rate_per_s: Option<f64>, signals: &Signals) -> Result<Outcome, Failure> {
-        let script = ScriptText::of_file("calibrate".to_owned(), SCRIPT.to_vec(), 1);
-        let Mix { programs, symbols, .. } = Mix::parse(vec![script])?;
-        let scripts = programs.into_iter().map(|program| ScriptPlan { program, weight: 1, target: 0 });
-        let plan = Plan {
-            clients: clients as usize,
+    fn measure(&self, clients: u32, rate_tps: Option<f64>, signals: &Signals) -> Result<Outcome, Failure> {
+        let script = ScriptSource::Text { name: "calibrate".to_owned(), text: SCRIPT.to_owned() };
+        let spec = RunSpec {
+            scripts: vec![ScriptSpec::new(script)],
+            clients,
             protocol: Protocol::Prepared,
             limit: Limit::Duration(self.duration),
             warmup: WARMUP,
-            rate_per_s,
+            rate_tps,
             event_loop: self.event_loop,
-            ..Plan::new(vec![self.target.clone()], scripts.collect(), symbols)
+            vacuum: Vacuum::Nothing,
+            observe: ObserveLevel::Off,
+            ..RunSpec::default()
         };
-        let ran = engine::run(&plan, signals.stop(), &mut |_| (), &no_witness);
+        let circumstances =
+            Circumstances { asks_settings: false, calibrations: None, ..Circumstances::default() };
+        let ran = Runner::on(self.target.clone(), spec)?.under(circumstances).run(signals);
         // Ctrl-C reaches the null server too, and then clients may be aborted as well.
         if signals.stop().load(Ordering::Relaxed) {
             return Err(Failure::Interrupted("interrupted; the machine was not calibrated"));
         }
-        let outcome = ran?;
+        let outcome = ran?.outcome;
         if let End::CutOff(cut_off) = outcome.end {
             return Err(Failure::Aborted(format!("the machine was not calibrated: {cut_off}")));
         }
@@ -198,13 +198,8 @@ impl NullServer {
     }
 
     /// Where clients go.
-    fn target(&self) -> Result<TargetPlan, Failure> {
-        let target =
-            connect::resolve(Some(self.conninfo.trim()), &Overrides::default(), &Environment::default())?;
-        let session = Session::connect(&target)?;
-        let (address, transport) = (session.address().clone(), session.transport().clone());
-        let startup = target.startup_parameters(target.host_of(&address));
-        Ok(TargetPlan { name: String::new(), hosts: vec![HostPlan { address, transport, startup }] })
+    fn target(&self) -> Result<Target, Failure> {
+        Ok(connect::resolve(Some(self.conninfo.trim()), &Overrides::default(), &Environment::default())?)
     }
 }
 

@@ -4,8 +4,6 @@
 use clap::{Args, ValueEnum};
 use engine::EventLoopChoice;
 
-use crate::failure::Failure;
-
 /// What names the event loop where no option does.
 const VARIABLE: &str = "PGMETER_EVENT_LOOP";
 
@@ -34,15 +32,4 @@ impl EventLoopName {
             Self::Epoll => EventLoopChoice::Epoll,
         }
     }
-}
-
-/// The one that the variable names, if it is set.
-pub(crate) fn of_environment() -> Result<EventLoopChoice, Failure> {
-    let Some(name) = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()) else {
-        return Ok(EventLoopChoice::Auto);
-    };
-    let name = name.to_string_lossy();
-    EventLoopName::from_str(&name, false).map(EventLoopName::meaning).map_err(|_| {
-        Failure::Usage(format!("{VARIABLE} is \"{name}\"; it may be auto, io_uring or epoll, or not be set"))
-    })
 }

@@ -1,14 +1,13 @@
 //! How a command can fail, and what exit status that is.
 //! The sentences are the libraries' own; `main` shows them.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::lab::LabError;
 use connect::ConnectError;
 use engine::EngineError;
 use results::ResultsError;
-use script::ParseError;
+use run::RunError;
 use server::ServerError;
 use thiserror::Error;
 use workload::WorkloadError;
@@ -22,30 +21,16 @@ pub(crate) enum Failure {
     /// Something typed makes no sense.
     #[error("{0}")]
     Usage(String),
-    #[error("{0}")]
-    Script(ParseError),
+    /// A run, or what leads to one, failed.
     #[error(transparent)]
-    Connect(#[from] ConnectError),
+    Run(#[from] RunError),
     #[error(transparent)]
-    Server(#[from] ServerError),
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error(transparent)]
-    Lab(#[from] LabError),
+    Lab(LabError),
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// The system refused something.
     #[error("cannot {what}: {error}")]
     System { what: String, error: std::io::Error },
-    /// The run was measured and its record is kept, but the store does not know of it.
-    #[error(
-        "the record {} is kept, but {error}; then `pgmeter runs import {}` takes it into the store",
-        record.display(),
-        record.display()
-    )]
-    NotStored { record: PathBuf, error: ResultsError },
     /// Some files were no records.
     #[error("{}", not_imported(*refused, *files))]
     NotImported { refused: usize, files: usize },
@@ -63,9 +48,6 @@ pub(crate) enum Failure {
     /// The run was measured, but not all of its clients came through.
     #[error("{0}")]
     Aborted(String),
-    /// What was asked for is not all done, and can be gone on with.
-    #[error("{0}")]
-    Unfinished(String),
     /// The comparison came to nothing.
     #[error(transparent)]
     NotCompared(Box<Failure>),
@@ -89,8 +71,8 @@ impl Failure {
     /// interrupted, as shells have it.
     pub(crate) fn exit_code(&self, interrupted: Option<u8>) -> ExitCode {
         ExitCode::from(match self {
-            Self::Aborted(_) | Self::NotCompared(_) => 2,
-            Self::Unfinished(_) => 3,
+            Self::Aborted(_) | Self::NotCompared(_) | Self::Run(RunError::Aborted(_)) => 2,
+            Self::Run(RunError::Unfinished(_)) => 3,
             failure if failure.is_interruption() => interrupted.unwrap_or(INTERRUPTED),
             _ => 1,
         })
@@ -98,12 +80,32 @@ impl Failure {
 
     /// Whether the user asked to stop.
     pub(crate) fn is_interruption(&self) -> bool {
-        matches!(
-            self,
-            Self::Interrupted(_)
-                | Self::Engine(EngineError::InterruptedBeforeStart)
-                | Self::Server(ServerError::Interrupted)
-                | Self::Workload(WorkloadError::Interrupted)
-        )
+        match self {
+            Self::Interrupted(_) => true,
+            Self::Run(error) => error.is_interruption(),
+            _ => false,
+        }
     }
 }
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Run(error) => Self::Run(error),
+            error => Self::Lab(error),
+        }
+    }
+}
+
+/// Errors of the libraries below a run.
+macro_rules! through_run_error {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::Run(error.into())
+            }
+        })*
+    };
+}
+
+through_run_error!(ConnectError, EngineError, ServerError, WorkloadError);

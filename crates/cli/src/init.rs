@@ -1,9 +1,6 @@
 //! `pgmeter init`: creates and fills the tables of the built-in workloads; also the loading of `quickstart`.
 //! The work is done by `workload`; here it gets options, bars and a line at the end.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use connect::{Session, Target};
@@ -18,24 +15,12 @@ use crate::terminal::{Bar, Terminal, Unit};
 
 /// Between two lines about the rows where nobody watches: for logs, in which a short loading says nothing.
 const LINES_APART: Duration = Duration::from_secs(30);
-/// Bounds of the sessions that load side by side unless they are named. More than a few only wait for each other
-/// where the log is written.
-const JOBS_MIN: u32 = 2;
-const JOBS_MAX: u32 = 8;
-
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let options = options(arguments)?;
     let mut target = target(&arguments.connection)?;
     let mut session = connect_asking(&mut target, signals)?;
     let noise = if arguments.quiet { Noise::LastLine } else { Noise::Bars };
     load(&target, &mut session, &options, noise, terminal, signals)
-}
-
-/// Sessions that load side by side where none were asked for: as many as this machine has processors, since that is
-/// all that is known of the server; two where it has one, for the server is as a rule elsewhere then.
-pub(crate) fn jobs() -> u32 {
-    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    u32::try_from(processors).unwrap_or(JOBS_MAX).clamp(JOBS_MIN, JOBS_MAX)
 }
 
 fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
@@ -55,7 +40,7 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         logging: if arguments.unlogged_tables { Logging::None } else { Logging::All },
         tablespace: arguments.tablespace.clone(),
         index_tablespace: arguments.index_tablespace.clone(),
-        jobs: arguments.jobs.unwrap_or_else(jobs),
+        jobs: arguments.jobs.unwrap_or_else(run::loading_sessions),
         resumes: arguments.resume,
     };
     if arguments.no_vacuum {
@@ -83,27 +68,15 @@ pub(crate) fn load(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
-    let mut view = View { terminal, noise, bar: None, due: LINES_APART };
-    let mut show = |progress: InitProgress<'_>| {
-        view.show(progress);
-        if signals.stop().load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    };
-    let result = signals.guard(session, |session| workload::init(target, session, options, &mut show));
+    let mut view = LoadView { terminal, noise, bar: None, due: LINES_APART };
+    let report = run::load(target, session, options, signals, &mut |progress| view.show(progress));
     drop(view);
-    // A statement that was cancelled because of a signal is an interruption, not an error.
-    if result.is_err() && signals.stop().load(Ordering::Relaxed) {
-        return Err(workload::WorkloadError::Interrupted.into());
-    }
-    terminal.say(summary(options, &result?));
+    terminal.say(summary(options, &report?));
     Ok(())
 }
 
 /// What is shown meanwhile: bars where somebody watches, else a line now and then.
-struct View<'a> {
+pub(crate) struct LoadView<'a> {
     terminal: &'a Terminal,
     noise: Noise,
     bar: Option<Bar>,
@@ -111,8 +84,12 @@ struct View<'a> {
     due: Duration,
 }
 
-impl View<'_> {
-    fn show(&mut self, progress: InitProgress<'_>) {
+impl<'a> LoadView<'a> {
+    pub(crate) fn with_bars(terminal: &'a Terminal) -> Self {
+        Self { terminal, noise: Noise::Bars, bar: None, due: LINES_APART }
+    }
+
+    pub(crate) fn show(&mut self, progress: InitProgress<'_>) {
         if let InitProgress::Lost { doing, reason } = progress {
             self.bar = None;
             return self.terminal.warn(lost(doing, reason));
@@ -174,7 +151,7 @@ pub(crate) fn lost(doing: &str, reason: &str) -> String {
     format!("{reason} (while {doing}); connecting again, and doing that anew")
 }
 
-fn summary(options: &InitOptions, report: &InitReport) -> String {
+pub(crate) fn summary(options: &InitOptions, report: &InitReport) -> String {
     let steps: Vec<String> = report
         .steps
         .iter()

@@ -1,12 +1,12 @@
 //! What is shown while a run goes on: a view that is drawn anew each second, or a line for each second or every few,
-//! and metrics for whoever asks; and the keeping of the seconds for the record.
+//! and metrics for whoever asks.
 
 use std::time::Duration;
 
 use engine::Progress;
 use report::{LiveSample, LiveView, Metrics, Phase, SoFar};
 use results::{Latency, Limit, WaitMean};
-use stats::{Interval, ScriptStats, Timestamp};
+use stats::{Interval, ScriptStats};
 
 use crate::metrics::MetricsServer;
 use crate::terminal::Terminal;
@@ -21,7 +21,7 @@ pub(crate) enum ProgressStyle {
     Nothing,
 }
 
-/// Shows and keeps the seconds of a run.
+/// Shows the seconds of a run.
 pub(crate) struct Live<'a> {
     terminal: &'a Terminal,
     style: ProgressStyle,
@@ -29,10 +29,8 @@ pub(crate) struct Live<'a> {
     /// Lines that stand above the view, whatever it shows.
     above: Vec<String>,
     run: Run,
-    intervals: Vec<results::Interval>,
     gathered: Gathered,
-    /// When the measured window began, on the engine's clock and since its first transaction.
-    origin: Option<Timestamp>,
+    /// When the measured window began, since the first transaction.
     measuring_since: Option<Duration>,
     /// Succeeded transactions per second of this phase, a figure for each second.
     tps_history: Vec<f64>,
@@ -68,9 +66,7 @@ impl<'a> Live<'a> {
             metrics,
             above: Vec::new(),
             run: Run::default(),
-            intervals: Vec::new(),
             gathered: Gathered::default(),
-            origin: None,
             measuring_since: None,
             tps_history: Vec::new(),
             measured: Vec::new(),
@@ -103,7 +99,7 @@ impl<'a> Live<'a> {
         let interval = progress.interval;
         let length = interval.end.since(interval.start);
         if !progress.warmup {
-            self.keep(progress, length);
+            self.add(progress, length);
         }
         let total = interval.total();
         // The run ends a little after its last whole second; that remainder is no line's worth.
@@ -126,10 +122,8 @@ impl<'a> Live<'a> {
     }
 
     /// A measured second.
-    fn keep(&mut self, progress: &Progress<'_>, length: Duration) {
+    fn add(&mut self, progress: &Progress<'_>, length: Duration) {
         let interval: &Interval = progress.interval;
-        let origin = *self.origin.get_or_insert(interval.start);
-        self.intervals.push(results::Interval::of(interval, origin));
         if self.measuring_since.is_none() {
             self.measuring_since = Some(progress.elapsed.saturating_sub(length));
             self.gathered = Gathered::default();
@@ -230,11 +224,6 @@ impl<'a> Live<'a> {
     pub(crate) fn end(&mut self) {
         self.terminal.erase();
         self.metrics = None;
-    }
-
-    /// The measured seconds, for the record.
-    pub(crate) fn take_intervals(&mut self) -> Vec<results::Interval> {
-        std::mem::take(&mut self.intervals)
     }
 }
 

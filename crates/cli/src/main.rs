@@ -5,20 +5,17 @@ mod arguments;
 mod bench;
 mod calibrate;
 mod compare;
-mod describing;
 mod descriptors;
 mod event_loop;
 mod failure;
 mod init;
-mod introspection;
-mod job;
-mod lab;
+mod lab_command;
+mod lab_status;
+mod listener;
 mod live;
 mod logs;
 mod metrics;
-mod mix;
 mod null_server;
-mod observing;
 mod password;
 mod pgbench;
 mod quickstart;
@@ -31,9 +28,7 @@ mod serving;
 mod showing;
 mod signals;
 mod stderr_queue;
-mod stopped;
 mod storing;
-mod surveying;
 mod system_words;
 mod terminal;
 mod watcher;
@@ -111,7 +106,7 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<Exi
         Command::Report(arguments) => reporting::run(arguments, terminal),
         Command::Calibrate(arguments) => calibrate::run(arguments, terminal, signals),
         Command::Runs(arguments) => runs::run(arguments, terminal),
-        Command::Lab(arguments) => lab::run(arguments, terminal, signals),
+        Command::Lab(arguments) => lab_command::run(arguments, terminal, signals),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
         Command::Relay(arguments) => relay::run(arguments, terminal, signals),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),

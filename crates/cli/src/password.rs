@@ -6,28 +6,20 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 
 use connect::{Password, Session, Target};
+use run::RunError;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::failure::Failure;
 use crate::signals::Signals;
 
 const QUESTION: &[u8] = b"Password: ";
 
-/// Connects; if the server wants a password and none is known, asks for it once. The target then has it, for all
-/// connections that follow.
-pub(crate) fn connect_asking(target: &mut Target, signals: &Signals) -> Result<Session, Failure> {
-    match signals.connect(target) {
-        Err(Failure::Connect(error)) if error.is_password_needed() => {
-            let Ok(password) = signals.leave_at_once(ask) else { return Err(error.into()) };
-            *target = target.clone().with_password(password);
-            signals.connect(target)
-        }
-        other => other,
-    }
+/// Connects; asks for a password if the server wants one and none is known.
+pub(crate) fn connect_asking(target: &mut Target, signals: &Signals) -> Result<Session, RunError> {
+    run::connect(target, Some(ask), signals)
 }
 
 /// Reads one line that is not shown.
-fn ask() -> io::Result<Password> {
+pub(crate) fn ask() -> io::Result<Password> {
     let line = match OpenOptions::new().read(true).write(true).open("/dev/tty") {
         Ok(terminal) => {
             let mut writer = File::from(terminal.as_fd().try_clone_to_owned()?);

@@ -2,7 +2,6 @@
 //! own. Prints how to connect, ends with its standard input or at a signal, and then says what passed and how late.
 //! Each line of its standard input is answered with a line of figures; the lab asks that way.
 
-use std::fmt;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -90,7 +89,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
     let line = || {
         // One that has ended is noticed at once by whoever looks whether it goes on.
         if let Ok(since) = relay.take_statistics() {
-            terminal.print(&format!("{}\n", Passed::of(&since)));
+            terminal.print(&format!("{}\n", ::relay::Traffic::of(&since)));
             all.add(&since);
         }
     };
@@ -121,70 +120,6 @@ impl Drop for OwnDirectory {
     fn drop(&mut self) {
         // The socket has gone before; what somebody else has put there stays.
         let _ = fs::remove_dir(&self.0);
-    }
-}
-
-/// What passed since the last question, as a line of names and numbers: the answer of a relay to a line of its standard
-/// input.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Passed {
-    pub(crate) connections: u64,
-    pub(crate) refused: u64,
-    /// Of both directions, of all connections.
-    pub(crate) pieces: u64,
-    /// How much later than due they were handed on: median, 99th percentile, maximum.
-    pub(crate) late_us: [f64; 3],
-    /// CPU time, without what went into looking for what was due.
-    pub(crate) cpu_us: u64,
-    /// CPU time that went into looking for what was due.
-    pub(crate) polled_us: u64,
-    /// How long it was ready to run and had no core.
-    pub(crate) waited_us: u64,
-}
-
-impl Passed {
-    fn of(statistics: &Statistics) -> Self {
-        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        Self {
-            connections: statistics.connections,
-            refused: statistics.refused,
-            pieces: statistics.late.count(),
-            late_us: [0.5, 0.99, 1.0].map(|share| statistics.late_us(share).unwrap_or(0.0)),
-            cpu_us: us(statistics.cpu_time.saturating_sub(statistics.polled)),
-            polled_us: us(statistics.polled),
-            waited_us: us(statistics.waited),
-        }
-    }
-
-    /// The line back again.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
-        let mut words = line.split_whitespace();
-        let mut next = |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=');
-        Some(Self {
-            connections: next("connections")?.parse().ok()?,
-            refused: next("refused")?.parse().ok()?,
-            pieces: next("pieces")?.parse().ok()?,
-            late_us: [
-                next("late_us_p50")?.parse().ok()?,
-                next("late_us_p99")?.parse().ok()?,
-                next("late_us_max")?.parse().ok()?,
-            ],
-            cpu_us: next("cpu_us")?.parse().ok()?,
-            polled_us: next("polled_us")?.parse().ok()?,
-            waited_us: next("waited_us")?.parse().ok()?,
-        })
-    }
-}
-
-impl fmt::Display for Passed {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { connections, refused, pieces, late_us: [p50, p99, max], cpu_us, polled_us, waited_us } =
-            self;
-        write!(
-            formatter,
-            "connections={connections} refused={refused} pieces={pieces} late_us_p50={p50} late_us_p99={p99} \
-             late_us_max={max} cpu_us={cpu_us} polled_us={polled_us} waited_us={waited_us}"
-        )
     }
 }
 
@@ -284,22 +219,6 @@ mod tests {
         let unix = |text: &str| address(text).expect("a path");
         assert_eq!(unix("/tmp/"), unix("/tmp/.s.PGSQL.5432"));
         assert_eq!(unix("/tmp/.s.PGSQL.6000").conninfo(), "host='/tmp' port=6000");
-    }
-
-    #[test]
-    fn the_line_of_figures_is_read_as_it_was_written() {
-        let passed = Passed {
-            connections: 3,
-            pieces: 7,
-            late_us: [1.5, 20.0, 3e6],
-            cpu_us: 9,
-            waited_us: 2,
-            ..Passed::default()
-        };
-        assert_eq!(Passed::parse(&passed.to_string()), Some(passed));
-        for bad in ["", "connections=3", "connections=x refused=0", "host='/tmp' port=1"] {
-            assert_eq!(Passed::parse(bad), None, "{bad}");
-        }
     }
 
     #[test]

@@ -61,7 +61,8 @@ fn list(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), Failure> {
 /// A file that is no record is told, and keeps no other from being imported.
 fn import(places: &StoreArguments, files: &[PathBuf], terminal: &Terminal) -> Result<(), Failure> {
     let mut store = Store::create(&places.store())?;
-    let files = if files.is_empty() { results::records_in(&places.records())? } else { files.to_vec() };
+    let files =
+        if files.is_empty() { results::records_in(&places.places().records())? } else { files.to_vec() };
     let (mut new, mut known, mut refused) = (0, 0, 0);
     for file in &files {
         match store.import(file) {

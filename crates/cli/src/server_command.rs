@@ -1,12 +1,15 @@
 //! `pgmeter server …`: servers that stay, by name.
 //! All is done by `server`; here it is called and its answers are shown.
 
+use ::lab::{Listener, Programs, instrumentation, obtain, sweep};
+use run::StorePlaces;
 use server::named::{self, Status};
 use server::{Locations, ServerOptions};
 
 use crate::arguments::ServerAction;
 use crate::failure::Failure;
-use crate::quickstart::{Programs, instrumentation, obtain, settings, sweep};
+use crate::listener::listening;
+use crate::quickstart::settings;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -20,8 +23,17 @@ pub(crate) fn run(action: &ServerAction, terminal: &Terminal, signals: &Signals)
 }
 
 fn act(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    listening(terminal, StorePlaces::default(), |listener| obey(action, listener, terminal, signals))
+}
+
+fn obey(
+    action: &ServerAction,
+    listener: Listener<'_>,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<(), Failure> {
     let locations = Locations::from_environment(&server::Environment::of_process())?;
-    sweep(&locations, terminal);
+    sweep(&locations, listener);
     match action {
         ServerAction::Install {
             name,
@@ -47,7 +59,7 @@ fn act(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<
                     bin_dir: bin_dir.as_deref(),
                     checksum: checksum.as_ref(),
                 };
-                obtain(programs, &locations, terminal)
+                obtain(programs, &locations, listener)
             };
             let installation = signals.leave_at_once(obtain)?;
             let status = named::install(name, &installation, &options, &locations)?;

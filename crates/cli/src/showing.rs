@@ -1,22 +1,21 @@
-//! How `pgmeter bench` and `quickstart` show a run: lines while it goes on, the report, and the record as a file.
-//! The drop-in for pgbench has its own way, in `pgbench::benchmark`.
+//! How `pgmeter bench`, `quickstart` and trials show a run: a view or lines while it goes on, the report, and the record
+//! as a file. The drop-in for pgbench has its own way, in `pgbench::appearance`.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 
-use connect::{Session, Target};
-use engine::{End, Outcome, Progress};
-use results::{Environment, Plan, Record, UtcTime, WaitMean};
+use engine::End;
+use results::{Plan, Record};
+use run::{Circumstances, Event, Finished, Keeper, Kept, Runner, VacuumEvent};
 
 use crate::failure::Failure;
-use crate::job::{Showing, Vacuuming, Witnesses};
+use crate::listener::circumstances;
 use crate::live::Live;
 use crate::logs::{LogFault, LogOptions, Logs};
-use crate::password::connect_asking;
+use crate::repeating;
 use crate::signals::Signals;
-use crate::storing::{Keeper, Kept, StoreArguments};
+use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
-use crate::watcher::Watcher;
+use crate::watcher::{Watcher, WitnessMaker};
 
 /// Reasons of aborted clients that are shown one by one.
 const REASONS_SHOWN_MAX: usize = 3;
@@ -57,55 +56,39 @@ impl<'a> OwnShowing<'a> {
         places: StoreArguments,
         watching: Watching,
     ) -> Self {
-        let keeper = Keeper::new(places);
-        Self { terminal, live, clients, keeper, watching, log_fault: LogFault::default(), shown: None }
+        let keeper = Keeper::new(places.places());
+        let log_fault = LogFault::default();
+        Self { terminal, live, clients, keeper, watching, log_fault, shown: None }
     }
 
     /// The record of the run, once it is over.
     pub(crate) fn take_shown(&mut self) -> Option<Shown> {
         self.shown.take()
     }
-}
 
-impl OwnShowing<'_> {
-    /// The run has its row in the store; its number.
-    pub(crate) fn keep_from_now_on(
-        &mut self,
-        started_at: UtcTime,
-        plan: &Plan,
-        environment: &Environment,
-    ) -> Result<i64, Failure> {
-        self.keeper.begin(started_at, plan, environment)
+    /// Runs; the report and the record follow.
+    pub(crate) fn run(&mut self, runner: Runner, signals: &Signals) -> Result<(), Failure> {
+        let terminal = self.terminal;
+        let circumstances = Circumstances {
+            command_line: Some(repeating::command_line(runner.drawn_seed())),
+            records: Some(self.keeper.records()),
+            ..circumstances()
+        };
+        let prepared = runner.under(circumstances).prepare(signals, &mut |event| warn(&event, terminal))?;
+        self.live.begin(prepared.plan());
+        let witnesses = self.witnesses(prepared.plan())?;
+        self.keeper.begin(&prepared)?;
+        let live = &mut self.live;
+        let finished = prepared.run(signals, &*witnesses, &mut |event| {
+            if let Event::Second { progress, waits } = event {
+                live.show(progress, waits);
+            }
+        });
+        let finished = finished.inspect_err(|error| self.keeper.break_off(error))?;
+        self.conclude(&finished)
     }
 
-    /// The run is over: it is kept and not shown; its number.
-    pub(crate) fn keep(&mut self, record: &Record) -> Result<i64, Failure> {
-        self.live.end();
-        Ok(self.keeper.finish(record)?.run)
-    }
-}
-
-impl Showing for OwnShowing<'_> {
-    fn connect(&mut self, target: &mut Target, signals: &Signals) -> Result<Session, Failure> {
-        connect_asking(target, signals)
-    }
-
-    fn scale_ignored(&mut self, asked: u32, scale: u32) {
-        if asked != scale {
-            self.terminal.warn(format_args!(
-                "scale option ignored, using count from pgbench_branches table ({scale})"
-            ));
-        }
-    }
-
-    fn vacuuming(&mut self, what: Vacuuming<'_>) {
-        if let Vacuuming::Failed(failure) = what {
-            self.terminal.warn(format_args!("{failure} (the run goes on)"));
-        }
-    }
-
-    fn witnesses(&mut self, plan: &Plan) -> Result<Witnesses, Failure> {
-        self.live.begin(plan);
+    fn witnesses(&mut self, plan: &Plan) -> Result<WitnessMaker, Failure> {
         let logs = self.watching.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
         if let Some(logs) = &logs {
             self.log_fault = logs.fault();
@@ -118,28 +101,8 @@ impl Showing for OwnShowing<'_> {
         }))
     }
 
-    fn records(&self) -> Option<PathBuf> {
-        Some(self.keeper.records())
-    }
-
-    fn begins(&mut self, started_at: UtcTime, plan: &Plan, environment: &Environment) -> Result<(), Failure> {
-        self.keeper.begin(started_at, plan, environment).map(drop)
-    }
-
-    fn breaks_off(&mut self, failure: &Failure) {
-        self.keeper.break_off(failure);
-    }
-
-    fn second(&mut self, progress: &Progress<'_>, waits: &[WaitMean]) {
-        self.live.show(progress, waits);
-    }
-
-    fn take_intervals(&mut self) -> Vec<results::Interval> {
-        self.live.take_intervals()
-    }
-
     /// An aborted or interrupted run is reported and recorded too, and then is a failure.
-    fn conclude(&mut self, record: &Record, outcome: &Outcome) -> Result<(), Failure> {
+    fn conclude(&mut self, Finished { record, outcome }: &Finished) -> Result<(), Failure> {
         let terminal = self.terminal;
         self.live.end();
         // Kept before anything is shown: a terminal that is stopped must not keep the record from being written.
@@ -174,5 +137,17 @@ impl Showing for OwnShowing<'_> {
                 self.clients
             ))),
         }
+    }
+}
+
+/// What is to be said of a run before it begins.
+pub(crate) fn warn(event: &Event<'_>, terminal: &Terminal) {
+    match event {
+        Event::ScaleIgnored { asked, scale } if asked != scale => terminal
+            .warn(format_args!("scale option ignored, using count from pgbench_branches table ({scale})")),
+        Event::Vacuum(VacuumEvent::Failed(failure)) => {
+            terminal.warn(format_args!("{failure} (the run goes on)"));
+        }
+        _ => {}
     }
 }

@@ -14,7 +14,6 @@ use results::SafeText;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
 
-use crate::describing;
 use crate::stderr_queue::{self, Measuring, Message};
 
 /// When to use colour.
@@ -165,15 +164,15 @@ pub(crate) fn talk(text: &str) {
         let secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
         secrets
             .iter()
-            .fold(results::escaped(text).into_owned(), |text, secret| describing::hide(&text, secret))
+            .fold(results::escaped(text).into_owned(), |text, secret| run::mask_value(&text, secret))
     };
     talk_styled(&text);
 }
 
-/// Values of secret variables are not said: servers quote statements in their errors, with the values in them.
-pub(crate) fn never_say<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) {
+/// These values are not said: servers quote statements in their errors, with the values of variables in them.
+pub(crate) fn never_say(values: Vec<String>) {
     let mut secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
-    secrets.extend(describing::secret_values(variables).into_iter().cloned());
+    secrets.extend(values);
     // The longest first: another may be a part of it.
     secrets.sort_by_key(|value| std::cmp::Reverse(value.len()));
 }

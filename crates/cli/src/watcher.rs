@@ -1,11 +1,14 @@
 //! What `pgmeter bench` tells of single clients while a run goes on, and its log files. One for each worker, called
 //! on its thread; clients that cannot go on are told at the end, by `showing`.
 
-use engine::{ClientEvent, EndedTransaction, Witness};
+use engine::{ClientEvent, EndedTransaction, Witness, WorkerIntro};
 use stats::Timestamp;
 
 use crate::logs::WorkerLog;
 use crate::terminal;
+
+/// Makes the witness of each worker.
+pub(crate) type WitnessMaker = Box<dyn Fn(WorkerIntro) -> Box<dyn Witness>>;
 
 /// See the module.
 pub(crate) struct Watcher {

@@ -57,7 +57,7 @@ impl Configuration {
 pub struct ServerSpec {
     /// Which server.
     pub origin: Origin,
-    /// Settings in the manner of postgresql.conf, by name.
+    /// Settings in the compatibility of postgresql.conf, by name.
     pub settings: BTreeMap<String, String>,
     /// Tablespaces by name: the directory in which each has one of its own; `""`: beside the data.
     pub tablespaces: BTreeMap<String, String>,

@@ -1,5 +1,5 @@
-//! What can go wrong with an experiment before anything is started: sentences with the place in the file.
-//! How trials fail is the runner's affair.
+//! What can go wrong with an experiment: before anything is started, sentences with the place in the file; afterwards the
+//! errors of `run`.
 
 use std::io;
 
@@ -34,4 +34,7 @@ pub enum LabError {
         /// What is wrong with it, and what would be right.
         what: String,
     },
+    /// It was planned, and could not be carried out.
+    #[error(transparent)]
+    Run(#[from] run::RunError),
 }

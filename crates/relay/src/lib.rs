@@ -9,6 +9,7 @@
 mod config;
 mod error;
 mod statistics;
+mod traffic;
 
 mod lane;
 mod link;
@@ -25,3 +26,4 @@ pub use error::RelayError;
 pub use relay::Relay;
 pub use sockets::Endpoint as Address;
 pub use statistics::Statistics;
+pub use traffic::Traffic;

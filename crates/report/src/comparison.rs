@@ -90,12 +90,12 @@ fn in_words(finding: &MetricFinding) -> String {
     match (finding.different, low.zip(high)) {
         (_, None) => format!(
             "Inconclusive: {} of B {}{TIE}%, without an interval, since there were too few pairs",
-            self::name(finding.metric),
+            finding.metric.words(),
             change.unwrap_or_default()
         ),
         (None, Some((low, high))) => format!(
             "Inconclusive: {} of B {}{TIE}% (95{TIE}%: {low}{TIE}…{TIE}{high})",
-            self::name(finding.metric),
+            finding.metric.words(),
             change.unwrap_or_default()
         ),
         (Some(_), Some((low, high))) => {
@@ -155,23 +155,6 @@ fn words(metric: ComparedMetric) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// What a metric is called in tables and notes.
-pub fn compared_metric(metric: ComparedMetric) -> &'static str {
-    name(metric)
-}
-
-fn name(metric: ComparedMetric) -> &'static str {
-    match metric {
-        ComparedMetric::Tps => "tps",
-        ComparedMetric::P50 => "p50",
-        ComparedMetric::P99 => "p99",
-        ComparedMetric::ServerCpu => "server CPU/tx",
-        ComparedMetric::ClientCpu => "client CPU/tx",
-        ComparedMetric::Wal => "WAL/tx",
-        ComparedMetric::FullPageImages => "full pages/tx",
-    }
-}
-
 fn shown(metric: ComparedMetric, value: f64) -> String {
     match metric {
         ComparedMetric::Tps => rate(value),
@@ -205,7 +188,7 @@ fn table(record: &ComparisonRecord, style: &TextStyle) -> String {
                 finding.smallest_difference.map_or("—".to_owned(), |it| percent(it.min(MOST), 1.0))
             }),
         ];
-        let labels = padded(column("", &|finding| name(finding.metric).to_owned()), Side::Left);
+        let labels = padded(column("", &|finding| finding.metric.words().to_owned()), Side::Left);
         let found = padded(column("B is", &|finding| found(finding).to_owned()), Side::Left);
         let cells = cells.into_iter().map(|cells| padded(cells, Side::Right));
         std::iter::once(labels).chain(cells).chain([found]).collect()
@@ -256,7 +239,7 @@ fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
     format!(
         "Noise floor: {} of a side beside itself differs by {ratio} % (95 %: {low} … {high}, {} pairs); a pair of these scatters \
          by {}, one of A and B by {}.",
-        name(noise.metric),
+        noise.metric.words(),
         noise.pairs,
         percent(noise.pair_deviation, 1.0),
         finding.map_or("?".to_owned(), |finding| percent(finding.pair_deviation, 1.0)),
@@ -279,13 +262,13 @@ fn order(finding: &MetricFinding) -> Option<String> {
     });
     Some(format!(
         "Order: {} of the second block of a pair differs by {} from the first{carried}.",
-        name(finding.metric),
+        finding.metric.words(),
         effect(order)
     ))
 }
 
 fn not_negligible(finding: &MetricFinding) -> Vec<String> {
-    let name = name(finding.metric);
+    let name = finding.metric.words();
     let order = finding.order_effect.filter(|it| !it.is_negligible).map(|it| {
         format!(
             "Note: the order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
@@ -359,7 +342,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
             "without a transaction".to_owned()
         }
     };
-    Some(format!("Note: {} is of {of}: the others {others} {why}.", name(finding.metric)))
+    Some(format!("Note: {} is of {of}: the others {others} {why}.", finding.metric.words()))
 }
 
 #[cfg(test)]

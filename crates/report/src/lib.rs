@@ -70,7 +70,7 @@ pub mod pgbench;
 pub use calibration::calibration;
 pub use cells_so_far::{CellSoFar, cells_so_far};
 pub use command_table::command_table;
-pub use comparison::{compared_metric, comparison};
+pub use comparison::comparison;
 pub use csv::{CSV_COLUMNS, csv};
 pub use figure::{PngError, png, svg};
 pub use html::html;

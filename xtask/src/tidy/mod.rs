@@ -44,7 +44,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),
             ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),
             ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
-            ("crates/cli/src/lab/stopwatch.rs", "the time budget of an experiment, and steps that are timed"),
+            ("crates/lab/src/stopwatch.rs", "the time budget of an experiment, and steps that are timed"),
             ("crates/results/src/disk.rs", "how long a flush takes, before a run"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),
         ],

@@ -4,16 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::lab::{Cell, Design, Experiment, Profile, Typed};
+use ::lab::{Cell, Comparable, CompareOptions, Design, Experiment, Profile, Typed};
 use clap::{Args, ValueEnum};
 use results::ComparedMetric;
 
-use super::course::Wish;
 use crate::arguments::{ProtocolName, duration, percent, positive_number, positive_seconds};
 use crate::bench::weighted;
-use crate::describing;
 use crate::failure::Failure;
-use crate::lab::Comparable;
 use crate::storing::StoreArguments;
 
 #[derive(Debug, Args)]
@@ -266,7 +263,7 @@ impl CompareArguments {
     }
 
     /// What is asked of the comparison.
-    pub(super) fn wish(&self, cells: &[Cell; 2], design: &Design) -> Result<Wish, Failure> {
+    pub(super) fn options(&self, cells: &[Cell; 2], design: &Design) -> Result<CompareOptions, Failure> {
         let has_rate = cells.iter().any(|cell| cell.configuration.load.rate_tps.is_some());
         let usual = if has_rate { ComparedMetric::P50 } else { ComparedMetric::Tps };
         let budget_s = self.budget.as_secs_f64();
@@ -276,7 +273,7 @@ impl CompareArguments {
                 self.block.unwrap_or_default()
             )));
         }
-        Ok(Wish {
+        Ok(CompareOptions {
             budget_s,
             tolerance: self.tolerance,
             decisive: self.metric.map_or(usual, MetricName::meaning),
@@ -293,7 +290,7 @@ impl CompareArguments {
 
 /// A number that `--random-seed` takes and JSON keeps.
 fn seed_of_the_system() -> u64 {
-    describing::fresh_seed() >> 11
+    run::fresh_seed() >> 11
 }
 
 /// Keys of which each says which server it is.

@@ -1,33 +1,21 @@
-//! `pgmeter compare`: is B faster than A? Two combinations that differ in one factor take turns, block by block, until
-//! the answer is sure or the time is over. docs/comparing.md explains the method, docs/statistics.md what is computed.
+//! `pgmeter compare`: is B faster than A? The comparing is done by the crate `lab`; here are the options, what is shown,
+//! and the exit status. docs/comparing.md explains the method.
 
-mod account;
 mod arguments;
-mod block;
-mod course;
-mod probe;
-mod relevance;
-mod spending;
-mod stand;
-mod watching;
+mod view;
 
 use std::process::ExitCode;
 
-use ::lab::{Configuration, Origin};
-use results::{
-    ComparisonDecision, ComparisonRecord, ComparisonStatus, Conditions, ProcessorTimes, Store, UtcTime,
-};
+use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus};
 
 pub(crate) use arguments::CompareArguments;
+pub(crate) use view::ComparisonView;
 
 use crate::failure::Failure;
+use crate::listener::{circumstances, listening};
 use crate::signals::Signals;
-use crate::terminal::{self, Terminal, Unit};
-use account::Before;
+use crate::terminal::{self, Terminal};
 use arguments::OutputName;
-use course::Course;
-use stand::Builder;
-use watching::Watching;
 
 /// Exit statuses, as docs/comparing.md has them.
 const WORSE: u8 = 1;
@@ -50,45 +38,18 @@ fn compare(
     signals: &Signals,
 ) -> Result<ExitCode, Failure> {
     let what = arguments.comparable()?;
-    let mut cells = arguments::sides(&what)?;
-    let wish = arguments.wish(&cells, &what.experiment.design)?;
-    // On a server of somebody else the role may not be allowed to: the comparison asks, and goes on without.
-    for cell in cells.iter_mut().filter(|_| wish.checkpoints) {
-        let Configuration { server, data, .. } = &mut cell.configuration;
-        data.checkpoint &= !matches!(server.origin, Origin::Running(_));
-    }
-    let files = what.files(&cells)?;
-    // That nothing can be kept is found out before anybody waits.
-    drop(Store::create(&arguments.places.store())?);
-    let started_at = UtcTime::now();
-    let name = what.experiment.name.clone();
-    what.remove_leftovers(&cells, terminal)?;
-    let conditions = Conditions::detect();
-    let builder = Builder { what, cells, seed: wish.seed, terminal, signals };
-    let (ground, stand) = builder.first()?;
-    signals.check()?;
-    let draws = builder.draws(&ground);
-    let versions = [stand.sides[0].server_version(), stand.sides[1].server_version()];
-    let mut watching = Watching::new(terminal);
-    let processors = ProcessorTimes::now();
-    let measuring = terminal::measure();
-    let course = Course::run(&builder, stand, draws, wish, &mut watching)?;
-    measuring.end().into_iter().for_each(|lost| terminal.warn(lost));
-    let bar = terminal.bar(None, Unit::Nothing);
-    bar.label("working out the answer …");
-    let shares = processors.zip(ProcessorTimes::now()).and_then(|(before, after)| before.until(&after));
-    let conditions = Conditions { processors: shares, ..conditions };
-    let cells = &builder.cells;
-    let record =
-        account::record(Before { started_at, name, cells, ground, draws, versions, conditions }, course);
-    drop(bar);
-    let kept = Store::create(&arguments.places.store())?.add_comparison(&record, &files)?;
+    let cells = arguments::sides(&what)?;
+    terminal::never_say(::lab::secret_values(&cells));
+    let options = arguments.options(&cells, &what.experiment.design)?;
+    let places = arguments.places.places();
+    let (record, kept) = listening(terminal, places.clone(), |listener| {
+        ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
+    })?;
     match arguments.format {
         OutputName::Text => terminal.print(&report::comparison(&record, terminal.style())),
         OutputName::Json => terminal.print(&results::escaped_json(record.to_json())),
     }
-    let store = arguments.places.store();
-    terminal.say(format_args!("kept as comparison {kept} in {}", store.display()));
+    terminal.say(format_args!("kept as comparison {kept} in {}", places.store().display()));
     judge(&record)
 }
 

@@ -4,21 +4,20 @@
 use std::cell::RefCell;
 
 use connect::{Session, Target};
-use engine::{End, Outcome, Progress};
+use engine::{End, Progress};
 use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
-use results::{Environment, Plan, Record, UtcTime, WaitMean, unix_now};
+use results::{Plan, unix_now};
+use run::{Event, Finished, Runner, VacuumEvent};
 use workload::WorkloadError;
 
 use super::diagnostics::{Diagnostics, Level};
 use super::help::version;
 use super::sessions;
 use super::talk::Talk;
-use crate::describing;
 use crate::failure::Failure;
-use crate::job::{Showing, Vacuuming, Witnesses};
 use crate::logs::{LogOptions, Logs};
-use crate::password::connect_asking;
 use crate::signals::Signals;
+use crate::watcher::WitnessMaker;
 
 /// What is to be shown beyond the run itself.
 #[derive(Clone, Debug)]
@@ -45,7 +44,6 @@ pub(super) struct Debug {
 pub(super) struct Appearance<'a> {
     diagnostics: &'a Diagnostics,
     wishes: Wishes,
-    columns: Option<Columns>,
     /// Made when the first second has passed.
     meter: Option<ProgressMeter>,
     /// What libpq would say whenever a client connects.
@@ -54,19 +52,50 @@ pub(super) struct Appearance<'a> {
 
 impl<'a> Appearance<'a> {
     pub(super) fn new(diagnostics: &'a Diagnostics, wishes: Wishes) -> Self {
-        Self { diagnostics, wishes, columns: None, meter: None, connecting: None }
+        Self { diagnostics, wishes, meter: None, connecting: None }
     }
 }
 
-impl Showing for Appearance<'_> {
-    fn connect(&mut self, target: &mut Target, signals: &Signals) -> Result<Session, Failure> {
-        sessions::warn(target, self.diagnostics);
-        let session = connect_asking(target, signals)?;
+impl Appearance<'_> {
+    /// Runs, and reports as pgbench does.
+    pub(super) fn run(mut self, runner: Runner, signals: &Signals) -> Result<(), Failure> {
+        let prepared = runner.prepare(signals, &mut |event| self.before(&event))?;
+        let plan = prepared.plan();
+        let columns = Columns::of(plan, self.wishes.presentation.failures_detailed);
+        let witnesses = self.witnesses(plan)?;
+        // The clients connect now; with `-C` they do so later, before the eyes of their witness.
+        if let (Some(words), false) = (&self.connecting, plan.reconnect) {
+            (0..plan.clients).for_each(|_| self.diagnostics.write(&format!("{words}\n")));
+        }
+        let finished = prepared.run(signals, &*witnesses, &mut |event| {
+            if let Event::Second { progress, .. } = event {
+                self.second(progress, columns);
+            }
+        })?;
+        self.conclude(&finished)
+    }
+
+    /// What is told before the run begins.
+    fn before(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Connecting(target) => sessions::warn(target, self.diagnostics),
+            Event::Connected(session, target) => self.connected(session, target),
+            Event::ScaleIgnored { scale, .. } => {
+                let sentence =
+                    format!("scale option ignored, using count from pgbench_branches table ({scale})");
+                self.diagnostics.say(Level::Warning, sentence);
+            }
+            Event::Vacuum(event) => self.vacuum(*event),
+            Event::Second { .. } => {}
+        }
+    }
+
+    fn connected(&mut self, session: &Session, target: &Target) {
         self.connecting.clone_from(&target.password_file_warning);
         let server = session.parameter("server_version").unwrap_or_default();
         self.diagnostics.print(&format!("pgbench ({}, server {server})\n", version()));
         if let Some(Debug { clients, limit }) = &self.wishes.debug {
-            let host = describing::host(session.address());
+            let host = run::host(session.address());
             let port = target.host_of(session.address()).port;
             let sentence = format!(
                 "pghost: {host} pgport: {port} nclients: {clients} {limit} dbName: {}",
@@ -74,20 +103,14 @@ impl Showing for Appearance<'_> {
             );
             self.diagnostics.say(Level::Info, sentence);
         }
-        Ok(session)
     }
 
-    fn scale_ignored(&mut self, _asked: u32, scale: u32) {
-        let sentence = format!("scale option ignored, using count from pgbench_branches table ({scale})");
-        self.diagnostics.say(Level::Warning, sentence);
-    }
-
-    fn vacuuming(&mut self, what: Vacuuming<'_>) {
-        match what {
-            Vacuuming::SmallTables => self.diagnostics.write("starting vacuum..."),
-            Vacuuming::Accounts => self.diagnostics.write("starting vacuum pgbench_accounts..."),
-            Vacuuming::Done => self.diagnostics.write("end.\n"),
-            Vacuuming::Failed(failure) => {
+    fn vacuum(&self, event: VacuumEvent<'_>) {
+        match event {
+            VacuumEvent::SmallTables => self.diagnostics.write("starting vacuum..."),
+            VacuumEvent::LargeTable => self.diagnostics.write("starting vacuum pgbench_accounts..."),
+            VacuumEvent::Done => self.diagnostics.write("end.\n"),
+            VacuumEvent::Failed(failure) => {
                 match failure {
                     WorkloadError::Query { sql, source } => {
                         self.diagnostics.error(sessions::words(source, Some(sql)));
@@ -99,8 +122,7 @@ impl Showing for Appearance<'_> {
         }
     }
 
-    fn witnesses(&mut self, plan: &Plan) -> Result<Witnesses, Failure> {
-        self.columns = Some(Columns::of(plan, self.wishes.presentation.failures_detailed));
+    fn witnesses(&self, plan: &Plan) -> Result<WitnessMaker, Failure> {
         let logs = self.wishes.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
         let logs = RefCell::new(logs);
         let talk = Talk::new(
@@ -116,16 +138,8 @@ impl Showing for Appearance<'_> {
         }))
     }
 
-    /// The clients connect now; with `-C` they do so later, before the eyes of their witness.
-    fn begins(&mut self, _: UtcTime, plan: &Plan, _: &Environment) -> Result<(), Failure> {
-        if let (Some(words), false) = (&self.connecting, plan.reconnect) {
-            (0..plan.clients).for_each(|_| self.diagnostics.write(&format!("{words}\n")));
-        }
-        Ok(())
-    }
-
-    fn second(&mut self, progress: &Progress<'_>, _waits: &[WaitMean]) {
-        let (Some(every_s), Some(columns)) = (self.wishes.progress_s, self.columns) else { return };
+    fn second(&mut self, progress: &Progress<'_>, columns: Columns) {
+        let Some(every_s) = self.wishes.progress_s else { return };
         let meter = self.meter.get_or_insert_with(|| {
             let clock = match self.wishes.progress_timestamp {
                 false => ProgressClock::SinceStart,
@@ -138,11 +152,7 @@ impl Showing for Appearance<'_> {
         }
     }
 
-    fn take_intervals(&mut self) -> Vec<results::Interval> {
-        Vec::new()
-    }
-
-    fn conclude(&mut self, record: &Record, outcome: &Outcome) -> Result<(), Failure> {
+    fn conclude(&self, Finished { record, outcome }: &Finished) -> Result<(), Failure> {
         if let End::AbortedOnError { worker } = outcome.end {
             return Err(Failure::Aborted(format!("Run was aborted due to an error in thread {worker}")));
         }

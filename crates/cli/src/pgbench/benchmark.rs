@@ -1,23 +1,22 @@
-//! A run in pgbench's clothes: from the options to a `job`, and from its failure to an exit status.
+//! A run as pgbench makes it: from the options to a specification, and from its failure to an exit status.
 //! What is shown while it goes on, and at the end, is in `appearance`.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use connect::Target;
 use engine::{Compatibility, EngineError, EventLoopChoice, Grace, Limit, Plan};
 use report::pgbench::Presentation;
 use results::ObserveLevel;
+use run::{Circumstances, RunError, RunSpec, Runner, Scripts, Vacuum};
 use workload::WorkloadError;
 
 use super::appearance::{Appearance, Debug, Wishes};
 use super::diagnostics::{Diagnostics, Level, Stop};
 use super::options::Options;
 use super::sessions;
-use crate::event_loop;
 use crate::failure::Failure;
-use crate::job::{Job, Vacuum};
 use crate::logs::LogOptions;
+use crate::password;
 use crate::signals::Signals;
 use crate::system_words::without_number;
 
@@ -30,16 +29,23 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
     let target = sessions::target(&options)?;
     let database = target.database.clone();
     let wishes = wishes(&options);
-    let mut appearance = Appearance::new(diagnostics, wishes);
+    let appearance = Appearance::new(diagnostics, wishes);
     // Ctrl-C ends pgbench at once. An alarm ends a timed run, since pgbench sets one for that itself.
     let signals = match options.duration {
         Some(_) => Signals::catch_alarm().map_err(Stop::error)?,
         None => Signals::uncaught(),
     };
-    let event_loop = event_loop::of_environment().map_err(Stop::error)?;
-    job(options, target, event_loop)
-        .run(&mut appearance, &signals)
-        .map_err(|failure| stop(failure, &database))
+    let event_loop = run::event_loop_of_environment().map_err(Stop::error)?;
+    let (spec, scripts) = spec(options, event_loop);
+    let circumstances = Circumstances {
+        compatibility: Compatibility::Pgbench,
+        calibrations: None,
+        asks_settings: false,
+        ask_password: Some(password::ask),
+        ..Circumstances::default()
+    };
+    let runner = Runner::with_scripts(target, spec, scripts).under(circumstances);
+    appearance.run(runner, &signals).map_err(|failure| stop(failure, &database))
 }
 
 /// What is to be shown beyond the run itself.
@@ -73,10 +79,9 @@ fn debug(options: &Options) -> Debug {
     Debug { clients: options.clients, limit }
 }
 
-fn job(options: Options, target: Target, event_loop: EventLoopChoice) -> Job {
-    Job {
-        target,
-        targets: Vec::new(),
+fn spec(options: Options, event_loop: EventLoopChoice) -> (RunSpec, Scripts) {
+    let spec = RunSpec {
+        scripts: Vec::new(),
         variables: options.variables,
         scale: options.scale,
         clients: options.clients,
@@ -88,32 +93,26 @@ fn job(options: Options, target: Target, event_loop: EventLoopChoice) -> Job {
                 Limit::TransactionsPerClient(options.transactions.map_or(DEFAULT_TRANSACTIONS, u64::from))
             }
         },
+        warmup: Duration::ZERO,
         grace: Grace::Unlimited,
-        silence_limit: None,
-        deadline: None,
-        warmup_s: 0.0,
         until: None,
-        rate_per_s: options.rate.and_then(|rate| attainable(rate, options.jobs.min(options.clients))),
-        seed: Some(options.seed),
+        rate_tps: options.rate.and_then(|rate| attainable(rate, options.jobs.min(options.clients))),
         latency_limit: options.latency_limit.and_then(whole_microseconds),
-        reconnect: options.reconnect,
         max_tries: NonZeroU32::new(options.max_tries),
+        reconnect: options.reconnect,
         continue_on_error: options.continue_on_error,
         exit_on_abort: options.exit_on_abort,
-        manner: Compatibility::Pgbench,
         event_loop,
-        calibrations: None,
         vacuum: match (options.no_vacuum, options.vacuum_all) {
             (true, _) => Vacuum::Nothing,
             (false, false) => Vacuum::SmallTables,
             (false, true) => Vacuum::AllTables,
         },
-        asks_settings: false,
         observe: ObserveLevel::Off,
-        relay_delay: None,
-        is_whole_command: true,
-        mix: options.mix,
-    }
+        targets: Vec::new(),
+        seed: Some(options.seed),
+    };
+    (spec, options.scripts)
 }
 
 /// The rate as the engine takes it. Without an end to the rate there is no waiting, as there; a rate that nobody
@@ -134,14 +133,14 @@ const MICROS_PER_MILLI: f64 = 1000.0;
 /// Why the run came to nothing, or was not whole, in pgbench's words.
 fn stop(failure: Failure, database: &str) -> Stop {
     match failure {
-        Failure::Connect(error) => sessions::could_not_connect(&error, sessions::SETUP),
-        Failure::Engine(EngineError::Connect { client, address, reason }) => {
+        Failure::Run(RunError::Connect(error)) => sessions::could_not_connect(&error, sessions::SETUP),
+        Failure::Run(RunError::Engine(EngineError::Connect { client, address, reason })) => {
             let reason = reason.to_string();
             let reason = without_number(&reason);
             Stop::error(format_args!("connection to {} failed: {reason}", address.as_libpq()))
                 .and(Level::Error, format_args!("could not create connection for client {client}"))
         }
-        Failure::Workload(WorkloadError::TablesMissing { source: Some(error), .. }) => {
+        Failure::Run(RunError::Workload(WorkloadError::TablesMissing { source: Some(error), .. })) => {
             let words = sessions::words(&error, Some("select count(*) from pgbench_branches"));
             Stop::error(format_args!("could not count number of branches: {words}")).and(
                 Level::Hint,
@@ -150,7 +149,7 @@ fn stop(failure: Failure, database: &str) -> Stop {
                 ),
             )
         }
-        Failure::Workload(WorkloadError::TablesMissing { source: None, table, .. }) => {
+        Failure::Run(RunError::Workload(WorkloadError::TablesMissing { source: None, table, .. })) => {
             Stop::error(format_args!("no {table} table found in \"search_path\"")).and(
                 Level::Hint,
                 format_args!(
@@ -158,7 +157,7 @@ fn stop(failure: Failure, database: &str) -> Stop {
                 ),
             )
         }
-        Failure::Workload(WorkloadError::UnknownPartitionMethod { strategy }) => {
+        Failure::Run(RunError::Workload(WorkloadError::UnknownPartitionMethod { strategy })) => {
             Stop::error(format_args!("unexpected partition method: \"{strategy}\""))
         }
         Failure::LogFile { path, reason } => {

@@ -4,13 +4,13 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
+use run::ScriptText;
 use script::PARAMETERS_MAX;
 use workload::{PartitionMethod, Partitioning, Step};
 
 use super::diagnostics::Stop;
 use super::options::Options;
 use super::scripts;
-use crate::mix::ScriptText;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -21,16 +21,16 @@ pub(super) enum Task {
 
 /// Checks everything that can be checked without a server, and fills in what was left open.
 pub(super) fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop> {
-    if options.mix.texts.is_empty() && !options.initialize {
+    if options.scripts.texts.is_empty() && !options.initialize {
         let builtin = scripts::builtin("tpcb-like".as_ref())?;
         options.add_script(ScriptText::of_builtin(builtin, 1))?;
     }
-    if let Some(text) = options.mix.too_many_parameters(options.protocol) {
+    if let Some(text) = options.scripts.too_many_parameters(options.protocol) {
         return Err(Stop::error(format_args!(
             "statement has too many arguments (maximum is {PARAMETERS_MAX}): {text}"
         )));
     }
-    if !options.initialize && options.mix.total_weight() == 0 {
+    if !options.initialize && options.scripts.total_weight() == 0 {
         return Err(Stop::error("total script weight must not be zero"));
     }
     options.jobs = options.jobs.min(options.clients);

@@ -50,7 +50,7 @@ fn init_options(options: &Options) -> InitOptions {
         logging: if options.unlogged { Logging::NoneAsPgbench } else { Logging::All },
         tablespace: options.tablespace.clone(),
         index_tablespace: options.index_tablespace.clone(),
-        jobs: crate::init::jobs(),
+        jobs: run::loading_sessions(),
         resumes: false,
     }
 }

@@ -1,11 +1,13 @@
 //! Every option of pgbench as a row of a table: how it is written, which mode it belongs to, what it does.
 //! Options are acted on one by one, from left to right, as pgbench does; what they mean together is `decision`'s.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 
 use engine::Protocol;
+use run::{ScriptText, Scripts};
 use script::Dialect;
 use workload::{PartitionMethod, Step, WorkloadError};
 
@@ -14,7 +16,6 @@ use super::getopt::{Argument, CommandLine, Found, Order, Spelling};
 use super::numbers::{self, BadInteger};
 use super::{scripts, seed};
 use crate::descriptors::{self, TooFewDescriptors};
-use crate::mix::{Mix, ScriptText};
 
 /// The mode that an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,11 +116,11 @@ pub(super) struct Options {
     pub(super) port: Option<String>,
     pub(super) username: Option<String>,
 
-    pub(super) mix: Mix,
+    pub(super) scripts: Scripts,
     pub(super) clients: u32,
     pub(super) jobs: u32,
     pub(super) reconnect: bool,
-    pub(super) variables: Vec<(String, String)>,
+    pub(super) variables: BTreeMap<String, String>,
     pub(super) log: bool,
     pub(super) log_prefix: Option<OsString>,
     pub(super) sampling_rate: Option<f64>,
@@ -165,11 +166,11 @@ impl Options {
             host: None,
             port: None,
             username: None,
-            mix: Mix::new(Dialect::Pgbench),
+            scripts: Scripts::new(Dialect::Pgbench),
             clients: 1,
             jobs: 1,
             reconnect: false,
-            variables: Vec::new(),
+            variables: BTreeMap::new(),
             log: false,
             log_prefix: None,
             sampling_rate: None,
@@ -251,8 +252,8 @@ impl Options {
     }
 
     pub(super) fn add_script(&mut self, text: ScriptText) -> Result<(), Stop> {
-        self.mix.add(text).map_err(Stop::error)?;
-        if self.mix.texts.len() > scripts::SCRIPTS_MAX {
+        self.scripts.add(text).map_err(Stop::error)?;
+        if self.scripts.texts.len() > scripts::SCRIPTS_MAX {
             return Err(Stop::error(format_args!(
                 "at most {} SQL scripts are allowed",
                 scripts::SCRIPTS_MAX
@@ -269,8 +270,7 @@ impl Options {
                     return Err(Stop::error(format_args!("option: invalid variable name: \"{name}\"")));
                 }
                 // The last definition of a name wins.
-                self.variables.retain(|(known, _)| known != name);
-                self.variables.push((name.to_owned(), value.to_owned()));
+                self.variables.insert(name.to_owned(), value.to_owned());
                 Ok(())
             }
             _ => Err(Stop::error(format_args!("invalid variable definition: \"{text}\""))),

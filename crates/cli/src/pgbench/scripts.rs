@@ -7,11 +7,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use run::{ScriptText, read_script};
 use workload::{Builtin, WorkloadError};
 
 use super::diagnostics::{Level, Stop};
 use super::numbers;
-use crate::mix::{ScriptText, read_script};
 use crate::system_words::system_words;
 
 /// Most scripts in a mix.

@@ -2,10 +2,10 @@
 //! pgbench's rules for the database's name.
 
 use connect::{ConnectError, Environment, Overrides, Session, Target};
+use run::RunError;
 
 use super::diagnostics::{Diagnostics, Level, PROGRAM, Stop};
 use super::options::Options;
-use crate::failure::Failure;
 use crate::password::connect_asking;
 use crate::signals::Signals;
 
@@ -54,8 +54,8 @@ pub(super) fn open(
     signals: &Signals,
 ) -> Result<Session, Stop> {
     warn(target, diagnostics);
-    connect_asking(target, signals).map_err(|failure| match failure {
-        Failure::Connect(error) => could_not_connect(&error, INITIALIZATION),
+    connect_asking(target, signals).map_err(|error| match error {
+        RunError::Connect(error) => could_not_connect(&error, INITIALIZATION),
         other => Stop::error(other),
     })
 }

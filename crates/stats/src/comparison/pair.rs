@@ -43,6 +43,19 @@ pub enum ComparedMetric {
 }
 
 impl ComparedMetric {
+    /// What tables call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            ComparedMetric::Tps => "tps",
+            ComparedMetric::P50 => "p50",
+            ComparedMetric::P99 => "p99",
+            ComparedMetric::ServerCpu => "server CPU/tx",
+            ComparedMetric::ClientCpu => "client CPU/tx",
+            ComparedMetric::Wal => "WAL/tx",
+            ComparedMetric::FullPageImages => "full pages/tx",
+        }
+    }
+
     /// All of them, in the order in which they are shown.
     pub const ALL: [ComparedMetric; 7] = [
         ComparedMetric::Tps,

@@ -51,6 +51,16 @@ fn the_steps_are_told_line_by_line() {
     );
 }
 
+/// Waits until a session of the database inserts or copies.
+fn wait_until_active(conninfo: &str) {
+    let mut session = Cluster::session(conninfo);
+    let active = "select count(*) from pg_stat_activity where datname = current_database() and state = 'active' \
+                  and (query like 'insert %' or query like 'copy %')";
+    while count(&mut session, active) == "0" {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn ctrl_c_cancels_what_the_server_does_and_says_so() {
     let bench = Bench::new();
@@ -66,6 +76,8 @@ fn ctrl_c_cancels_what_the_server_does_and_says_so() {
             let line = line.expect("it is UTF-8");
             let is_due = line.contains("tuples") || line.starts_with("generating data (server-side)");
             if is_due && !said.iter().any(|line: &String| line.contains("tuples")) {
+                // Before a statement of the server has begun there is nothing to cancel.
+                wait_until_active(&conninfo);
                 let pid = Pid::from_child(&child);
                 kill_process(pid, Signal::INT).expect("it is ours");
             }

@@ -1,0 +1,147 @@
+//! `pgmeter lab`: experiments from files, planned, run, continued. All of it is done by the crate `lab`; here are the
+//! options, and what is shown.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ::lab::{Campaign, CampaignLimits, ExecutionContext, Listener, Profile, Subject};
+use clap::{Args, Subcommand};
+use results::SafeText;
+
+use crate::failure::Failure;
+use crate::lab_status;
+use crate::listener::{circumstances, listening, witness};
+use crate::signals::Signals;
+use crate::storing::StoreArguments;
+use crate::terminal::{self, Terminal};
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArguments {
+    #[command(subcommand)]
+    action: LabAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabAction {
+    /// Show the trials, their order, the servers and data they need, and the time; start nothing
+    Plan {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Run all trials, from the first
+    Run {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        places: StoreArguments,
+        #[command(flatten)]
+        limits: Limits,
+    },
+    /// Go on with an experiment that was broken off: run what is missing
+    Resume {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        places: StoreArguments,
+        #[command(flatten)]
+        limits: Limits,
+    },
+    /// Show how far an experiment has come
+    Status {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        places: StoreArguments,
+    },
+}
+
+/// An experiment in one of its sizes.
+#[derive(Debug, Args)]
+struct Which {
+    /// Experiment file (TOML)
+    file: PathBuf,
+    /// The small size, which its section [quick] describes
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(Debug, Args)]
+struct Limits {
+    /// Begin no trial that would end later than this from now: 90s, 20min, 2h
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    budget: Option<Duration>,
+    /// Make trials that failed again, once, after all others
+    #[arg(long)]
+    retry_failed: bool,
+    /// The process that was at work on it is gone, as you know and pgmeter cannot (another host or container): make its
+    /// trials again
+    #[arg(long)]
+    take_over: bool,
+    /// When run as root: the user who runs embedded servers [default: postgres, else nobody]
+    #[arg(long, value_name = "USER")]
+    server_user: Option<String>,
+}
+
+fn budget(text: &str) -> Result<Duration, String> {
+    let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
+    if time.is_zero() { Err("expected a time above zero".to_owned()) } else { Ok(time) }
+}
+
+impl Limits {
+    fn meaning(&self) -> CampaignLimits {
+        let Self { budget, retry_failed, take_over, server_user } = self;
+        CampaignLimits {
+            budget: *budget,
+            retry_failed: *retry_failed,
+            take_over: *take_over,
+            server_user: server_user.clone(),
+        }
+    }
+}
+
+fn read(Which { file, quick }: &Which) -> Result<Subject, Failure> {
+    let profile = if *quick { Profile::Quick } else { Profile::Full };
+    let subject = Subject::read(file, profile)?;
+    terminal::never_say(::lab::secret_values(&subject.plan.cells));
+    Ok(subject)
+}
+
+pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    match &arguments.action {
+        LabAction::Plan { which } => {
+            let Subject { experiment, plan, .. } = read(which)?;
+            let outline = ::lab::outline(&experiment, &plan);
+            let outline = SafeText::from(::lab::hide_values(&plan.cells, &outline));
+            terminal.print(&results::escaped(outline.as_str()));
+            Ok(())
+        }
+        LabAction::Run { which, places, limits } => {
+            let subject = read(which)?;
+            listening(terminal, places.places(), |listener| {
+                let campaign = Campaign::begin(subject, places.places(), listener)?;
+                run_trials(campaign, limits, listener, signals)
+            })
+        }
+        LabAction::Resume { which, places, limits } => {
+            let campaign = Campaign::find(read(which)?, places.places())?;
+            listening(terminal, places.places(), |listener| run_trials(campaign, limits, listener, signals))
+        }
+        LabAction::Status { which, places } => {
+            let campaign = Campaign::find(read(which)?, places.places())?;
+            let (subject, row) = (campaign.subject(), campaign.row());
+            terminal.print(&(lab_status::standing(subject, row) + &lab_status::outlook(subject, row)));
+            Ok(())
+        }
+    }
+}
+
+fn run_trials(
+    mut campaign: Campaign,
+    limits: &Limits,
+    listener: Listener<'_>,
+    signals: &Signals,
+) -> Result<(), Failure> {
+    let circumstances = circumstances();
+    let context = ExecutionContext { listener, control: signals, circumstances, witnesses: &witness };
+    Ok(campaign.run(&limits.meaning(), &context)?)
+}

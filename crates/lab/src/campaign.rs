@@ -1,0 +1,433 @@
+//! One running of an experiment, from its first trial to its last, however often it is broken off: each trial is
+//! marked in the store before it begins and when it has ended.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use engine::{Witness, WorkerIntro};
+use results::{ExperimentRow, KeptText, PlannedTrial, SafeText, Store, TrialRow, TrialStatus};
+use run::{Circumstances, Control, RunError, StorePlaces, without_secret_values};
+
+use crate::configuration::ScriptName;
+use crate::error::LabError;
+use crate::event::{Event, Listener};
+use crate::experiment::{Experiment, Profile};
+use crate::leftovers;
+use crate::memory::Memory;
+use crate::pace::{self, Pace};
+use crate::plan::Plan;
+use crate::provision::Provisioner;
+use crate::secret_levels;
+use crate::steps::{StepSql, StepWork};
+use crate::timed;
+use crate::trial::{self, Finished};
+
+/// What an experiment's file says, in one size.
+pub struct Subject {
+    /// As it is written.
+    pub experiment: Experiment,
+    /// Its trials.
+    pub plan: Plan,
+    /// Its size.
+    pub profile: Profile,
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// The file itself.
+    pub file: PathBuf,
+}
+
+impl Subject {
+    /// Reads, checks and plans. Labels that are secret are hidden.
+    ///
+    /// # Errors
+    /// The file, or one that it names, is wrong.
+    pub fn read(file: &Path, profile: Profile) -> Result<Self, LabError> {
+        let experiment = Experiment::read(file, profile)?;
+        let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
+        let memory = Memory {
+            available_bytes: server::available_memory(),
+            shared_buffers_bytes: server::default_shared_buffers(),
+        };
+        let mut plan = Plan::within(&experiment, &file.display().to_string(), &folder, &memory)?;
+        secret_levels::hide_levels(&experiment, &mut plan.cells);
+        timed::check(&plan.cells)?;
+        trial::check(&plan.cells)?;
+        Ok(Self { experiment, plan, profile, folder, file: file.to_owned() })
+    }
+}
+
+/// How far to go, and on whose responsibility.
+#[derive(Clone, Debug, Default)]
+pub struct CampaignLimits {
+    /// No trial begins that would end later than this from now.
+    pub budget: Option<Duration>,
+    /// Trials that failed are made again, once, after all others.
+    pub retry_failed: bool,
+    /// Trials of a process of which nothing is known here are made again.
+    pub take_over: bool,
+    /// When run as root: the user who runs embedded servers.
+    pub server_user: Option<String>,
+}
+
+/// What all trials share with the caller: who is told, what stops them, and what the caller does around their runs.
+#[derive(Clone)]
+pub struct ExecutionContext<'a> {
+    /// Is told what happens.
+    pub listener: Listener<'a>,
+    /// Stops it from outside.
+    pub control: &'a Control,
+    /// The circumstances of all runs: how passwords are asked for, what output may lose.
+    pub circumstances: Circumstances,
+    /// Makes the witness of each worker.
+    pub witnesses: &'a dyn Fn(WorkerIntro) -> Box<dyn Witness>,
+}
+
+/// An experiment and how far it has come.
+pub struct Campaign {
+    subject: Rc<Subject>,
+    places: StorePlaces,
+    row: ExperimentRow,
+}
+
+/// What must be read of a file before it is taken for a mistake.
+const FILE_LENGTH_MAX: u64 = 16 << 20;
+
+impl Campaign {
+    /// A new one: all trials are to be made. One that was broken off is not gone on with, which is said.
+    ///
+    /// # Errors
+    /// A file of the experiment cannot be read, or the store not written.
+    pub fn begin(subject: Subject, places: StorePlaces, listener: Listener<'_>) -> Result<Self, RunError> {
+        let files = files(&subject)?;
+        let mut store = places.open()?;
+        let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
+        let before = store.newest_experiment(name, profile)?;
+        if let Some(words) = before.as_ref().and_then(broken_off) {
+            listener.say(words);
+        }
+        let trials: Vec<_> = subject
+            .plan
+            .trials
+            .iter()
+            .map(|trial| PlannedTrial { factors: factors(&subject.plan, trial.cell), repeat: trial.repeat })
+            .collect();
+        store.begin_experiment(name, profile, &files, &trials)?;
+        drop(store);
+        Self::find(subject, places)
+    }
+
+    /// The newest one of this experiment.
+    ///
+    /// # Errors
+    /// There is none, or its files have changed since.
+    pub fn find(subject: Subject, places: StorePlaces) -> Result<Self, RunError> {
+        let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
+        let row = match places.store() {
+            // Asking for what is not there makes nothing.
+            store if !store.exists() => None,
+            store => Store::create(&store)?.newest_experiment(name, profile)?,
+        };
+        let Some(row) = row else {
+            let store = places.store();
+            return Err(RunError::Usage(format!(
+                "the store {} has no experiment {name} ({profile}): begin with pgmeter lab run",
+                store.display()
+            )));
+        };
+        let begun_at = row.started_at.clone();
+        let other = what_changed(&files(&subject)?, &row.files);
+        let row = in_plan_order(&subject.plan, row).filter(|_| other.is_none());
+        let Some(row) = row else {
+            let other = other.unwrap_or_else(|| subject.file.display().to_string());
+            return Err(RunError::Usage(format!(
+                "{other} is not what it was when the experiment was begun at {begun_at}: begin anew with pgmeter lab run, \
+                 or look at what there is with pgmeter report --experiment {name} --profile {profile}",
+            )));
+        };
+        Ok(Self { subject: Rc::new(subject), places, row })
+    }
+
+    /// Runs what is still to be run.
+    ///
+    /// # Errors
+    /// Not all trials are complete, or the store cannot be written.
+    pub fn run(&mut self, limits: &CampaignLimits, context: &ExecutionContext<'_>) -> Result<(), RunError> {
+        let &ExecutionContext { listener, control, .. } = context;
+        if limits.take_over {
+            self.take_over()?;
+        }
+        let sitting = self.places.open()?.begin_sitting(self.row.experiment)?;
+        leftovers::remove(&self.subject.plan, self.row.experiment, &self.places, listener)?;
+        let prefix = leftovers::prefix(&sitting.mark);
+        let (subject, user) = (Rc::clone(&self.subject), limits.server_user.clone());
+        let result =
+            Provisioner::new(subject, user, prefix, listener, control).and_then(|mut provisioner| {
+                let mut pace = Pace::new(limits.budget);
+                let is_over = self.go_through(&mut provisioner, &mut pace, context)?;
+                if is_over && limits.retry_failed && self.retry_failed()? {
+                    self.go_through(&mut provisioner, &mut pace, context)?;
+                }
+                Ok(())
+            });
+        leftovers::end(&self.subject.plan, &sitting, &self.places, listener)?;
+        if let Err(RunError::Interrupted(_)) = result {
+            listener.tell(Event::Ended(&self.subject, &self.row));
+            return Err(RunError::Interrupted("interrupted; pgmeter lab resume goes on"));
+        }
+        result?;
+        listener.tell(Event::Ended(&self.subject, &self.row));
+        self.judge()
+    }
+
+    /// Trials that a process of another host or container had begun are to be made again.
+    fn take_over(&mut self) -> Result<(), RunError> {
+        self.places.open()?.take_over(self.row.experiment)?;
+        for trial in self.row.trials.iter_mut().filter(|trial| trial.status == TrialStatus::Running) {
+            trial.status = TrialStatus::Planned;
+        }
+        Ok(())
+    }
+
+    /// What failed is to be made again; whether there is any.
+    fn retry_failed(&mut self) -> Result<bool, RunError> {
+        self.places.open()?.retry_failed(self.row.experiment)?;
+        let mut any = false;
+        for trial in self.row.trials.iter_mut().filter(|trial| trial.status == TrialStatus::Failed) {
+            trial.status = TrialStatus::Planned;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Makes one planned trial after another; whether the time was enough for all.
+    fn go_through(
+        &mut self,
+        provisioner: &mut Provisioner<'_>,
+        pace: &mut Pace,
+        context: &ExecutionContext<'_>,
+    ) -> Result<bool, RunError> {
+        let &ExecutionContext { listener, control, .. } = context;
+        let subject = Rc::clone(&self.subject);
+        let plan = &subject.plan;
+        for position in 0..self.row.trials.len() {
+            if self.row.trials[position].status != TrialStatus::Planned {
+                continue;
+            }
+            control.check()?;
+            let cell = plan.trials[position].cell;
+            let Some(mut step) = pace.begin(plan, cell) else { return Ok(false) };
+            if !self.places.open()?.take_trial(self.row.trials[position].trial)? {
+                // Of a process on another host.
+                self.row.trials[position].status = TrialStatus::Running;
+                continue;
+            }
+            let finished = self.run_trial(position, provisioner, pace, &mut step, context);
+            control.check().map_err(|_| {
+                RunError::Interrupted(
+                    "interrupted; pgmeter lab resume goes on with the trial that was broken off",
+                )
+            })?;
+            if let Err(RunError::Unfinished(_)) = finished {
+                // Nothing to make it on: it is left for another time.
+                return finished.map(|_| false);
+            }
+            pace.end(plan, cell, &step, finished.is_ok());
+            let planned = self.row.trials.iter().zip(&plan.trials).skip(position + 1);
+            let planned = planned.filter(|(trial, _)| trial.status == TrialStatus::Planned);
+            let left = pace.left(plan, planned.map(|(_, planned)| planned.cell));
+            self.note(position, finished, left, listener)?;
+        }
+        Ok(true)
+    }
+
+    fn run_trial(
+        &self,
+        position: usize,
+        provisioner: &mut Provisioner<'_>,
+        pace: &Pace,
+        step: &mut pace::Step,
+        context: &ExecutionContext<'_>,
+    ) -> Result<Finished, RunError> {
+        let &ExecutionContext { listener, control, .. } = context;
+        let plan = &self.subject.plan;
+        let planned = &plan.trials[position];
+        listener.tell(Event::TrialBegins(&self.subject, &self.row, position));
+        let time_left = || pace.budget_left().map(|left| left + trial::BUDGET_GRACE);
+        let ready = control.within(time_left(), || provisioner.ready(planned.cell))?;
+        pace.ready(step);
+        let trial = self.row.trials[position].trial;
+        let cell = &plan.cells[planned.cell];
+        if !cell.configuration.steps.is_empty() {
+            let steps = || timed::run(cell, &ready.target, trial, &self.places, listener, control);
+            return control.within(time_left(), steps);
+        }
+        let of_trial = trial::OfTrial {
+            trial,
+            seed: planned.seed,
+            places: &self.places,
+            budget_left: pace.budget_left(),
+            context,
+        };
+        let limit = time_left().map(|left| left + trial::RUN_MARGIN);
+        control.within(limit, || trial::run(cell, ready, &of_trial))
+    }
+
+    /// Keeps and tells how a trial ended.
+    fn note(
+        &mut self,
+        position: usize,
+        finished: Result<Finished, RunError>,
+        left: Duration,
+        listener: Listener<'_>,
+    ) -> Result<(), RunError> {
+        let cell = self.subject.plan.trials[position].cell;
+        let variables = &self.subject.plan.cells[cell].configuration.load.variables;
+        let row = &mut self.row.trials[position];
+        let reason = match &finished {
+            Ok(Finished { record, .. }) => {
+                listener.tell(Event::TrialEnded(record, left));
+                None
+            }
+            Err(failure) => {
+                let reason = without_secret_values(&failure.to_string(), variables);
+                let reason = SafeText::from(reason);
+                listener.warn(format_args!("the trial failed, the experiment goes on: {reason}"));
+                Some(String::from(reason))
+            }
+        };
+        self.places.open()?.end_trial(row.trial, reason.as_deref())?;
+        row.status = if reason.is_none() { TrialStatus::Complete } else { TrialStatus::Failed };
+        let finished = finished.ok();
+        row.run = finished.as_ref().and_then(|finished| finished.run);
+        row.figures = finished.and_then(|finished| finished.figures);
+        row.reason = reason;
+        Ok(())
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// How far it has come.
+    #[must_use]
+    pub fn row(&self) -> &ExperimentRow {
+        &self.row
+    }
+
+    fn judge(&self) -> Result<(), RunError> {
+        let number = |status| self.row.trials.iter().filter(|trial| trial.status == status).count();
+        let total = self.row.trials.len();
+        if let running @ 1.. = number(TrialStatus::Running) {
+            return Err(RunError::Unfinished(format!(
+                "{running} of {total} trials are another process's, of which nothing is known here (another host or \
+                 container): if it is gone, pgmeter lab resume --take-over makes them again"
+            )));
+        }
+        match (number(TrialStatus::Planned), number(TrialStatus::Failed)) {
+            (left @ 1.., _) => Err(RunError::Unfinished(format!(
+                "the time budget is used up, {left} of {total} trials are left; pgmeter lab resume goes on with them"
+            ))),
+            (_, failed @ 1..) => Err(RunError::Aborted(format!(
+                "{failed} of {total} trials failed; pgmeter lab resume --retry-failed makes them again"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A file that is other than it was, or is there only then or only now.
+fn what_changed(now: &BTreeMap<String, String>, then: &BTreeMap<String, KeptText>) -> Option<String> {
+    let is_same =
+        |name: &String| now.get(name).zip(then.get(name)).is_some_and(|(now, then)| then.is_of(now));
+    now.keys().chain(then.keys()).find(|name| !is_same(name)).cloned()
+}
+
+/// What is said of one that has trials left when another begins.
+fn broken_off(row: &ExperimentRow) -> Option<String> {
+    let is_left = |trial: &&TrialRow| matches!(trial.status, TrialStatus::Planned | TrialStatus::Running);
+    let left = row.trials.iter().filter(is_left).count();
+    let at_work =
+        row.worked_on_by.map_or(String::new(), |pid| format!(", and process {pid} is at work on it"));
+    (left > 0).then(|| {
+        format!(
+            "this begins anew; the one begun at {} has {left} of {} trials left{at_work} (pgmeter lab resume would \
+             have gone on with it)",
+            row.started_at,
+            row.trials.len()
+        )
+    })
+}
+
+/// The stored trials in the order of the plan, which follows from the memory there is and may not be that of the
+/// beginning; `None` if they are not those of the plan.
+fn in_plan_order(plan: &Plan, row: ExperimentRow) -> Option<ExperimentRow> {
+    let key = |trial: &TrialRow| (trial.factors.clone(), trial.repeat);
+    let mut stored: BTreeMap<_, _> = row.trials.into_iter().map(|trial| (key(&trial), trial)).collect();
+    let find = |trial: &crate::Trial| stored.remove(&(factors(plan, trial.cell), trial.repeat));
+    let trials: Vec<TrialRow> = plan.trials.iter().map(find).collect::<Option<_>>()?;
+    stored.is_empty().then_some(ExperimentRow { trials, ..row })
+}
+
+fn factors(plan: &Plan, cell: usize) -> BTreeMap<String, String> {
+    plan.cells[cell].levels.iter().cloned().collect()
+}
+
+/// As the store and reports call it.
+#[must_use]
+pub fn profile_name(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Full => "full",
+        Profile::Quick => "quick",
+    }
+}
+
+/// The experiment's file and all that its trials read, by name beside it.
+pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunError> {
+    let mut files = BTreeMap::new();
+    let mut add = |path: &Path| -> Result<(), RunError> {
+        let name = path.strip_prefix(&subject.folder).unwrap_or(path).display().to_string();
+        if let Entry::Vacant(entry) = files.entry(name) {
+            entry.insert(text_of(path)?);
+        }
+        Ok(())
+    };
+    if !subject.file.as_os_str().is_empty() {
+        add(&subject.file)?;
+    }
+    for cell in &subject.plan.cells {
+        let configuration = &cell.configuration;
+        for step in &configuration.steps {
+            let timed = if let StepWork::Sql(sql) = &step.work { Some(sql) } else { None };
+            for sql in [timed, step.before.as_ref()].into_iter().flatten() {
+                if let StepSql::File(path) = sql {
+                    add(path)?;
+                }
+            }
+        }
+        for script in &configuration.load.scripts {
+            if let ScriptName::File(path) = &script.script {
+                add(path)?;
+            }
+        }
+        for setup in [&configuration.load.setup, &configuration.data.setup].into_iter().flatten() {
+            add(setup)?;
+        }
+    }
+    Ok(files)
+}
+
+/// The text of a file beside the experiment.
+pub(crate) fn text_of(path: &Path) -> Result<String, RunError> {
+    let unreadable = |error| RunError::System { what: format!("read {}", path.display()), error };
+    let about = fs::metadata(path).map_err(unreadable)?;
+    if !about.is_file() || about.len() > FILE_LENGTH_MAX {
+        return Err(RunError::Usage(format!("{} is no file of at most 16 MiB", path.display())));
+    }
+    fs::read_to_string(path).map_err(unreadable)
+}

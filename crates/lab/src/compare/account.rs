@@ -1,0 +1,359 @@
+//! What a comparison comes to: the record that is kept, shown, and judged. Made by `compare` when the run is over;
+//! its words are `report`'s.
+
+use results::{
+    COMPARISON_SCHEMA, Checkpoints, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
+    ComparisonMethod, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, MetricFinding, MetricNoise,
+    UtcTime,
+};
+
+use super::comparison_run::{ComparisonRun, ERROR_RATE};
+use super::layout::ServerLayout;
+use super::relevance::{self, Measured};
+use super::spending::{MAKINGS_MIN, Servers};
+use crate::configuration::{ProtocolChoice, ScriptName};
+use crate::matrix::Cell;
+
+/// The fewest draws of servers that may pass without a word.
+const DRAWS_FEW: usize = 5;
+
+/// Load before it began, per processor, that is worth a word, and so is stolen time; as of runs.
+const LOAD_PER_PROCESSOR_MAX: f64 = 0.75;
+const STOLEN_SHARE_MAX: f64 = 0.02;
+
+/// What was known before the first pair.
+pub(super) struct Before<'a> {
+    pub(super) started_at: UtcTime,
+    pub(super) name: String,
+    pub(super) cells: &'a [Cell; 2],
+    pub(super) layout: ServerLayout,
+    pub(super) draws: DrawnAnew,
+    /// What the servers call their versions.
+    pub(super) versions: [String; 2],
+    /// Of this host, its processors' time during the run included.
+    pub(super) conditions: Conditions,
+}
+
+/// Puts all of it together.
+pub(super) fn record(before: Before<'_>, run: ComparisonRun) -> ComparisonRecord {
+    let findings: Vec<_> = ComparedMetric::ALL.iter().filter_map(|metric| finding(*metric, &run)).collect();
+    let noise_floor: Vec<_> =
+        ComparedMetric::ALL.iter().filter_map(|metric| run.comparison.noise_floor(*metric)).collect();
+    let notes = notes(&before, &run, &findings, &noise_floor);
+    let deciding = findings.iter().find(|finding| finding.metric == run.options.decisive);
+    let decided = deciding.map_or(ComparisonDecision::Undecided, |finding| finding.decision);
+    let tps_low = deciding.filter(|it| it.metric == ComparedMetric::Tps).and_then(|finding| finding.low);
+    let Before { started_at, name, cells, layout, draws, versions, conditions: _ } = before;
+    let [version_a, version_b] = versions;
+    let side = |cell: &Cell, server_version| ComparedSide {
+        label: cell.levels.first().map(|(_, level)| level.clone()).unwrap_or_default(),
+        server_version,
+        load: load(cell),
+    };
+    let factor = cells[0].levels.first().map(|(factor, _)| factor.clone()).unwrap_or_default();
+    ComparisonRecord {
+        schema_version: COMPARISON_SCHEMA,
+        pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at,
+        name,
+        factor,
+        sides: [side(&cells[0], version_a), side(&cells[1], version_b)],
+        method: ComparisonMethod {
+            draws,
+            session_settings: session_settings(&layout),
+            block_s: run.lengths.block_s,
+            warmup_s: run.lengths.warmup_s,
+            blocks: run.options.blocks,
+            pairs_planned: run.pairs_planned,
+            budget_s: run.options.budget_s,
+            tolerance: run.options.tolerance,
+            error_rate: ERROR_RATE,
+            decisive: run.options.decisive,
+            seed: run.options.seed,
+            checkpoints: run.checkpoints,
+            setup_s: Some(run.setup_s),
+        },
+        status: run.status,
+        elapsed_s: run.elapsed_s,
+        difference_found_after_s: run.found_after_s,
+        decision: Idle::of(&run.pairs).leaves(decided, run.options.tolerance, tps_low),
+        findings,
+        noise_floor,
+        notes,
+        pairs: run.pairs,
+    }
+}
+
+fn session_settings(layout: &ServerLayout) -> Vec<String> {
+    let ServerLayout::Shared(sides) = layout else { return Vec::new() };
+    let mut names: Vec<String> = sides.iter().flat_map(|settings| settings.keys().cloned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// `select-only, 8 clients, prepared`.
+fn load(cell: &Cell) -> String {
+    let load = &cell.configuration.load;
+    let script = |name: &ScriptName| match name {
+        ScriptName::Builtin(name) => name.clone(),
+        ScriptName::File(path) => {
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        }
+    };
+    let scripts: Vec<String> = load.scripts.iter().map(|choice| script(&choice.script)).collect();
+    let protocol = match load.protocol {
+        ProtocolChoice::Simple => "simple",
+        ProtocolChoice::Extended => "extended",
+        ProtocolChoice::Prepared => "prepared",
+    };
+    let clients = if load.clients == 1 { "1 client".to_owned() } else { format!("{} clients", load.clients) };
+    format!("{}, {clients}, {protocol}", scripts.join(" + "))
+}
+
+fn finding(metric: ComparedMetric, run: &ComparisonRun) -> Option<MetricFinding> {
+    let found = run.comparison.finding(metric)?;
+    let is_whole = run.status == ComparisonStatus::Complete;
+    Some(MetricFinding { smallest_difference: found.smallest_difference.filter(|_| is_whole), ..found })
+}
+
+/// The means of the logarithms of a figure: over the blocks of A, and of B.
+fn mean_lns(metric: ComparedMetric, pairs: &[ComparedPair]) -> [f64; 2] {
+    [false, true].map(|is_candidate| {
+        let blocks = pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
+        let figures = blocks.filter(|block| block.is_candidate == is_candidate);
+        let lns: Vec<f64> = figures
+            .filter_map(|block| block.figure(metric).map(f64::ln))
+            .filter(|ln| ln.is_finite())
+            .collect();
+        lns.iter().sum::<f64>() / lns.len() as f64
+    })
+}
+
+/// Where blocks that are far from the others make the plain means say something else than the change.
+fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<String> {
+    let [a, b] = mean_lns(finding.metric, pairs);
+    let plain = (b - a).exp();
+    let is_inside = finding.low.zip(finding.high).is_none_or(|(low, high)| (low..=high).contains(&plain));
+    (!is_inside).then(|| {
+        format!(
+            "the geometric means of all blocks differ by {:+.1} % in {}, and the change shown by {:+.1} %: it is read \
+             from the pairs, by ranks, and blocks far from the others hardly count",
+            (plain - 1.0) * 100.0,
+            finding.metric.words(),
+            (finding.ratio - 1.0) * 100.0
+        )
+    })
+}
+
+/// What a reader should know before believing the answer.
+fn notes(
+    before: &Before<'_>,
+    run: &ComparisonRun,
+    findings: &[MetricFinding],
+    noise_floor: &[MetricNoise],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    let decisive = run.options.decisive;
+    if noise_floor.iter().any(|noise| noise.metric == decisive && noise.is_biased) {
+        notes.push(
+            "a side differs from itself: something favours one of two sides that are the same, and the answer is not to be \
+             trusted"
+                .to_owned(),
+        );
+    }
+    let ComparisonRun { pairs, checkpoints, .. } = run;
+    notes.extend(relevance::notes(&Measured { cells: before.cells, pairs, checkpoints: *checkpoints }));
+    notes.extend(Idle::of(&run.pairs).note(run.options.tolerance));
+    notes.extend(findings.iter().filter_map(|finding| means_differ(finding, &run.pairs)));
+    notes.extend(of_checkpoints(run.checkpoints).map(str::to_owned));
+    notes.extend(of_the_host(&before.conditions));
+    notes.extend(of_the_ground(before, run));
+    notes
+}
+
+fn of_checkpoints(checkpoints: Checkpoints) -> Option<&'static str> {
+    match checkpoints {
+        Checkpoints::EachBlock => Some(
+            "each block begins right after a checkpoint, when full-page images are most frequent: both sides are as far \
+             from it, and WAL for each transaction is above that of a long run",
+        ),
+        Checkpoints::NotAllowed => Some(
+            "blocks write, and the role may not make checkpoints: the further the last one is, the fewer full-page \
+             images there are. Both sides go first equally often; GRANT pg_checkpoint (PostgreSQL 15 and newer) makes \
+             blocks alike",
+        ),
+        Checkpoints::NotWanted => Some(
+            "blocks write, and none begins with a checkpoint: the further the last one is, the fewer full-page images \
+             there are. Both sides go first equally often",
+        ),
+        Checkpoints::NotNeeded => None,
+    }
+}
+
+fn of_the_ground(before: &Before<'_>, run: &ComparisonRun) -> Option<String> {
+    let made = run.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
+    match (before.draws, &before.layout) {
+        (DrawnAnew::Servers, _) if (made as f64) < MAKINGS_MIN => Some(format!(
+            "two servers side by side, started and loaded {made} times, which takes {:.0} s each time; an answer needs \
+             {MAKINGS_MIN} times, each under load for as long: give --budget {:.0}s or more",
+            run.setup_s,
+            Servers::budget_for_an_answer_s(run.setup_s).ceil()
+        )),
+        (DrawnAnew::Servers, _) => {
+            let few = if made <= DRAWS_FEW { "only " } else { "" };
+            Some(format!(
+                "two servers side by side, started and loaded anew {few}{made} times; the interval comes from the \
+                 variation between these, and the noise floor is that of the first two"
+            ))
+        }
+        (DrawnAnew::Connections, ServerLayout::Apart) => Some(
+            "two servers that run already, and were not started anew: their luck is part of the difference"
+                .to_owned(),
+        ),
+        (DrawnAnew::Connections, ServerLayout::Shared(_)) => {
+            let settings = session_settings(&before.layout);
+            (!settings.is_empty()).then(|| {
+                format!(
+                    "one server: {} set by each connection for itself; processes of the server that serve no client \
+                     do not have it",
+                    settings.join(", ")
+                )
+            })
+        }
+    }
+}
+
+/// What makes every pair scatter more, or the generator count for more than it should.
+fn of_the_host(conditions: &Conditions) -> Vec<String> {
+    let mut notes = Vec::new();
+    if cfg!(debug_assertions) {
+        notes.push(
+            "this pgmeter is a debug build, which takes several times the processor time: build it with --release"
+                .to_owned(),
+        );
+    }
+    let processors = std::thread::available_parallelism().map_or(1.0, |number| number.get() as f64);
+    if let Some(load) = conditions.load_average_1m.filter(|load| *load > LOAD_PER_PROCESSOR_MAX * processors)
+    {
+        notes.push(format!(
+            "this host was loaded before it began (a load average of {load:.2} on {processors} processors): if the \
+             others went on, pairs scatter more than they need to; repeat when it is quiet"
+        ));
+    }
+    if let Some(stolen) =
+        conditions.processors.map(|shares| shares.stolen).filter(|it| *it > STOLEN_SHARE_MAX)
+    {
+        notes.push(format!(
+            "the hypervisor took away {:.1} % of this host's processor time meanwhile: pairs scatter more than on a host \
+             that is not shared",
+            stolen * 100.0
+        ));
+    }
+    notes
+}
+
+/// Blocks of either side without a transaction. They have no figures, and no logarithm: whoever stalls would look better
+/// than it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Idle {
+    a: usize,
+    b: usize,
+    /// Blocks of each side, these included.
+    of_each: usize,
+}
+
+impl Idle {
+    fn of(pairs: &[ComparedPair]) -> Self {
+        let blocks = || pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
+        let of_each = blocks().filter(|block| block.is_candidate).count();
+        let mut idle = Self { a: 0, b: 0, of_each };
+        for block in blocks().filter(|block| block.figure(ComparedMetric::Tps).is_none_or(|tps| tps <= 0.0)) {
+            *(if block.is_candidate { &mut idle.b } else { &mut idle.a }) += 1;
+        }
+        idle
+    }
+
+    /// Leaving them out, B seems to do more beside A than it does, by more than the tolerance.
+    fn flatter_b(self, tolerance: f64) -> bool {
+        self.b > self.a && (self.b - self.a) as f64 > tolerance * self.of_each as f64
+    }
+
+    /// What remains of a decision: nothing good is said of a B that they flatter. `tps_low` is the lower end of B ÷ A if
+    /// throughput decides: B stays better if it is still above 1 with those blocks counted as nothing.
+    fn leaves(
+        self,
+        decision: ComparisonDecision,
+        tolerance: f64,
+        tps_low: Option<f64>,
+    ) -> ComparisonDecision {
+        let lost = self.b.saturating_sub(self.a) as f64 / self.of_each.max(1) as f64;
+        let is_far_better = tps_low.is_some_and(|low| low * (1.0 - lost) > 1.0);
+        match decision {
+            ComparisonDecision::Better if is_far_better => decision,
+            ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse
+                if self.flatter_b(tolerance) =>
+            {
+                ComparisonDecision::Undecided
+            }
+            _ => decision,
+        }
+    }
+
+    fn note(self, tolerance: f64) -> Option<String> {
+        let Self { a, b, of_each: _ } = self;
+        let ending = if self.flatter_b(tolerance) { ", B by more than the tolerance" } else { "" };
+        (a + b > 0).then(|| {
+            format!(
+                "blocks without a transaction, {a} of A and {b} of B, are in no figure: the side that stalled is worse \
+                 than it looks{ending}"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use results::ComparedBlock;
+    use stats::comparison::Block;
+
+    use super::*;
+
+    /// Pairs of blocks with and without transactions; noise floor or not, A, then B.
+    fn pairs(of: &[(bool, Option<f64>, Option<f64>)]) -> Vec<ComparedPair> {
+        let block = |is_candidate, tps| ComparedBlock::new(is_candidate, &Block { tps, ..Block::default() });
+        let pair = |(is_noise_floor, a, b): &(bool, Option<f64>, Option<f64>)| ComparedPair {
+            is_noise_floor: *is_noise_floor,
+            start_s: 0.0,
+            blocks: vec![block(false, *a), block(true, *b)],
+        };
+        of.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn nothing_good_is_said_of_a_side_that_stalls_more() {
+        use ComparisonDecision::{Better, Equivalent, NoWorse, Undecided, WorseThanTolerance};
+        for good in [Better, Equivalent, NoWorse] {
+            // Of 100 blocks each, at a tolerance of 2 %.
+            for (a, b, left) in [(0, 0, good), (0, 2, good), (0, 3, Undecided), (2, 4, good), (9, 0, good)] {
+                let idle = Idle { a, b, of_each: 100 };
+                assert_eq!(idle.leaves(good, 0.02, None), left, "{a} blocks of A, {b} of B");
+            }
+        }
+        let idle = Idle { a: 0, b: 9, of_each: 9 };
+        assert_eq!(idle.leaves(WorseThanTolerance, 0.02, None), WorseThanTolerance);
+        let idle = Idle { a: 0, b: 1, of_each: 13 };
+        assert_eq!(idle.leaves(Better, 0.02, Some(8.5)), Better, "far better, whatever that block had");
+        assert_eq!(idle.leaves(Better, 0.02, Some(1.05)), Undecided);
+    }
+
+    #[test]
+    fn blocks_without_a_transaction_are_counted_but_for_those_of_the_noise_floor() {
+        let one = Some(1.0);
+        let pairs = pairs(&[(false, one, one), (false, one, None), (false, None, None), (true, None, None)]);
+        let idle = Idle::of(&pairs);
+        assert_eq!(idle, Idle { a: 1, b: 2, of_each: 3 });
+        assert!(idle.note(0.02).is_some_and(|note| note.contains("1 of A and 2 of B")));
+        assert_eq!(Idle::of(&pairs[..1]).note(0.02), None);
+    }
+}

@@ -1,0 +1,377 @@
+//! A block: one side under load for a short while, on connections of its own, and what it cost. Blocks know nothing of
+//! each other; `run` runs them in turns.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use connect::quote::literal;
+use connect::{ConnectError, Session, SqlState};
+use engine::{End, Limit, Outcome, Plan, Progress, Witness, WorkerIntro};
+use results::ComparedBlock;
+use run::{Control, Event, RunError, Runner, VacuumEvent};
+use stats::Timestamp;
+use stats::comparison::Block;
+
+use crate::event::Listener;
+use crate::stopwatch::Stopwatch;
+
+const NANOS_PER_SECOND: f64 = 1e9;
+
+/// One of the two under comparison, ready for load.
+pub(super) struct Side {
+    plan: Plan,
+    session: RefCell<Session>,
+    /// What its sessions call themselves, and nobody else; each block adds its number.
+    mark: String,
+    blocks: u64,
+    /// Whether its backends' processor time can be read here.
+    is_here: bool,
+    /// How its position in the WAL is asked for.
+    wal_position: Counter,
+    /// How its full-page images are asked for, since PostgreSQL 14.
+    full_page_images: Counter,
+    /// Whether backends of a block are seen to be gone after it; not so behind a pooler, which keeps them.
+    backends_leave: Cell<bool>,
+}
+
+/// A query for a number that the server counts; `None` once it would not say: a standby writes no WAL, and others may not
+/// be asked. Not this time, not later.
+struct Counter(Cell<Option<&'static str>>);
+
+impl Counter {
+    fn read(&self, session: &RefCell<Session>) -> Option<f64> {
+        let sql = self.0.get()?;
+        let rows = session.borrow_mut().query_catalogs(sql);
+        let number = rows.ok().and_then(|rows| first(rows.first()?)?.parse().ok());
+        if number.is_none() {
+            self.0.set(None);
+        }
+        number
+    }
+}
+
+/// How often backends are looked for that are about to leave, with a pause of 2 ms each time.
+const LEAVING_LOOKS: usize = 200;
+
+/// How long a block takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BlockLengths {
+    pub(super) block_s: f64,
+    pub(super) warmup_s: f64,
+}
+
+/// What a block was like.
+pub(super) struct Ran {
+    pub(super) block: Block,
+    /// Measured, and successful.
+    pub(super) transactions: u64,
+    /// Mean response time.
+    pub(super) mean_s: f64,
+    /// How long it took beside the load: a checkpoint, connections, and waiting for the backends to leave.
+    pub(super) setup_s: f64,
+}
+
+/// Whether a block begins with a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    AfterCheckpoint,
+    AtOnce,
+}
+
+impl Side {
+    /// Has the server asked and its tables vacuumed. `mark` goes onto the sessions that make the load.
+    pub(super) fn prepare(
+        runner: Runner,
+        session: Session,
+        mark: &str,
+        listener: Listener<'_>,
+        control: &Control,
+    ) -> Result<Self, RunError> {
+        let mut session = session;
+        let plan = runner.engine_plan(control, &mut |event| {
+            if let Event::Vacuum(VacuumEvent::Failed(failure)) = event {
+                listener.warn(failure);
+            }
+        })?;
+        let is_here = is_here(&mut session);
+        let version = session.server_version_num();
+        let wal_position = match version {
+            ..100_000 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
+            _ => "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
+        };
+        let full_page_images = (version >= 140_000).then_some("SELECT wal_fpi FROM pg_stat_wal");
+        Ok(Self {
+            plan,
+            session: RefCell::new(session),
+            mark: mark.to_owned(),
+            blocks: 0,
+            is_here,
+            wal_position: Counter(Cell::new(Some(wal_position))),
+            full_page_images: Counter(Cell::new(full_page_images)),
+            backends_leave: Cell::new(true),
+        })
+    }
+
+    /// What the server calls its version.
+    pub(super) fn server_version(&self) -> String {
+        self.session.borrow().parameter("server_version").unwrap_or("unknown").to_owned()
+    }
+
+    /// Whether its role may have the server make a checkpoint (superusers and, since PostgreSQL 15, members of
+    /// pg_checkpoint); makes one if so.
+    pub(super) fn may_checkpoint(&self, control: &Control) -> Result<bool, RunError> {
+        match self.checkpoint(control) {
+            Ok(()) => Ok(true),
+            Err(error) if error.sqlstate() == Some(SqlState::INSUFFICIENT_PRIVILEGE) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn checkpoint(&self, control: &Control) -> Result<(), ConnectError> {
+        let mut session = self.session.borrow_mut();
+        let checkpoint = |session: &mut Session| session.patiently(|session| session.execute("CHECKPOINT"));
+        control.guard(&mut session, checkpoint).map(|_| ())
+    }
+
+    /// Runs one block.
+    pub(super) fn run(
+        &mut self,
+        lengths: BlockLengths,
+        seed: u64,
+        start: Start,
+        control: &Control,
+    ) -> Result<Ran, RunError> {
+        let passed = Stopwatch::start();
+        self.plan.limit = Limit::Duration(Duration::from_secs_f64(lengths.block_s));
+        self.plan.warmup = Duration::from_secs_f64(lengths.warmup_s);
+        self.plan.seed = seed;
+        self.blocks += 1;
+        let name = self.name();
+        for host in self.plan.targets.iter_mut().flat_map(|target| &mut target.hosts) {
+            host.startup.application_name = Some(name.clone());
+        }
+        let made = match start {
+            Start::AfterCheckpoint => self.checkpoint(control),
+            Start::AtOnce => Ok(()),
+        };
+        if control.stop().load(Ordering::Relaxed) {
+            return Err(INTERRUPTED);
+        }
+        made?;
+        let before = [&self.wal_position, &self.full_page_images].map(|counter| counter.read(&self.session));
+        let meter = Meter::default();
+        let mut interval = |progress: &Progress<'_>| {
+            if progress.warmup {
+                meter.begin();
+            }
+        };
+        let introduce = |_: WorkerIntro| -> Box<dyn Witness + '_> {
+            if self.is_here && meter.knows_nobody() {
+                meter.watch(&self.backends());
+            }
+            Box::new(AtEnd(&meter))
+        };
+        let ran = engine::run(&self.plan, control.stop(), &mut interval, &introduce);
+        // Clients of a run that was stopped may have been aborted too.
+        if control.stop().load(Ordering::Relaxed) {
+            return Err(INTERRUPTED);
+        }
+        let outcome = ran?;
+        if let Some(first) = outcome.aborted.first() {
+            return Err(RunError::Aborted(format!("a client could not go on: {first}")));
+        }
+        if let End::CutOff(cut_off) = outcome.end {
+            return Err(RunError::Aborted(format!("a block did not end: {cut_off}")));
+        }
+        // Backends add what they have counted when they end (manual, The Cumulative Statistics System).
+        self.wait_until_backends_left();
+        let counter = |counter: &Counter, before: Option<f64>| Some(counter.read(&self.session)? - before?);
+        let wal_bytes = counter(&self.wal_position, before[0]);
+        let full_page_images = counter(&self.full_page_images, before[1]);
+        let setup_s = passed.seconds() - lengths.block_s - lengths.warmup_s;
+        Ok(figures(&outcome, &Server { cpu_s: meter.cpu_s(), wal_bytes, full_page_images }, setup_s))
+    }
+
+    /// The next block is not to share the server with what is left of this one.
+    fn wait_until_backends_left(&self) {
+        if !self.backends_leave.get() {
+            return;
+        }
+        let sql = format!(
+            "SELECT count(*), pg_sleep(0.002) FROM pg_stat_activity WHERE application_name = {}",
+            literal(&self.name())
+        );
+        for _ in 0..LEAVING_LOOKS {
+            let rows = self.session.borrow_mut().query_catalogs(&sql).unwrap_or_default();
+            if rows.first().and_then(first).is_none_or(|count| count == "0") {
+                return;
+            }
+        }
+        self.backends_leave.set(false);
+    }
+
+    /// What the sessions of this block call themselves: those of the one before may still be going.
+    fn name(&self) -> String {
+        format!("{} {}", self.mark, self.blocks)
+    }
+
+    /// Process numbers of the backends under load.
+    fn backends(&self) -> Vec<u32> {
+        let sql =
+            format!("SELECT pid FROM pg_stat_activity WHERE application_name = {}", literal(&self.name()));
+        let rows = self.session.borrow_mut().query_catalogs(&sql).unwrap_or_default();
+        rows.iter().filter_map(|row| first(row)?.parse().ok()).collect()
+    }
+}
+
+/// Why a block has no figures.
+pub(super) const INTERRUPTED: RunError = RunError::Interrupted("interrupted");
+
+/// The first column of a row, as text.
+fn first(row: &connect::Row) -> Option<&str> {
+    row.get(0)
+}
+
+/// Whether the server's processes are those of this host: the one that answers is called as PostgreSQL calls them.
+fn is_here(session: &mut Session) -> bool {
+    let Ok(rows) = session.query_catalogs("SELECT pg_backend_pid()") else { return false };
+    let Some(pid) = rows.first().and_then(|row| first(row)?.parse::<u32>().ok()) else { return false };
+    let called = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    called.starts_with("postgres: ") && observe::cpu_s(pid).is_some()
+}
+
+/// What the server used in a block: processor time of the backends while it was measured, the rest with the warm-up.
+struct Server {
+    cpu_s: Option<f64>,
+    wal_bytes: Option<f64>,
+    full_page_images: Option<f64>,
+}
+
+fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> Ran {
+    let total = &outcome.summary.total;
+    let transactions = total.counts.succeeded;
+    let each = |sum: f64| (transactions > 0).then(|| sum / transactions as f64);
+    let quantile = |share| total.response.quantile_ns(share).map(|ns| ns as f64);
+    let all = transactions + total.counts.failed + outcome.warmup_transactions;
+    let of_all = |count: Option<f64>| count.filter(|_| all > 0).map(|count| count / all as f64);
+    let block = Block {
+        tps: Some(outcome.summary.tps()).filter(|tps| *tps > 0.0),
+        p50_ns: quantile(0.5),
+        p99_ns: quantile(0.99).filter(|_| transactions >= ComparedBlock::TRANSACTIONS_FOR_P99),
+        cpu_ns_per_transaction: server.cpu_s.and_then(|cpu| each(cpu * NANOS_PER_SECOND)),
+        client_cpu_ns_per_transaction: each(outcome.client_cpu.as_secs_f64() * NANOS_PER_SECOND),
+        wal_bytes_per_transaction: of_all(server.wal_bytes),
+        full_page_images_per_transaction: of_all(server.full_page_images),
+    };
+    let mean_s = total.response.mean_ns().unwrap_or_default() / NANOS_PER_SECOND;
+    Ran { block, transactions, mean_s, setup_s }
+}
+
+/// Processor time of some processes, from the end of the warm-up to the end of the load, before they hang up.
+#[derive(Default)]
+struct Meter(Mutex<Reading>);
+
+/// What was read of each of them.
+#[derive(Default)]
+struct Reading(Vec<Backend>);
+
+struct Backend {
+    pid: u32,
+    begun_s: Option<f64>,
+    /// When it was last there at the end of a worker.
+    ended_s: Option<f64>,
+}
+
+impl Reading {
+    fn of(pids: &[u32]) -> Self {
+        Self(pids.iter().map(|pid| Backend { pid: *pid, begun_s: None, ended_s: None }).collect())
+    }
+
+    fn begin(&mut self, cpu_s: impl Fn(u32) -> Option<f64>) {
+        for backend in &mut self.0 {
+            backend.begun_s = cpu_s(backend.pid);
+        }
+    }
+
+    /// Backends of other workers may be at work still, or have gone: those were read when their own worker was done.
+    fn end(&mut self, cpu_s: impl Fn(u32) -> Option<f64>) {
+        for backend in &mut self.0 {
+            backend.ended_s = cpu_s(backend.pid).or(backend.ended_s);
+        }
+    }
+
+    /// `None` unless each of them was read at both ends.
+    fn cpu_s(&self) -> Option<f64> {
+        let used = self.0.iter().map(|backend| Some(backend.ended_s? - backend.begun_s?));
+        used.sum::<Option<f64>>().filter(|cpu_s| *cpu_s > 0.0)
+    }
+}
+
+impl Meter {
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn knows_nobody(&self) -> bool {
+        self.reading().0.is_empty()
+    }
+
+    fn watch(&self, pids: &[u32]) {
+        *self.reading() = Reading::of(pids);
+    }
+
+    fn begin(&self) {
+        self.reading().begin(observe::cpu_s);
+    }
+
+    /// A worker is done.
+    fn end(&self) {
+        self.reading().end(observe::cpu_s);
+    }
+
+    fn cpu_s(&self) -> Option<f64> {
+        self.reading().cpu_s()
+    }
+}
+
+/// Reads the meter when a worker's clients are done and still connected.
+struct AtEnd<'a>(&'a Meter);
+
+impl Witness for AtEnd<'_> {
+    fn wants_transactions(&self) -> bool {
+        false
+    }
+
+    fn end(&mut self, _now: Timestamp) {
+        self.0.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_of_a_worker_that_was_done_first_count_with_what_they_had_used_then() {
+        let mut reading = Reading::of(&[1, 2]);
+        reading.begin(|pid| Some(f64::from(pid)));
+        reading.end(|pid| Some(f64::from(pid) + 0.5));
+        reading.end(|pid| (pid == 2).then_some(3.0));
+        assert_eq!(reading.cpu_s(), Some(0.5 + 1.0));
+    }
+
+    #[test]
+    fn a_backend_that_was_not_read_at_both_ends_leaves_the_time_unknown() {
+        let mut reading = Reading::of(&[1, 2]);
+        reading.begin(|_| Some(1.0));
+        reading.end(|pid| (pid == 2).then_some(3.0));
+        assert_eq!(reading.cpu_s(), None);
+        reading.begin(|pid| (pid == 2).then_some(1.0));
+        reading.end(|_| Some(3.0));
+        assert_eq!(reading.cpu_s(), None);
+        assert_eq!(Reading::default().cpu_s(), None, "of nobody");
+    }
+}

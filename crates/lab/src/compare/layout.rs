@@ -1,0 +1,226 @@
+//! Where both sides stand: on one server, where they differ in nothing that belongs to it or in settings that each
+//! connection can set for itself; otherwise on two servers side by side, which are started and loaded anew again and
+//! again, because a start and a load have luck of their own.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use connect::{Password, Target};
+use results::DrawnAnew;
+use run::{Control, RunError, fresh_seed};
+
+use super::block::Side;
+use super::server_set::{Comparable, ServerSet};
+use crate::configuration::{Configuration, Origin};
+use crate::event::Listener;
+use crate::matrix::Cell;
+use crate::stopwatch::Stopwatch;
+use crate::trial;
+
+/// On which servers both sides run.
+#[derive(Clone, Debug)]
+pub(super) enum ServerLayout {
+    /// On one server, with these settings set by each connection of A, and of B.
+    Shared([Settings; 2]),
+    /// On two.
+    Apart,
+}
+
+type Settings = BTreeMap<String, String>;
+
+/// All that it takes to make both sides ready, any number of times.
+pub(super) struct Layout<'a> {
+    pub(super) what: Comparable,
+    /// A, then B.
+    pub(super) cells: [Cell; 2],
+    pub(super) seed: u64,
+    pub(super) ask_password: Option<fn() -> io::Result<Password>>,
+    pub(super) listener: Listener<'a>,
+    pub(super) control: &'a Control,
+}
+
+/// Both sides, ready for load. Servers go when this is dropped.
+pub(super) struct ReadySides<'a> {
+    pub(super) sides: [Side; 2],
+    /// How long it took to start and to load their servers.
+    pub(super) starting_s: f64,
+    _servers: Vec<ServerSet<'a>>,
+}
+
+impl<'a> Layout<'a> {
+    /// Finds out on which servers they can run, and makes them ready.
+    pub(super) fn first(&self) -> Result<(ServerLayout, ReadySides<'a>), RunError> {
+        let [a, b] = [&self.cells[0].configuration, &self.cells[1].configuration];
+        let runs_already = matches!(a.server.origin, Origin::Running(_));
+        let is_one_place = a.server.origin == b.server.origin
+            && a.server.tablespaces == b.server.tablespaces
+            && a.server.instrumentation == b.server.instrumentation;
+        let is_one_data_set = a.data == b.data && a.load.setup == b.load.setup;
+        if !is_one_place || !is_one_data_set {
+            if is_one_place && runs_already {
+                return Err(RunError::Usage(
+                    "the sides differ in their data, and on a server that runs already there is one data set at a \
+                     time: give --pg-version in place of a server"
+                        .to_owned(),
+                ));
+            }
+            return Ok((ServerLayout::Apart, self.apart(0)?));
+        }
+        let session = if runs_already {
+            [a.server.settings.clone(), b.server.settings.clone()]
+        } else {
+            [only_in(a, b), only_in(b, a)]
+        };
+        let mut servers = self.shared_servers(&session)?;
+        let target = servers.ready(0)?;
+        let refused = settings_of_the_server(&target, &session, self.control)?;
+        if refused.is_empty() {
+            let layout = ServerLayout::Shared(session);
+            let ready = self.on(servers, &layout)?;
+            return Ok((layout, ready));
+        }
+        if runs_already {
+            return Err(RunError::Usage(format!(
+                "{} cannot be set by a connection, and a server that runs already keeps its own settings: give \
+                 --pg-version in place of a server",
+                refused.join(", ")
+            )));
+        }
+        drop(servers);
+        Ok((ServerLayout::Apart, self.apart(0)?))
+    }
+
+    /// One server for both, with what they have in common.
+    fn shared_servers(&self, session: &[Settings; 2]) -> Result<ServerSet<'a>, RunError> {
+        let mut cells = self.cells.to_vec();
+        for (cell, own) in cells.iter_mut().zip(session) {
+            cell.configuration.server.settings.retain(|name, _| !own.contains_key(name));
+        }
+        ServerSet::new(&self.what, cells, self.listener, self.control)
+    }
+
+    fn on(&self, mut servers: ServerSet<'a>, layout: &ServerLayout) -> Result<ReadySides<'a>, RunError> {
+        let none = [Settings::new(), Settings::new()];
+        let session = if let ServerLayout::Shared(session) = layout { session } else { &none };
+        // Both first: making one ready may make the trial's database anew.
+        let targets = [servers.ready(0)?, servers.ready(1)?];
+        let [a, b] = targets;
+        let sides = [self.side(0, a, &session[0])?, self.side(1, b, &session[1])?];
+        // A shared server is never started anew.
+        Ok(ReadySides { sides, starting_s: 0.0, _servers: vec![servers] })
+    }
+
+    /// Two servers side by side, made anew; which of them comes first is drawn.
+    pub(super) fn apart(&self, draw: usize) -> Result<ReadySides<'a>, RunError> {
+        let passed = Stopwatch::start();
+        let first = stats::comparison::order(!self.seed, draw, 1);
+        let mut made: [Option<(Side, ServerSet<'a>)>; 2] = [None, None];
+        for side in first {
+            let at = place(side);
+            let mut servers =
+                ServerSet::new(&self.what, vec![self.cells[at].clone()], self.listener, self.control)?;
+            let target = servers.ready(0)?;
+            self.control.check()?;
+            made[at] = Some((self.side(at, target, &Settings::new())?, servers));
+        }
+        match made {
+            [Some((a, servers_a)), Some((b, servers_b))] => Ok(ReadySides {
+                sides: [a, b],
+                starting_s: passed.seconds(),
+                _servers: vec![servers_a, servers_b],
+            }),
+            _ => Err(RunError::Usage("a pair has two sides".to_owned())),
+        }
+    }
+
+    fn side(&self, at: usize, target: Target, session: &Settings) -> Result<Side, RunError> {
+        let target = with_settings(target, session);
+        let mark = format!("pgmeter {:016x}", fresh_seed());
+        let mut target = target;
+        let control = run::connect(&mut target, self.ask_password, self.control)?;
+        let runner = trial::runner(&self.cells[at], self.seed, target)?;
+        Side::prepare(runner, control, &mark, self.listener, self.control)
+    }
+
+    /// What is drawn anew on these servers.
+    pub(super) fn draws(&self, layout: &ServerLayout) -> DrawnAnew {
+        let runs = |cell: &Cell| matches!(cell.configuration.server.origin, Origin::Running(_));
+        match layout {
+            ServerLayout::Apart if !self.cells.iter().any(runs) => DrawnAnew::Servers,
+            ServerLayout::Apart | ServerLayout::Shared(_) => DrawnAnew::Connections,
+        }
+    }
+}
+
+/// Where a side is in arrays of two.
+pub(super) fn place(side: stats::comparison::Side) -> usize {
+    match side {
+        stats::comparison::Side::A => 0,
+        stats::comparison::Side::B => 1,
+    }
+}
+
+/// Settings of the one that the other does not have, or has otherwise.
+fn only_in(one: &Configuration, other: &Configuration) -> Settings {
+    let differs =
+        |(name, value): &(&String, &String)| other.server.settings.get(*name).is_none_or(|it| it != *value);
+    let settings = one.server.settings.iter().filter(differs);
+    settings.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Those of the settings that a connection cannot set for itself (manual, pg_settings.context).
+fn settings_of_the_server(
+    target: &Target,
+    session: &[Settings; 2],
+    control: &Control,
+) -> Result<Vec<String>, RunError> {
+    let names: Vec<String> = session.iter().flat_map(|settings| settings.keys().cloned()).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut control = control.connect(target)?;
+    let rows = control.query_catalogs(
+        "SELECT lower(name) FROM pg_settings WHERE context = 'user' OR context = 'superuser' \
+         AND (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)",
+    )?;
+    let settable: Vec<&str> = rows.iter().filter_map(|row| row.get(0)).collect();
+    let mut refused: Vec<String> =
+        names.into_iter().filter(|name| !settable.contains(&name.to_ascii_lowercase().as_str())).collect();
+    refused.sort_unstable();
+    refused.dedup();
+    Ok(refused)
+}
+
+/// One word of the start-up packet's `options`: white space of C and backslashes ready behind a backslash (manual,
+/// message formats, StartupMessage).
+fn escaped(text: &str) -> String {
+    let mut word = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '\\' | ' ' | '\t'..='\r') {
+            word.push('\\');
+        }
+        word.push(character);
+    }
+    word
+}
+
+/// The target, whose connections begin with these settings.
+fn with_settings(target: Target, settings: &Settings) -> Target {
+    if settings.is_empty() {
+        return target;
+    }
+    let mut options: Vec<String> = target.options.clone().into_iter().collect();
+    options
+        .extend(settings.iter().map(|(name, value)| format!("-c {}", escaped(&format!("{name}={value}")))));
+    Target { options: Some(options.join(" ")), ..target }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_with_white_space_is_one_word_of_the_options() {
+        assert_eq!(escaped("a=b c\t-c\nd\u{b}\u{c}\r\\é"), "a=b\\ c\\\t-c\\\nd\\\u{b}\\\u{c}\\\r\\\\é");
+    }
+}

@@ -1,0 +1,173 @@
+//! What is found out before the first pair, with blocks that do not count: whether blocks write and may begin with a
+//! checkpoint, what it takes to set one up, and how long it must be for both sides to get enough done.
+
+use results::Checkpoints;
+use run::RunError;
+
+use super::block::{BlockLengths, Ran, Side, Start};
+use super::comparison_run::CompareOptions;
+use super::layout::{Layout, ReadySides};
+
+/// Measured time of a block, and load before it, if nothing else is asked for and transactions are short.
+const BLOCK_S: f64 = 0.25;
+const WARMUP_S: f64 = 0.05;
+/// Transactions that a block is to have: of each client, and in all.
+const TRANSACTIONS_EACH: f64 = 10.0;
+/// Where the time is short, at least so many of each client.
+const TRANSACTIONS_FEW: f64 = 3.0;
+const TRANSACTIONS_MIN: f64 = 200.0;
+/// For the sake of its transactions a block is never longer than this part of the time.
+const BLOCKS_MIN: f64 = 80.0;
+/// For the sake of its set-up, and of a few transactions, never longer than this part of it.
+const BLOCKS_MIN_OF_SETUP: f64 = 12.0;
+/// By how much a block of the probe becomes longer if it had no transaction, and the part of the time that it may take.
+const LONGER: f64 = 2.0;
+const PROBES_MIN: f64 = 8.0;
+/// So many times longer than a block of the length asked for no transaction may take.
+const BLOCKS_OF_TRANSACTION_MAX: f64 = 4.0;
+/// WAL for each transaction from which a load writes: a commit record alone has more, the background work of a server
+/// whose clients only read has less.
+const WAL_BYTES_OF_WRITING: f64 = 10.0;
+
+/// What was found out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Probe {
+    pub(super) lengths: BlockLengths,
+    pub(super) checkpoints: Checkpoints,
+    /// What it takes to set up a block.
+    pub(super) setup_s: f64,
+}
+
+impl Probe {
+    /// Runs one block of each side and, where they write, another one after a checkpoint.
+    pub(super) fn of(
+        ready: &mut ReadySides<'_>,
+        options: CompareOptions,
+        layout: &Layout<'_>,
+        mut seed: impl FnMut() -> u64,
+    ) -> Result<Self, RunError> {
+        let usual = options.block_s.unwrap_or(BLOCK_S);
+        let lengths = BlockLengths { block_s: usual, warmup_s: WARMUP_S.max(usual / 10.0) };
+        let mut probe = Self { lengths, checkpoints: Checkpoints::NotNeeded, setup_s: 0.0 };
+        // What loading the data has left behind is written before anything is measured.
+        let may_checkpoint = options.checkpoints && may_checkpoint(ready, layout)?;
+        let mut writes = false;
+        let mut needs = Needs::default();
+        for side in &mut ready.sides {
+            let ran = probe.block(side, options, Start::AtOnce, &mut seed, layout)?;
+            needs.add(&ran);
+            writes |= ran.block.wal_bytes_per_transaction.is_some_and(|bytes| bytes >= WAL_BYTES_OF_WRITING);
+        }
+        if writes {
+            probe.checkpoints = match (options.checkpoints, may_checkpoint) {
+                (_, true) => Checkpoints::EachBlock,
+                (true, false) => Checkpoints::NotAllowed,
+                (false, false) => Checkpoints::NotWanted,
+            };
+        }
+        if probe.checkpoints == Checkpoints::EachBlock {
+            needs = Needs::default();
+            for side in &mut ready.sides {
+                let ran = probe.block(side, options, Start::AfterCheckpoint, &mut seed, layout)?;
+                needs.add(&ran);
+            }
+        }
+        probe.setup_s = needs.setup_s;
+        if options.block_s.is_none() {
+            probe.lengths = needs.lengths(options.budget_s);
+        }
+        Ok(probe)
+    }
+
+    /// One block with a transaction in it: if there is none, a longer one.
+    fn block(
+        &mut self,
+        side: &mut Side,
+        options: CompareOptions,
+        start: Start,
+        seed: &mut impl FnMut() -> u64,
+        layout: &Layout<'_>,
+    ) -> Result<Ran, RunError> {
+        let mut lengths = self.lengths;
+        loop {
+            let ran = side.run(lengths, seed(), start, layout.control)?;
+            match options.block_s {
+                Some(block_s) if ran.transactions > 0 && ran.mean_s > BLOCKS_OF_TRANSACTION_MAX * block_s => {
+                    return Err(RunError::Usage(format!(
+                        "a transaction takes {:.1} s, and a block {block_s} s: give --block more seconds",
+                        ran.mean_s
+                    )));
+                }
+                _ if ran.transactions > 0 => return Ok(ran),
+                _ if lengths.block_s * LONGER > options.budget_s / PROBES_MIN => {
+                    return Err(RunError::Usage(format!(
+                        "no transaction succeeded in a block of {} s: give --block more seconds, or --budget more time",
+                        lengths.block_s
+                    )));
+                }
+                _ => lengths.block_s *= LONGER,
+            }
+        }
+    }
+}
+
+/// What the blocks of the probe have shown, of the side that needs more.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Needs {
+    /// For enough transactions.
+    transactions_s: f64,
+    /// For three of each client.
+    few_s: f64,
+    setup_s: f64,
+}
+
+impl Needs {
+    fn add(&mut self, ran: &Ran) {
+        let each_s = ran.block.tps.map_or(f64::INFINITY, f64::recip);
+        let enough_s = (TRANSACTIONS_EACH * ran.mean_s).max(TRANSACTIONS_MIN * each_s);
+        self.transactions_s = self.transactions_s.max(enough_s);
+        self.few_s = self.few_s.max(TRANSACTIONS_FEW * ran.mean_s);
+        self.setup_s = self.setup_s.max(ran.setup_s);
+    }
+
+    /// How long blocks are: enough for so many transactions, and at least as long as it takes to set one up.
+    fn lengths(self, budget_s: f64) -> BlockLengths {
+        let for_transactions = self.transactions_s.min(budget_s / BLOCKS_MIN);
+        let at_least = self.setup_s.max(self.few_s).min(budget_s / BLOCKS_MIN_OF_SETUP);
+        let block_s = for_transactions.max(at_least).max(BLOCK_S);
+        BlockLengths { block_s, warmup_s: (block_s / 5.0).max(WARMUP_S) }
+    }
+}
+
+/// Whether the roles of both sides may have their server make a checkpoint; has them make one.
+fn may_checkpoint(ready: &ReadySides<'_>, layout: &Layout<'_>) -> Result<bool, RunError> {
+    for side in &ready.sides {
+        if !side.may_checkpoint(layout.control)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_at_least_as_long_as_its_set_up_and_has_time_for_its_transactions() {
+        let block_s = |budget_s, transactions_s, few_s, setup_s| {
+            Needs { transactions_s, few_s, setup_s }.lengths(budget_s).block_s
+        };
+        assert_eq!(block_s(300.0, 0.01, 0.003, 0.03), BLOCK_S);
+        assert_eq!(block_s(300.0, 1.5, 0.45, 0.03), 1.5);
+        assert_eq!(block_s(300.0, 0.01, 0.003, 0.8), 0.8);
+        assert_eq!(block_s(300.0, 99.0, 3.0, 0.1), 3.75, "transactions that take long");
+        assert_eq!(block_s(30.0, 10.0, 1.5, 0.1), 1.5, "transactions of half a second, in little time");
+        assert_eq!(
+            block_s(30.0, 0.01, 0.003, 60.0),
+            2.5,
+            "a checkpoint that takes as long as all of the time"
+        );
+        assert_eq!(block_s(1.0, 0.01, 0.003, 0.01), BLOCK_S);
+    }
+}

@@ -1,0 +1,202 @@
+//! Settings that cannot matter in what was measured, such as `wal_compression` where no full-page image was written. A
+//! comparison that finds nothing says that then, since it could not have found anything.
+
+use results::{Checkpoints, ComparedMetric, ComparedPair};
+
+use crate::configuration::ScriptName;
+use crate::matrix::Cell;
+
+/// What was measured.
+pub(super) struct Measured<'a> {
+    pub(super) cells: &'a [Cell; 2],
+    pub(super) pairs: &'a [ComparedPair],
+    pub(super) checkpoints: Checkpoints,
+}
+
+/// Settings, when they cannot matter, and why.
+struct Rule {
+    settings: &'static [&'static str],
+    is_idle: fn(&Measured<'_>) -> bool,
+    why: &'static str,
+}
+
+/// The first rule that holds for a setting tells of it.
+const RULES: [Rule; 4] = [
+    Rule {
+        settings: &[
+            "commit_delay",
+            "commit_siblings",
+            "fsync",
+            "full_page_writes",
+            "synchronous_commit",
+            "synchronous_standby_names",
+            "wal_buffers",
+            "wal_compression",
+            "wal_init_zero",
+            "wal_level",
+            "wal_log_hints",
+            "wal_recycle",
+            "wal_sync_method",
+            "wal_writer_delay",
+            "wal_writer_flush_after",
+        ],
+        is_idle: |measured| measured.is_below(ComparedMetric::Wal, WAL_BYTES_OF_READING),
+        why: "the transactions wrote next to no WAL",
+    },
+    Rule {
+        settings: &["full_page_writes", "wal_compression"],
+        is_idle: |measured| measured.is_below(ComparedMetric::FullPageImages, FULL_PAGE_IMAGES_MIN),
+        why: "no full-page images were written",
+    },
+    Rule {
+        settings: &[
+            "checkpoint_completion_target",
+            "checkpoint_flush_after",
+            "checkpoint_timeout",
+            "max_wal_size",
+            "min_wal_size",
+        ],
+        is_idle: |measured| measured.checkpoints == Checkpoints::EachBlock,
+        why: "each block is short and begins right after a checkpoint (pgmeter lab has trials that are long enough)",
+    },
+    Rule {
+        settings: &[
+            "enable_hashjoin",
+            "enable_mergejoin",
+            "enable_nestloop",
+            "enable_partitionwise_join",
+            "from_collapse_limit",
+            "geqo",
+            "geqo_effort",
+            "geqo_generations",
+            "geqo_pool_size",
+            "geqo_seed",
+            "geqo_selection_bias",
+            "geqo_threshold",
+            "join_collapse_limit",
+        ],
+        is_idle: |measured| measured.is_of_builtins(),
+        why: "the built-in scripts join no tables",
+    },
+];
+
+/// Background work of the server makes some WAL for each transaction of those who only read.
+const WAL_BYTES_OF_READING: f64 = 10.0;
+/// One image in two thousand transactions is as good as none.
+const FULL_PAGE_IMAGES_MIN: f64 = 0.000_5;
+
+/// A sentence for each setting by which the sides differ and which cannot matter, if they differ in settings alone.
+pub(super) fn notes(measured: &Measured<'_>) -> Vec<String> {
+    let names = differing_settings(measured.cells);
+    let note = |name: &String| {
+        let applies = |rule: &&Rule| {
+            rule.settings.contains(&name.to_ascii_lowercase().as_str()) && (rule.is_idle)(measured)
+        };
+        RULES
+            .iter()
+            .find(applies)
+            .map(|rule| format!("{}, so {name} cannot matter in what was measured", rule.why))
+    };
+    names.iter().filter_map(note).collect()
+}
+
+/// None if the sides differ in anything else as well.
+fn differing_settings([a, b]: &[Cell; 2]) -> Vec<String> {
+    let [mut rest_a, mut rest_b] = [a.configuration.clone(), b.configuration.clone()];
+    rest_a.server.settings.clear();
+    rest_b.server.settings.clear();
+    if rest_a != rest_b {
+        return Vec::new();
+    }
+    let (a, b) = (&a.configuration.server.settings, &b.configuration.server.settings);
+    let mut names: Vec<String> =
+        a.keys().chain(b.keys()).filter(|name| a.get(*name) != b.get(*name)).cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+impl Measured<'_> {
+    /// Whether all blocks have a figure and none is as high as this.
+    fn is_below(&self, metric: ComparedMetric, limit: f64) -> bool {
+        let mut blocks =
+            self.pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks).peekable();
+        // A block without a transaction has no figures, and wrote nothing for any.
+        blocks.peek().is_some()
+            && blocks
+                .filter(|block| block.figure(ComparedMetric::Tps).is_some())
+                .all(|block| block.figure(metric).is_some_and(|figure| figure < limit))
+    }
+
+    fn is_of_builtins(&self) -> bool {
+        self.cells.iter().all(|cell| {
+            let load = &cell.configuration.load;
+            load.setup.is_none()
+                && load.scripts.iter().all(|choice| matches!(choice.script, ScriptName::Builtin(_)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Configuration, ScriptChoice};
+    use results::ComparedBlock;
+    use stats::comparison::Block;
+
+    use super::*;
+
+    /// The notes of a comparison of a setting in which blocks wrote so much WAL and so many full-page images.
+    fn noted(setting: &str, wal_bytes: f64, images: Option<f64>, checkpoints: Checkpoints) -> Vec<String> {
+        let block = Block {
+            tps: Some(1_000.0),
+            wal_bytes_per_transaction: Some(wal_bytes),
+            full_page_images_per_transaction: images,
+            ..Block::default()
+        };
+        let pairs = [ComparedPair {
+            is_noise_floor: false,
+            start_s: 0.0,
+            blocks: vec![ComparedBlock::new(false, &block), ComparedBlock::new(true, &block)],
+        }];
+        let cells = ["1", "2"].map(|value| cell(setting, value));
+        notes(&Measured { cells: &cells, pairs: &pairs, checkpoints })
+    }
+
+    fn cell(setting: &str, value: &str) -> Cell {
+        let mut configuration = Configuration::default();
+        configuration.load.scripts =
+            vec![ScriptChoice { script: ScriptName::Builtin("tpcb-like".to_owned()), weight: 1 }];
+        configuration.server.settings.insert(setting.to_owned(), value.to_owned());
+        Cell { levels: Vec::new(), configuration }
+    }
+
+    fn check(setting: &str, wal_bytes: f64, images: Option<f64>, expected: &str) {
+        let notes = noted(setting, wal_bytes, images, Checkpoints::EachBlock);
+        assert_eq!(notes.join("; "), expected, "{setting}");
+    }
+
+    #[test]
+    fn a_setting_that_cannot_matter_in_what_was_measured_is_named() {
+        let no_images =
+            "no full-page images were written, so wal_compression cannot matter in what was measured";
+        check("wal_compression", 600.0, Some(0.0), no_images);
+        check("wal_compression", 9_000.0, Some(1.0), "");
+        check("wal_compression", 600.0, None, "");
+        let no_wal =
+            "the transactions wrote next to no WAL, so synchronous_commit cannot matter in what was measured";
+        check("synchronous_commit", 0.3, Some(0.0), no_wal);
+        check("synchronous_commit", 600.0, Some(0.0), "");
+        let no_joins = "the built-in scripts join no tables, so geqo cannot matter in what was measured";
+        check("geqo", 600.0, Some(1.0), no_joins);
+        check("work_mem", 0.0, Some(0.0), "");
+        let of = |checkpoints| noted("max_wal_size", 600.0, Some(1.0), checkpoints).len();
+        assert_eq!((of(Checkpoints::EachBlock), of(Checkpoints::NotWanted)), (1, 0));
+    }
+
+    #[test]
+    fn sides_that_differ_in_something_else_too_have_no_such_sentence() {
+        let mut cells = ["on", "off"].map(|value| cell("geqo", value));
+        cells[1].configuration.load.clients += 1;
+        assert_eq!(differing_settings(&cells), Vec::<String>::new());
+    }
+}

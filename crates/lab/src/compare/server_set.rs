@@ -1,0 +1,106 @@
+//! The provisioner as `compare` uses it: servers and data for a few combinations, ready for load. No trials are made or kept
+//! here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use connect::Target;
+use run::{Control, RunError, fresh_seed};
+
+use crate::campaign::{self, Subject};
+use crate::configuration::Origin;
+use crate::error::LabError;
+use crate::event::Listener;
+use crate::experiment::{Experiment, Profile};
+use crate::leftovers;
+use crate::matrix::Cell;
+use crate::memory::Memory;
+use crate::network::RunningRelay;
+use crate::plan::Plan;
+use crate::provision::{Provisioner, Ready};
+use crate::secret_levels;
+
+/// What is compared, before anything is started.
+#[derive(Clone)]
+pub struct Comparable {
+    /// As its file, or what was typed, says.
+    pub experiment: Experiment,
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// The experiment's file; what was typed has none.
+    pub file: Option<PathBuf>,
+    /// Its size.
+    pub profile: Profile,
+    /// When run as root: the user who runs embedded servers.
+    pub server_user: Option<String>,
+}
+
+impl Comparable {
+    fn subject(&self, cells: Vec<Cell>) -> Subject {
+        Subject {
+            experiment: self.experiment.clone(),
+            plan: Plan::of_cells(&self.experiment, cells, &Memory::PLENTY),
+            profile: self.profile,
+            folder: self.folder.clone(),
+            file: self.file.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The combinations of the experiment.
+    ///
+    /// # Errors
+    /// They do not go together.
+    pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
+        let file = self.file.as_deref().unwrap_or(Path::new("--factor")).display().to_string();
+        let mut cells = Plan::of(&self.experiment, &file, &self.folder)?.cells;
+        secret_levels::hide_levels(&self.experiment, &mut cells);
+        Ok(cells)
+    }
+
+    /// Removes what comparisons that were killed left on the servers of these combinations, where these run already.
+    pub(super) fn remove_leftovers(&self, cells: &[Cell], listener: Listener<'_>) -> Result<(), RunError> {
+        let servers: BTreeSet<&str> = cells
+            .iter()
+            .filter_map(|cell| match &cell.configuration.server.origin {
+                Origin::Running(dsn) => Some(dsn.as_str()),
+                Origin::Version(_) | Origin::Programs(_) => None,
+            })
+            .collect();
+        servers.into_iter().try_for_each(|dsn| leftovers::remove_abandoned(dsn, listener))
+    }
+
+    /// Texts of all that the comparison is made from.
+    pub(super) fn files(&self, cells: &[Cell]) -> Result<BTreeMap<String, String>, RunError> {
+        campaign::files(&self.subject(cells.to_vec()))
+    }
+}
+
+/// Servers and data that stay as long as this lives.
+pub(super) struct ServerSet<'a> {
+    provisioner: Provisioner<'a>,
+    /// They stay between clients and servers although another combination is made ready.
+    relays: Vec<Rc<RunningRelay>>,
+}
+
+impl<'a> ServerSet<'a> {
+    /// Nothing is started yet.
+    pub(super) fn new(
+        what: &Comparable,
+        cells: Vec<Cell>,
+        listener: Listener<'a>,
+        control: &'a Control,
+    ) -> Result<Self, RunError> {
+        let subject = Rc::new(what.subject(cells));
+        let prefix = leftovers::prefix_of_comparison(fresh_seed());
+        let provisioner = Provisioner::new(subject, what.server_user.clone(), prefix, listener, control)?;
+        Ok(Self { provisioner, relays: Vec::new() })
+    }
+
+    /// Has a combination's server started and its data loaded; where clients connect.
+    pub(super) fn ready(&mut self, cell: usize) -> Result<Target, RunError> {
+        let Ready { target, relay } = self.provisioner.ready(cell)?;
+        self.relays.extend(relay);
+        Ok(target)
+    }
+}

@@ -1,0 +1,286 @@
+//! Databases that killed labs and comparisons left on servers that are not ours; removed before anything new is made.
+//! Those of a lab carry the mark of its sitting in the store; those of a comparison have no session any more.
+//! Any role with CREATEDB can make databases whose names begin like ours, so one is dropped only if its whole name is
+//! one that pgmeter makes and our own role owns it. Functions are called with their schema, so that nobody else's run
+//! with our privileges.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
+
+use connect::quote::{identifier, literal};
+use connect::{Environment, Overrides, Row, Session, Target};
+use results::Sitting;
+use run::{RunError, StorePlaces};
+
+use crate::configuration::Origin;
+use crate::event::Listener;
+use crate::plan::Plan;
+use crate::stopwatch::Stopwatch;
+
+/// What the names of all databases of a sitting begin with.
+pub(super) fn prefix(mark: &str) -> String {
+    format!("pgmeter_lab_{mark}_")
+}
+
+/// What the names of all databases of a comparison begin with. Several comparisons may be at work on one server.
+pub(super) fn prefix_of_comparison(mark: u64) -> String {
+    format!("{COMPARISONS}{mark:016x}_")
+}
+
+/// The database in which the trials run.
+pub(super) fn trial_database(prefix: &str) -> String {
+    format!("{prefix}{TRIAL}")
+}
+
+/// The database into which a data set is loaded, by its number in the plan.
+pub(super) fn data_database(prefix: &str, data: usize) -> String {
+    format!("{prefix}{DATA}{data}")
+}
+
+const TRIAL: &str = "trial";
+const DATA: &str = "data_";
+const COMPARISONS: &str = "pgmeter_compare_";
+/// Hexadecimal digits of a comparison's mark.
+const MARK_LENGTH: usize = 16;
+
+/// Whether this is, as a whole, the name of a database with this prefix that [`trial_database`] or [`data_database`]
+/// can make.
+fn is_generated(name: &str, prefix: &str) -> bool {
+    let Some(rest) = name.strip_prefix(prefix) else { return false };
+    let number = rest.strip_prefix(DATA).and_then(|digits| digits.parse::<usize>().ok());
+    rest == TRIAL || number.is_some_and(|number| data_database(prefix, number) == name)
+}
+
+/// The prefix of a name that begins as those of comparisons do.
+fn comparison_of(name: &str) -> Option<&str> {
+    let prefix = name.get(..COMPARISONS.len() + MARK_LENGTH + 1)?;
+    let mark = prefix.strip_prefix(COMPARISONS)?.strip_suffix('_')?;
+    let is_mark = mark.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_mark.then_some(prefix)
+}
+
+/// A database of a server, as [`DATABASES`] lists it.
+struct Database {
+    name: String,
+    owner: String,
+    is_own: bool,
+}
+
+/// Databases, their owners, and whether that is the current role; a condition follows.
+const DATABASES: &str = "SELECT d.datname, o.rolname, o.rolname = current_user FROM pg_catalog.pg_database d \
+    JOIN pg_catalog.pg_roles o ON o.oid = d.datdba";
+
+fn databases(session: &mut Session, condition: &str) -> Result<Vec<Database>, RunError> {
+    let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
+    let database =
+        |row: &Row| Database { name: text(row, 0), owner: text(row, 1), is_own: row.get(2) == Some("t") };
+    Ok(session.query_catalogs(&format!("{DATABASES} {condition}"))?.iter().map(database).collect())
+}
+
+/// Names a database that begins like ours and is not: whoever made it knows what it is for.
+fn warn_of_foreign(database: &Database, listener: Listener<'_>) {
+    let Database { name, owner, .. } = database;
+    listener.warn(format_args!(
+        "the database \"{name}\" of role \"{owner}\" begins like those of pgmeter, but pgmeter did not make it: it is \
+         left alone"
+    ));
+}
+
+/// Removes what sittings of this experiment left whose process is gone, and those of earlier ones of its name.
+pub(super) fn remove(
+    plan: &Plan,
+    experiment: i64,
+    places: &StorePlaces,
+    listener: Listener<'_>,
+) -> Result<(), RunError> {
+    for sitting in places.open()?.broken_sittings(experiment)? {
+        end(plan, &sitting, places, listener)?;
+    }
+    Ok(())
+}
+
+/// Nothing of a sitting is to stay. A server that cannot be reached now is tried again when the next one begins: until
+/// then the sitting has not ended.
+pub(super) fn end(
+    plan: &Plan,
+    sitting: &Sitting,
+    places: &StorePlaces,
+    listener: Listener<'_>,
+) -> Result<(), RunError> {
+    let of_others = plan.servers.iter().filter_map(|server| match &server.origin {
+        Origin::Running(dsn) => Some(dsn.as_str()),
+        Origin::Version(_) | Origin::Programs(_) => None,
+    });
+    let servers: BTreeSet<&str> = of_others.collect();
+    let mut is_clean = true;
+    for dsn in servers {
+        if let Err(failure) = removing(|| remove_from(dsn, &prefix(&sitting.mark), listener)) {
+            is_clean = false;
+            listener.warn(format_args!(
+                "databases {}… may have stayed, and are removed by the next pgmeter lab run or resume: {failure}",
+                prefix(&sitting.mark)
+            ));
+        }
+    }
+    if is_clean {
+        places.open()?.end_sitting(sitting.sitting)?;
+    }
+    Ok(())
+}
+
+/// Databases of comparisons to which no session belongs. One session with their name is enough for all databases of a
+/// comparison to stay, and so is one in any of them: the other may have been cut for saying nothing. Autovacuum does
+/// not count: it has no user or, before version 10, says what it is. The names of another user's sessions are hidden
+/// (manual, pg_stat_activity), but that user's databases are not dropped anyway.
+const ABANDONED: &str = "WHERE pg_catalog.left(d.datname::pg_catalog.text, 16) = 'pgmeter_compare_' \
+    AND pg_catalog.left(d.datname::pg_catalog.text, 33) NOT IN \
+    (SELECT application_name FROM pg_catalog.pg_stat_activity WHERE application_name IS NOT NULL) \
+    AND pg_catalog.left(d.datname::pg_catalog.text, 33) NOT IN \
+    (SELECT pg_catalog.left(datname::pg_catalog.text, 33) FROM pg_catalog.pg_stat_activity \
+    WHERE datname IS NOT NULL AND usesysid IS NOT NULL AND (query LIKE 'autovacuum: %') IS NOT TRUE)";
+
+/// Removes what comparisons left on a server that were killed. A warning names one that cannot be dropped.
+pub(super) fn remove_abandoned(dsn: &str, listener: Listener<'_>) -> Result<(), RunError> {
+    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+    let mut session = Session::connect(&target)?;
+    for database in databases(&mut session, ABANDONED)? {
+        let name = &database.name;
+        let Some(prefix) = comparison_of(name) else { continue };
+        if !database.is_own || !is_generated(name, prefix) {
+            warn_of_foreign(&database, listener);
+            continue;
+        }
+        // No session is ended: those of a killed process end by themselves, and a new one is somebody's.
+        match session.execute(&drop_statement(name)) {
+            Ok(_) => listener.say(format_args!("removed {name}, which a comparison left that was killed")),
+            Err(error) => listener.warn(format_args!("{name}, left by a comparison, stays: {error}")),
+        }
+    }
+    Ok(())
+}
+
+/// Drops a database of ours, if it is there, although sessions of ours may still be in it.
+///
+/// # Errors
+/// If another role's database has this name, or others are in it.
+pub(super) fn drop_database(session: &mut Session, name: &str) -> Result<(), RunError> {
+    session.patiently(|session| drop_patiently(session, name))
+}
+
+fn drop_patiently(session: &mut Session, name: &str) -> Result<(), RunError> {
+    match databases(session, &format!("WHERE d.datname = {}", literal(name)))?.first() {
+        None => return Ok(()),
+        Some(Database { owner, is_own: false, .. }) => {
+            return Err(RunError::Usage(format!(
+                "the database \"{name}\" belongs to the role \"{owner}\", so it is not dropped: drop or rename it, \
+                 and try again"
+            )));
+        }
+        Some(_) => {}
+    }
+    session.query_catalogs(&format!(
+        "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE datname = {} \
+         AND usename = current_user AND pid <> pg_catalog.pg_backend_pid()",
+        literal(name)
+    ))?;
+    session.execute(&drop_statement(name))?;
+    Ok(())
+}
+
+fn drop_statement(name: &str) -> String {
+    format!("DROP DATABASE IF EXISTS {}", identifier(name))
+}
+
+/// A server that does not answer keeps nobody from ending: databases that are left are found again.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
+/// Between two tries to remove databases from a server that recovers.
+const LOOKS_APART: Duration = Duration::from_millis(50);
+
+/// Where databases are removed: with less patience than where they are made.
+pub(super) fn for_removal(target: &Target) -> Target {
+    let limit = |limit: Option<Duration>| Some(limit.map_or(REMOVAL_LIMIT, |limit| limit.min(REMOVAL_LIMIT)));
+    Target {
+        connect_timeout: limit(target.connect_timeout.or(target.control_timeout)),
+        control_timeout: limit(target.control_timeout),
+        ..target.clone()
+    }
+}
+
+/// Removes databases, and tries again for as long as the server recovers from a crash.
+pub(super) fn removing(mut remove: impl FnMut() -> Result<(), RunError>) -> Result<(), RunError> {
+    let stopwatch = Stopwatch::start();
+    loop {
+        match remove() {
+            Err(RunError::Connect(error))
+                if error.is_of_a_restart() && stopwatch.passed() < REMOVAL_LIMIT =>
+            {
+                thread::sleep(LOOKS_APART);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// How long backends of the killed process are waited for.
+const PATIENCE_LOOKS: u32 = 200;
+
+/// Drops all databases with this prefix that are ours; the first failure is told when all were tried.
+fn remove_from(dsn: &str, prefix: &str, listener: Listener<'_>) -> Result<(), RunError> {
+    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+    let mut session = Session::connect(&for_removal(&target))?;
+    // Its last CREATE DATABASE may still be going on: a backend does not notice at once that nobody waits for it.
+    let theirs = format!(
+        "FROM pg_catalog.pg_stat_activity WHERE application_name = {} AND usename = current_user \
+         AND pid <> pg_catalog.pg_backend_pid()",
+        literal(prefix)
+    );
+    session.query_catalogs(&format!("SELECT pg_catalog.pg_terminate_backend(pid) {theirs}"))?;
+    for _ in 0..PATIENCE_LOOKS {
+        if session.query_catalogs(&format!("SELECT 1 {theirs}"))?.is_empty() {
+            break;
+        }
+        session.execute("SELECT pg_catalog.pg_sleep(0.05)")?;
+    }
+    let begins =
+        format!("WHERE pg_catalog.left(d.datname::pg_catalog.text, {}) = {}", prefix.len(), literal(prefix));
+    let mut result = Ok(());
+    for database in databases(&mut session, &begins)? {
+        if database.is_own && is_generated(&database.name, prefix) {
+            let dropped = drop_database(&mut session, &database.name);
+            result = result.and(dropped);
+        } else {
+            warn_of_foreign(&database, listener);
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_names_that_pgmeter_can_make_are_its_own() {
+        let prefix = prefix("7_0123abcd");
+        for own in [trial_database(&prefix), data_database(&prefix, 0), data_database(&prefix, 12)] {
+            assert!(is_generated(&own, &prefix), "{own}");
+        }
+        for rest in ["", "trial2", "trial';--", "data_", "data_1x", "data_01", "data_+1", "data_-1", "Trial"]
+        {
+            assert!(!is_generated(&format!("{prefix}{rest}"), &prefix), "{rest}");
+        }
+        assert!(!is_generated("trial", &prefix));
+    }
+
+    #[test]
+    fn a_comparison_is_known_by_its_whole_mark() {
+        let prefix = prefix_of_comparison(0xab);
+        assert_eq!(comparison_of(&trial_database(&prefix)), Some(prefix.as_str()));
+        assert_eq!(prefix.len(), 33, "as the statement cuts it");
+        for other in ["pgmeter_compare_notes", "pgmeter_compare_00000000000000AB_trial", "pgmeter_compare_é"]
+        {
+            assert_eq!(comparison_of(other), None);
+        }
+    }
+}

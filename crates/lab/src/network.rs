@@ -1,0 +1,328 @@
+//! The way of a trial's clients to its server: socket, TCP or TLS, and the relay that makes it long or narrow. A relay
+//! is a process of its own, so that its work is not the load generator's; it ends with this one, however that ends.
+
+use std::cell::RefCell;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use connect::{Address, Environment, Host, HostName, Overrides, Session, Target, TlsMode};
+use relay::Traffic;
+use results::{Record, SafeText};
+use run::RunError;
+use server::Server;
+
+use crate::configuration::{Network, NetworkKind};
+use crate::event::Listener;
+
+/// So many relays this process has started. Several experiments may stand at once in it, as the sides of a comparison do,
+/// and each relay has a place of its own.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
+/// Relays of an experiment: one for each server and network, from when it is first needed.
+#[derive(Default)]
+pub(super) struct Networks {
+    relays: Vec<KnownRelay>,
+    /// What all jitter is drawn from.
+    seed: u64,
+}
+
+struct KnownRelay {
+    /// The server's number in the plan.
+    server: usize,
+    network: Network,
+    relay: Rc<RunningRelay>,
+}
+
+impl Networks {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// The way to a server: straight there, or through a relay.
+    pub(super) fn way(
+        &mut self,
+        number: usize,
+        server: Option<&Server>,
+        target: &Target,
+        network: &Network,
+        listener: Listener<'_>,
+    ) -> Result<(Target, Option<Rc<RunningRelay>>), RunError> {
+        let direct = direct(server, target, network.kind)?;
+        if !network.needs_relay() {
+            return Ok((direct, None));
+        }
+        let is_it =
+            |known_relay: &KnownRelay| known_relay.server == number && known_relay.network == *network;
+        let known = self.relays.iter().position(is_it);
+        // One that has died is started anew.
+        if let Some(at) = known.filter(|at| !self.relays[*at].relay.is_running()) {
+            self.relays.remove(at);
+        }
+        let relay = match self.relays.iter().find(|known_relay| is_it(known_relay)) {
+            Some(known_relay) => Rc::clone(&known_relay.relay),
+            None => {
+                let relay_number = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
+                let to = Session::connect(&direct)?.address().clone();
+                let place = Place::before(&to, server.is_some(), relay_number);
+                let relay = Rc::new(RunningRelay::start(&place, &to, network, self.seed)?);
+                listener.say(format_args!("started a relay: {network}"));
+                let known_relay =
+                    KnownRelay { server: number, network: network.clone(), relay: Rc::clone(&relay) };
+                self.relays.push(known_relay);
+                relay
+            }
+        };
+        Ok((relay.before(&direct), Some(relay)))
+    }
+
+    /// The server has gone, or is somewhere else.
+    pub(super) fn forget(&mut self, server: usize) {
+        self.relays.retain(|known_relay| known_relay.server != server);
+    }
+}
+
+/// Without a relay.
+fn direct(server: Option<&Server>, target: &Target, kind: NetworkKind) -> Result<Target, RunError> {
+    let mut direct = match (kind, server) {
+        (NetworkKind::Socket, _) | (_, None) => target.clone(),
+        (NetworkKind::Tcp, Some(server)) => resolve(&way_of(server.conninfo_tcp_guarded(), "TCP")?)?,
+        (NetworkKind::Tls, Some(server)) => resolve(&way_of(server.conninfo_tls(), "TLS")?)?,
+    };
+    let over_tcp = direct.hosts.iter().all(|host| matches!(host.name, HostName::Network(_)));
+    match kind {
+        NetworkKind::Socket => {}
+        NetworkKind::Tcp | NetworkKind::Tls if !over_tcp => {
+            return Err(RunError::Usage(
+                "the server's dsn names no host, so that it is reached over a Unix socket: name its host, or leave out \
+                 the network"
+                    .to_owned(),
+            ));
+        }
+        // A server that offers TLS would get it, and the trial be another.
+        NetworkKind::Tcp => direct.tls.mode = TlsMode::Disable,
+        NetworkKind::Tls => {
+            if matches!(direct.tls.mode, TlsMode::Disable | TlsMode::Allow | TlsMode::Prefer) {
+                direct.tls.mode = TlsMode::Require;
+            }
+        }
+    }
+    Ok(direct)
+}
+
+fn way_of(conninfo: Option<String>, name: &str) -> Result<String, RunError> {
+    conninfo.ok_or_else(|| RunError::Usage(format!("the server was started without {name}")))
+}
+
+/// Where a relay listens.
+struct Place {
+    listen: String,
+    /// The relay makes the directory of its socket, and removes it.
+    own_directory: bool,
+}
+
+impl Place {
+    /// Beside the socket of a server of ours, which goes away with its directory: ports below 1024 name none of those.
+    /// Beside no other.
+    fn before(server: &Address, is_ours: bool, number: u64) -> Self {
+        let socket = |directory: &std::path::Path, port| {
+            directory.join(format!(".s.PGSQL.{port}")).display().to_string()
+        };
+        match server {
+            Address::Tcp { address, .. } => {
+                let loopback = if address.is_ipv6() { "[::1]:0" } else { "127.0.0.1:0" };
+                Self { listen: loopback.to_owned(), own_directory: false }
+            }
+            Address::Unix(path) if is_ours => {
+                let directory = path.parent().unwrap_or(path);
+                Self { listen: socket(directory, number), own_directory: false }
+            }
+            Address::Unix(_) => {
+                let name = format!("pgmeter-relay-{}-{number}", std::process::id());
+                Self { listen: socket(&std::env::temp_dir().join(name), 1), own_directory: true }
+            }
+        }
+    }
+}
+
+/// A relay in a process of its own. It ends when its standard input does, which is when this one has gone.
+pub(super) struct RunningRelay {
+    process: RefCell<Child>,
+    pipes: RefCell<Option<(ChildStdin, BufReader<ChildStdout>)>>,
+    /// Where it listens.
+    host: Host,
+    /// What it was asked to be.
+    pub(super) network: Network,
+}
+
+impl RunningRelay {
+    fn start(place: &Place, to: &Address, network: &Network, seed: u64) -> Result<Self, RunError> {
+        let failed = |error| RunError::System { what: "start a relay".to_owned(), error };
+        let to = match to {
+            Address::Unix(path) => path.display().to_string(),
+            Address::Tcp { address, .. } => address.to_string(),
+        };
+        let ns = |time: std::time::Duration| format!("{}ns", time.as_nanos());
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        command.args(["relay", "--listen", &place.listen, "--to", &to]);
+        command.args(["--delay", &ns(network.delay), "--jitter", &ns(network.jitter)]);
+        command.args(["--random-seed", &seed.to_string()]);
+        if let Some(bits_per_s) = network.bandwidth_bits_per_s {
+            command.args(["--bandwidth", &format!("{bits_per_s:.0}bit")]);
+        }
+        if place.own_directory {
+            command.arg("--own-directory");
+        }
+        // Ctrl-C at the listener is for this process.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().map_err(failed)?;
+        let pipes = process.stdin.take().zip(process.stdout.take().map(BufReader::new));
+        let mut relay = Self {
+            process: RefCell::new(process),
+            pipes: RefCell::new(pipes),
+            host: Host { name: HostName::Usual, hostaddr: None, port: 0, password: None },
+            network: network.clone(),
+        };
+        // Why it ended, if it did, it has said itself.
+        let conninfo = relay.line().map_err(failed)?;
+        // Of the user nothing is taken, but there must be one.
+        relay.host = resolve(&format!("{} user=relay", conninfo.trim()))?.hosts.swap_remove(0);
+        Ok(relay)
+    }
+
+    /// The next line of what it says.
+    fn line(&self) -> io::Result<String> {
+        let mut line = String::new();
+        if let Some((_, stdout)) = self.pipes.borrow_mut().as_mut() {
+            stdout.read_line(&mut line)?;
+        }
+        if line.is_empty() { Err(io::Error::other("it has ended")) } else { Ok(line) }
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.process.borrow_mut().try_wait(), Ok(None))
+    }
+
+    /// The target, through this relay. Its host's name stays where there is one: the server's certificate has it.
+    fn before(&self, direct: &Target) -> Target {
+        let mut host = Host { password: direct.hosts[0].password.clone(), ..self.host.clone() };
+        if let (HostName::Network(ip), HostName::Network(_)) = (&host.name, &direct.hosts[0].name) {
+            host.hostaddr = ip.parse().ok();
+            host.name = direct.hosts[0].name.clone();
+        }
+        Target { hosts: vec![host], ..direct.clone() }
+    }
+
+    /// What has passed since this was last asked.
+    pub(super) fn passed(&self) -> Result<Traffic, RunError> {
+        let ask = || {
+            if let Some((stdin, _)) = self.pipes.borrow_mut().as_mut() {
+                stdin.write_all(b"\n")?;
+            }
+            let line = self.line()?;
+            Traffic::parse(&line).ok_or_else(|| io::Error::other(format!("it said \"{}\"", line.trim())))
+        };
+        ask().map_err(|error| RunError::System { what: "ask the relay what has passed".to_owned(), error })
+    }
+}
+
+impl Drop for RunningRelay {
+    fn drop(&mut self) {
+        if let Some((stdin, mut stdout)) = self.pipes.borrow_mut().take() {
+            drop(stdin);
+            // What it says at its end is for people who started it by hand. If it cannot be read, it has ended too.
+            let _ = stdout.read_to_end(&mut Vec::new());
+        }
+        let _ = self.process.borrow_mut().wait();
+    }
+}
+
+pub(super) fn resolve(conninfo: &str) -> Result<Target, RunError> {
+    let environment = Environment::of_process().only_control_timeout();
+    Ok(connect::resolve(Some(conninfo), &Overrides::default(), &environment)?)
+}
+
+/// Beyond this the median of what was handed on is late enough to be seen in a trial's latencies.
+const LATE_US: f64 = 200.0;
+
+/// Says in a trial's record what the relay cost and how late it was.
+pub(super) fn add_cost(record: &mut Record, relay: &RunningRelay) {
+    match relay.passed() {
+        Ok(passed) => {
+            let transactions = record.summary.counts.succeeded + record.summary.counts.failed;
+            let Cost { note, warning } = Cost::of(&passed, transactions, &relay.network);
+            record.notes.push(SafeText::from(note));
+            record.warnings.extend(warning.map(SafeText::from));
+        }
+        Err(failure) => record.warnings.push(SafeText::from(format!(
+            "the network of this trial broke down before its end ({failure}): what was measured after that says nothing"
+        ))),
+    }
+}
+
+/// What a relay did to a trial, in words.
+#[derive(Debug, PartialEq)]
+struct Cost {
+    note: String,
+    warning: Option<String>,
+}
+
+impl Cost {
+    fn of(passed: &Traffic, transactions: u64, network: &Network) -> Self {
+        let Traffic { refused, pieces, late_us: [p50, p99, max], cpu_us, polled_us, waited_us, .. } = *passed;
+        let each = (cpu_us + polled_us) as f64 / transactions.max(1) as f64;
+        let s = |us: u64| us as f64 / 1e6;
+        let note = format!(
+            "a relay made the network ({network}): it took {each:.1} µs of CPU for each transaction ({:.2} s in all), on \
+             this machine too, and handed {pieces} pieces of bytes on late by p50 {p50:.0} µs, p99 {p99:.0} µs, max \
+             {max:.0} µs; for {:.2} s it had no core",
+            s(cpu_us + polled_us),
+            s(waited_us)
+        );
+        let late = (p50 > LATE_US).then(|| {
+            format!(
+                "the relay did not keep its delay: half of all pieces of bytes were handed on more than {p50:.0} µs late, \
+                 each way; the network was slower than asked for by at least that. Give it a core: fewer threads, fewer \
+                 clients, less beside it"
+            )
+        });
+        let turned_away = (refused > 0).then(|| {
+            format!(
+                "the relay turned {refused} connections away; what it said on standard error has the reason"
+            )
+        });
+        let warning = [late, turned_away].into_iter().flatten().reduce(|all, one| format!("{all}; {one}"));
+        Self { note, warning }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_relay_that_was_late_or_turned_clients_away_is_warned_of_and_its_cost_is_always_told() {
+        let network = Network { delay: Duration::from_millis(10), ..Network::default() };
+        let punctual = Traffic {
+            pieces: 40,
+            late_us: [30.0, 90.0, 400.0],
+            cpu_us: 900,
+            polled_us: 100,
+            ..Traffic::default()
+        };
+        let cost = Cost::of(&punctual, 20, &network);
+        assert_eq!(cost.warning, None);
+        assert!(cost.note.contains("10ms each way") && cost.note.contains("50.0 µs of CPU"), "{cost:?}");
+        let late = Traffic { late_us: [1500.0, 2e3, 3e3], refused: 2, ..punctual };
+        let warning = Cost::of(&late, 20, &network).warning.expect("it was late");
+        assert!(
+            warning.contains("more than 1500 µs late") && warning.contains("turned 2 connections"),
+            "{warning}"
+        );
+        assert!(!Cost::of(&Traffic::default(), 0, &network).note.contains("NaN"));
+    }
+}

@@ -1,0 +1,425 @@
+//! What a trial finds when it begins: its server running, its data as they were loaded. Servers of an experiment stand
+//! side by side; each data set is loaded once into a database that stays as it is, and trials get a copy of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use connect::quote::{identifier, literal};
+use connect::{ConnectError, Environment, Overrides, Session, Target};
+use run::{Control, RunError};
+use server::{Locations, Server, ServerOptions};
+use workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step};
+
+use crate::campaign::{Subject, text_of};
+use crate::configuration::{Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec, Workload};
+use crate::event::{Event, Listener};
+use crate::leftovers;
+use crate::memory::Arrangement;
+use crate::network::{Networks, RunningRelay, resolve};
+use crate::servers::{self, Programs};
+use crate::stopwatch::Stopwatch;
+
+/// How long a server that is not ours is waited for once it was there, and how often it is looked for.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOKS_APART: Duration = Duration::from_secs(1);
+
+/// Connections beside the clients: control sessions, and the user's own.
+const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
+
+/// Servers and data of an experiment.
+pub(super) struct Provisioner<'a> {
+    subject: Rc<Subject>,
+    server_user: Option<String>,
+    listener: Listener<'a>,
+    control: &'a Control,
+    locations: Locations,
+    /// Relays go before the servers that they lead to.
+    networks: Networks,
+    /// By their numbers in the plan.
+    servers: BTreeMap<usize, ServerInUse>,
+    /// Those that are or were ready.
+    ever_ready: BTreeSet<usize>,
+    /// What names of databases begin with: nobody else's do.
+    prefix: String,
+}
+
+/// All that a trial needs to begin.
+pub(super) struct Ready {
+    /// Where its clients connect.
+    pub(super) target: Target,
+    /// What is between them and the server.
+    pub(super) relay: Option<Rc<RunningRelay>>,
+}
+
+/// A server that is up.
+struct ServerInUse {
+    /// `None` if it was there before.
+    server: Option<Server>,
+    /// On such a one, a session that is called like our databases and shows that they are somebody's.
+    _witness: Option<Session>,
+    /// To its administrative database.
+    target: Target,
+    /// Data sets that are loaded, by their numbers in the plan.
+    loaded: BTreeSet<usize>,
+    /// The data set that the trial database is an untouched copy of.
+    fresh: Option<usize>,
+    /// The data set that was loaded into the trial database itself, where there is no copy.
+    in_trial: Option<usize>,
+    /// Databases that are ours.
+    databases: BTreeSet<String>,
+    /// Copies of all files, by the number of the data set that was just loaded, and the databases that are in them.
+    copies: BTreeMap<usize, Copied>,
+}
+
+/// What is in a copy of all files.
+#[derive(Clone)]
+struct Copied {
+    loaded: BTreeSet<usize>,
+    databases: BTreeSet<String>,
+}
+
+impl<'a> Provisioner<'a> {
+    pub(super) fn new(
+        subject: Rc<Subject>,
+        server_user: Option<String>,
+        prefix: String,
+        listener: Listener<'a>,
+        control: &'a Control,
+    ) -> Result<Self, RunError> {
+        let locations = Locations::from_environment(&server::Environment::of_process())?;
+        servers::sweep(&locations, listener);
+        let networks = Networks::new(subject.experiment.design.seed);
+        let (servers, ever_ready) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Self { subject, server_user, listener, control, locations, networks, servers, ever_ready, prefix })
+    }
+
+    /// Makes everything ready for a trial of this cell. A server that was there and went away is made anew, or waited for
+    /// if it is not ours: it costs the trial that it broke, and no other.
+    pub(super) fn ready(&mut self, cell: usize) -> Result<Ready, RunError> {
+        let server = self.subject.plan.data[self.subject.plan.data_of[cell]].0;
+        let was_there = self.ever_ready.contains(&server);
+        let ready = match self.make_ready(cell) {
+            Err(RunError::Connect(error @ (ConnectError::Failed { .. } | ConnectError::Lost(_))))
+                if was_there && self.control.check().is_ok() =>
+            {
+                self.listener.warn(format_args!("the server of this trial went away: {error}"));
+                let subject = Rc::clone(&self.subject);
+                if let Origin::Running(dsn) = &subject.plan.cells[cell].configuration.server.origin {
+                    self.wait_for(dsn)?;
+                }
+                self.make_ready(cell)
+            }
+            other => other,
+        }?;
+        self.ever_ready.insert(server);
+        Ok(ready)
+    }
+
+    /// Until somebody answers there again.
+    fn wait_for(&self, dsn: &str) -> Result<(), RunError> {
+        let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+        let stopwatch = Stopwatch::start();
+        loop {
+            self.control.check()?;
+            match self.control.connect(&target) {
+                Ok(_) => return Ok(()),
+                Err(failure) if failure.is_interruption() => return Err(failure),
+                Err(error) if stopwatch.passed() > PATIENCE => {
+                    return Err(RunError::Unfinished(format!(
+                        "{error}; so it was for a minute, and the trials that are left are left: pgmeter lab resume goes on \
+                         with them"
+                    )));
+                }
+                Err(_) => thread::sleep(LOOKS_APART),
+            }
+        }
+    }
+
+    fn make_ready(&mut self, cell: usize) -> Result<Ready, RunError> {
+        let subject = Rc::clone(&self.subject);
+        let plan = &subject.plan;
+        let wanted = &plan.cells[cell].configuration;
+        let number = plan.data_of[cell];
+        let server = plan.data[number].0;
+        if !self.servers.contains_key(&server) {
+            if matches!(plan.arrangement, Arrangement::OneAtATime { .. }) {
+                self.remove_all();
+            }
+            let in_use = self.start(&wanted.server)?;
+            self.servers.insert(server, in_use);
+        }
+        let result = self.prepare(server, number, wanted);
+        if result.is_err() {
+            // What is broken is made anew for the next trial.
+            self.networks.forget(server);
+            self.servers.remove(&server);
+        }
+        result
+    }
+
+    /// Where there is no room for another server beside those that stand.
+    fn remove_all(&mut self) {
+        for (server, in_use) in std::mem::take(&mut self.servers) {
+            self.networks.forget(server);
+            drop(in_use);
+        }
+    }
+
+    fn start(&self, wanted: &ServerSpec) -> Result<ServerInUse, RunError> {
+        let (version, bin_dir) = match &wanted.origin {
+            Origin::Version(version) => (version.as_str(), None),
+            Origin::Programs(directory) => ("", Some(directory.as_path())),
+            Origin::Running(dsn) => return running(dsn, &self.prefix, self.control),
+        };
+        let programs = Programs { version, bin_dir, checksum: None };
+        let obtain = || servers::obtain(programs, &self.locations, self.listener);
+        // Where servers stand already, they are stopped before the program ends.
+        let installation =
+            if self.servers.is_empty() { self.control.leave_at_once(obtain) } else { obtain() }?;
+        let options = ServerOptions {
+            name: None,
+            settings: self.settings(wanted),
+            server_user: self.server_user.clone(),
+            keep: false,
+            instrumentation: servers::instrumentation(!wanted.instrumentation),
+            tablespaces: tablespaces(wanted),
+            tcp: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tcp),
+            stop: Some(self.control.shared_stop()),
+            tls: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tls),
+        };
+        let _busy = self.listener.busy(format!("starting PostgreSQL {} …", installation.version));
+        let server = Server::start(&installation, &options, &self.locations)?;
+        self.control.check()?;
+        servers::warn_without_statements(&server, !wanted.instrumentation, self.listener);
+        let target = resolve(&server.conninfo())?;
+        Ok(ServerInUse {
+            server: Some(server),
+            _witness: None,
+            target,
+            loaded: BTreeSet::new(),
+            fresh: None,
+            in_trial: None,
+            databases: BTreeSet::new(),
+            copies: BTreeMap::new(),
+        })
+    }
+
+    /// All combinations that are measured on a server.
+    fn cells_of<'b>(&'b self, wanted: &'b ServerSpec) -> impl Iterator<Item = &'b Configuration> {
+        let cells = self.subject.plan.cells.iter().map(|cell| &cell.configuration);
+        cells.filter(move |cell| cell.server == *wanted)
+    }
+
+    /// The experiment's settings, and room for the most clients of all its trials.
+    fn settings(&self, wanted: &ServerSpec) -> Vec<(String, String)> {
+        let clients = self.cells_of(wanted).map(|cell| cell.load.clients).max().unwrap_or(1);
+        let connections = clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS).max(100);
+        let room = ("max_connections".to_owned(), connections.to_string());
+        std::iter::once(room).chain(wanted.settings.clone()).collect()
+    }
+
+    /// Loads the data if they are not there, and gives the trial its copy.
+    fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Ready, RunError> {
+        let in_use = self.servers.get_mut(&server).ok_or_else(|| internal("server in use"))?;
+        let kept = leftovers::data_database(&self.prefix, data);
+        let trial_database = leftovers::trial_database(&self.prefix);
+        let spec = &wanted.data;
+        let copies = spec.restore == Restore::Auto || spec.restore == Restore::Template;
+        if spec.restore == Restore::Files && in_use.fresh != Some(data) {
+            let old_target = in_use.target.clone();
+            let load = |target: &Target| {
+                load(&in_database(target, &trial_database), spec, self.listener, self.control)
+            };
+            in_use.bring_files(data, &trial_database, load, self.listener, self.control)?;
+            if in_use.target != old_target {
+                self.networks.forget(server);
+            }
+        }
+        let mut session = self.control.connect(&in_use.target)?;
+        // Whoever removes what a killed lab has left finds by it what is still being made.
+        session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
+        let stale = in_use.fresh != Some(data) && spec.restore != Restore::Never;
+        let loaded_into = if copies { &kept } else { &trial_database };
+        let is_there = if copies { in_use.loaded.contains(&data) } else { in_use.in_trial == Some(data) };
+        if !is_there || (spec.restore == Restore::Reload && stale) {
+            in_use.make_database(&mut session, loaded_into, "", self.control)?;
+            load(&in_database(&in_use.target, loaded_into), spec, self.listener, self.control)?;
+            if copies {
+                in_use.loaded.insert(data);
+            } else {
+                in_use.in_trial = Some(data);
+            }
+        }
+        if copies && in_use.fresh != Some(data) {
+            let fast = if session.server_version_num() >= 150_000 { " STRATEGY = file_copy" } else { "" };
+            in_use.in_trial = None;
+            in_use.make_database(
+                &mut session,
+                &trial_database,
+                &format!(" TEMPLATE {}{fast}", identifier(&kept)),
+                self.control,
+            )?;
+        }
+        in_use.fresh = wanted.only_reads().then_some(data);
+        if spec.checkpoint {
+            self.control.guard(&mut session, |session| session.patiently(|it| it.execute("CHECKPOINT")))?;
+        }
+        drop(session);
+        if let Some(setup) = &wanted.load.setup {
+            execute_file(&in_database(&in_use.target, &trial_database), setup, self.control)?;
+        }
+        let ServerInUse { server: ours, target: direct, .. } = in_use;
+        let (target, relay) =
+            self.networks.way(server, ours.as_ref(), direct, &wanted.network, self.listener)?;
+        Ok(Ready { target: in_database(&target, &trial_database), relay })
+    }
+}
+
+impl ServerInUse {
+    /// Sees to it that all files are as they were when the data had been loaded: loads them the first time, and copies.
+    fn bring_files(
+        &mut self,
+        data: usize,
+        trial_database: &str,
+        load: impl FnOnce(&Target) -> Result<(), RunError>,
+        listener: Listener<'_>,
+        control: &Control,
+    ) -> Result<(), RunError> {
+        if let Some(copied) = self.copies.get(&data).cloned() {
+            let _busy = listener.busy("bringing the server's files back …".to_owned());
+            let server =
+                self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
+            server.bring_back(data)?;
+            control.check()?;
+            (self.loaded, self.databases) = (copied.loaded, copied.databases);
+        } else {
+            self.make_database(&mut control.connect(&self.target)?, trial_database, "", control)?;
+            load(&self.target)?;
+            let _busy = listener.busy("copying the server's files …".to_owned());
+            let server =
+                self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
+            server.keep_copy(data)?;
+            control.check()?;
+            let copied = Copied { loaded: self.loaded.clone(), databases: self.databases.clone() };
+            self.copies.insert(data, copied);
+        }
+        if let Some(server) = &self.server {
+            self.target = resolve(&server.conninfo())?;
+        }
+        self.in_trial = Some(data);
+        Ok(())
+    }
+
+    /// Makes a database anew. The name is nobody else's: one that is there was made before the server went away.
+    fn make_database(
+        &mut self,
+        session: &mut Session,
+        name: &str,
+        how: &str,
+        control: &Control,
+    ) -> Result<(), RunError> {
+        let made = control.guard(session, |session| {
+            leftovers::drop_database(session, name)?;
+            let sql = format!("CREATE DATABASE {}{how}", identifier(name));
+            session.patiently(|session| session.execute(&sql))?;
+            Ok(())
+        });
+        control.check()?;
+        self.databases.insert(name.to_owned());
+        made
+    }
+}
+
+impl Drop for ServerInUse {
+    /// A server that was there before is left as it was; one of ours goes away as a whole.
+    fn drop(&mut self) {
+        if self.server.is_some() {
+            return;
+        }
+        // One that cannot be dropped now is found again by its name: at the end of the sitting, or when the next
+        // comparison begins.
+        let _ = leftovers::removing(|| {
+            let mut session = Session::connect(&leftovers::for_removal(&self.target))?;
+            let drop = |name: &String| leftovers::drop_database(&mut session, name);
+            self.databases.iter().map(drop).fold(Ok(()), Result::and)
+        });
+    }
+}
+
+fn internal(what: &str) -> RunError {
+    RunError::Usage(format!("the plan has no {what}"))
+}
+
+/// As the server takes them.
+fn tablespaces(wanted: &ServerSpec) -> Vec<(String, Option<PathBuf>)> {
+    let place = |directory: &String| (!directory.is_empty()).then(|| PathBuf::from(directory));
+    wanted.tablespaces.iter().map(|(name, directory)| (name.clone(), place(directory))).collect()
+}
+
+/// A server that runs already, and is left running.
+fn running(dsn: &str, prefix: &str, control: &Control) -> Result<ServerInUse, RunError> {
+    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+    let mut witness = control.connect(&target)?;
+    witness.execute(&format!("SET application_name = {}", literal(prefix)))?;
+    Ok(ServerInUse {
+        server: None,
+        _witness: Some(witness),
+        target,
+        loaded: BTreeSet::new(),
+        fresh: None,
+        in_trial: None,
+        databases: BTreeSet::new(),
+        copies: BTreeMap::new(),
+    })
+}
+
+fn in_database(target: &Target, database: &str) -> Target {
+    Target { database: database.to_owned(), ..target.clone() }
+}
+
+fn load(target: &Target, spec: &DataSpec, listener: Listener<'_>, control: &Control) -> Result<(), RunError> {
+    if spec.workload == Workload::Tpcb {
+        let mut session = control.connect(target)?;
+        let options = options(spec)?;
+        let mut told = |progress: InitProgress<'_>| listener.tell(Event::Load(progress));
+        let report = run::load(target, &mut session, &options, control, &mut told)?;
+        listener.tell(Event::Loaded(&options, &report));
+        control.check()?;
+    }
+    match &spec.setup {
+        Some(setup) => execute_file(target, setup, control),
+        None => Ok(()),
+    }
+}
+
+/// How the loader is to make the data.
+pub(super) fn options(spec: &DataSpec) -> Result<InitOptions, RunError> {
+    let method = if spec.partition_by_hash { PartitionMethod::Hash } else { PartitionMethod::Range };
+    let mut options = InitOptions {
+        scale: spec.scale,
+        steps: Step::parse_list(&spec.init_steps)?,
+        fillfactor: spec.fillfactor,
+        partitioning: (spec.partitions > 0).then_some(Partitioning { method, partitions: spec.partitions }),
+        logging: if spec.unlogged { Logging::None } else { Logging::All },
+        tablespace: spec.tablespace.clone(),
+        index_tablespace: spec.index_tablespace.clone(),
+        jobs: run::loading_sessions(),
+        resumes: false,
+    };
+    if spec.foreign_keys {
+        options.add_foreign_keys();
+    }
+    Ok(options)
+}
+
+/// Runs the statements of a file, all of them or none.
+fn execute_file(target: &Target, path: &Path, control: &Control) -> Result<(), RunError> {
+    let sql = text_of(path)?;
+    let mut session = control.connect(target)?;
+    let done = control.guard(&mut session, |session| session.patiently(|session| session.execute(&sql)));
+    control.check()?;
+    done.map(drop).map_err(|error| RunError::Usage(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,108 @@
+//! The loader's steps, each timed by itself, into the empty database of a trial: what `pgmeter init -I` does, one letter
+//! after the other, on one connection at a time. How tables are loaded, `workload` knows.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use connect::Session;
+use results::StepResult;
+use run::RunError;
+use workload::InitOptions;
+
+use super::meter::Meter;
+use super::{Trial, limit, result_of};
+use crate::provision;
+use crate::steps::Step;
+
+/// Takes them in the order of `init_steps`; one that comes twice has a result for each.
+pub(super) fn take(
+    trial: &mut Trial<'_>,
+    step: &Step,
+    results: &mut Vec<StepResult>,
+) -> Result<(), RunError> {
+    let options = provision::options(&trial.configuration.data)?;
+    for letter in &options.steps {
+        let name = free_name(letter.facts().name, results);
+        let busy = trial.listener.busy(format!("{} …", letter.facts().doing));
+        // Others would work beside it, and their time would not be seen.
+        let one = InitOptions { steps: vec![*letter], jobs: 1, ..options.clone() };
+        let time = take_letter(trial, step, &one);
+        drop(busy);
+        let mut result = result_of(&name, None, step);
+        let time = time.map_err(|failure| RunError::Aborted(format!("step {name}: {failure}")))?;
+        let error = time.error.as_ref().map(|error| format!("step {name}: {error}"));
+        result.times.push(time);
+        results.push(result);
+        if let Some(error) = error {
+            return Err(RunError::Aborted(error));
+        }
+    }
+    Ok(())
+}
+
+fn take_letter(
+    trial: &mut Trial<'_>,
+    step: &Step,
+    options: &InitOptions,
+) -> Result<results::StepTime, RunError> {
+    let control = trial.control;
+    let mut session = control.connect(trial.target)?;
+    let time = control.guard(&mut session, |session| {
+        control.check()?;
+        let mut meter = Meter::of(session);
+        if trial.configuration.data.checkpoint {
+            session.patiently(|session| session.execute("CHECKPOINT"))?;
+        }
+        let mut heed = |_: workload::InitProgress<'_>| {
+            if control.stop().load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let work = |session: &mut Session| {
+            workload::init(trial.target, session, options, &mut heed).map(|report| Some(report.total()))
+        };
+        let outcome = limit::timed(session, step.limit, false, &mut meter, control.stop(), work);
+        control.check()?;
+        let time = outcome.into_time(step, session, &mut meter);
+        Ok::<_, RunError>((time, meter))
+    });
+    let (time, meter) = time?;
+    trial.add_notes(meter);
+    Ok(time)
+}
+
+/// `vacuum`, and `vacuum 2` where there is one already.
+fn free_name(name: &str, results: &[StepResult]) -> String {
+    let before = results.iter().filter(|result| {
+        result.name == name
+            || result.name.strip_prefix(name).is_some_and(|rest| rest.trim().parse::<u32>().is_ok())
+    });
+    match before.count() {
+        0 => name.to_owned(),
+        count => format!("{name} {}", count + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_that_comes_again_has_a_name_of_its_own() {
+        let mut results = Vec::new();
+        for expected in ["vacuum", "vacuum 2", "vacuum 3"] {
+            let name = free_name("vacuum", &results);
+            assert_eq!(name, expected);
+            results.push(StepResult {
+                name,
+                sql: None,
+                limit_us: None,
+                at_limit_us: None,
+                times: Vec::new(),
+            });
+        }
+        assert_eq!(free_name("drop tables", &results), "drop tables");
+    }
+}

@@ -1,0 +1,219 @@
+//! Trials of timed steps: each step is taken as often as the experiment asks, on a connection of its own, and what it
+//! took is kept with the trial. What a step is, `lab` knows; where it runs, `provisioner`.
+
+mod init;
+mod limit;
+mod meter;
+mod statements;
+
+use std::collections::BTreeMap;
+
+use connect::{Session, Target};
+use results::{PgmeterBuild, ProcessorTimes, SafeText, Status, StepResult, StepTime, StepsRecord, UtcTime};
+use run::{Control, OUT_OF_TIME, RunError, StorePlaces, recorded_variables, without_secret_values};
+
+use crate::campaign::text_of;
+use crate::configuration::Configuration;
+use crate::event::{Listener, TrialRecord};
+use crate::matrix::Cell;
+use crate::steps::{Step, StepSql, StepWork};
+use crate::trial::Finished;
+use meter::Meter;
+
+/// Why a trial was left.
+const INTERRUPTED: RunError = RunError::Interrupted("interrupted; the trial was broken off");
+
+/// What all steps of a trial share.
+struct Trial<'a> {
+    configuration: &'a Configuration,
+    target: &'a Target,
+    listener: Listener<'a>,
+    control: &'a Control,
+    /// What could not be seen.
+    notes: Vec<SafeText>,
+}
+
+/// Whether the SQL of all steps can be understood, with the variables of these cells.
+pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
+    let Some(cell) = cells.first() else { return Ok(()) };
+    // The steps of all cells are the same, and what variables hold changes nothing of what is a statement.
+    for step in &cell.configuration.steps {
+        if let StepWork::Sql(sql) = &step.work {
+            statements_of(&step.name, sql, &BTreeMap::new())?;
+        }
+        if let Some(sql) = &step.before {
+            statements_of(&step.name, sql, &BTreeMap::new())?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs one trial of a cell. What was measured of one that fails is kept too.
+pub(crate) fn run(
+    cell: &Cell,
+    target: &Target,
+    trial: i64,
+    places: &StorePlaces,
+    listener: Listener<'_>,
+    control: &Control,
+) -> Result<Finished, RunError> {
+    let configuration = &cell.configuration;
+    let mut session = control.connect(target)?;
+    let facts = server::facts(&mut session).ok();
+    let connection = run::connection_to(target, session.address());
+    let mut environment = run::survey(facts.as_ref(), Some(session.address()), &places.records());
+    drop(session);
+    places.open()?.begin_steps(trial)?;
+    let processors = ProcessorTimes::now();
+    let started_at = UtcTime::now();
+    let mut of_trial = Trial { configuration, target, listener, control, notes: Vec::new() };
+    let mut steps = Vec::new();
+    let taken = of_trial.take_all(&mut steps);
+    let is_out_of_time = control.is_out_of_time();
+    if !is_out_of_time {
+        control.check().map_err(|_| INTERRUPTED)?;
+    }
+    run::look_back(&mut environment, processors);
+    let variables = &configuration.load.variables;
+    let reason = taken.err().map(|failure| match failure {
+        _ if is_out_of_time => OUT_OF_TIME.to_owned(),
+        // The server may quote statements, in which values of variables stand.
+        failure => without_secret_values(&failure.to_string(), variables),
+    });
+    let variables = recorded_variables(variables);
+    let record = StepsRecord {
+        schema_version: results::STEPS_SCHEMA_VERSION,
+        pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+        pgmeter_build: PgmeterBuild::of_this(),
+        status: match &reason {
+            None => Status::Complete,
+            Some(reason) => Status::Failed { reason: reason.as_str().into() },
+        },
+        started_at,
+        connection,
+        variables: variables.into_iter().map(|(name, value)| (name, value.into())).collect(),
+        environment,
+        steps,
+        notes: of_trial.notes,
+    };
+    places.open()?.end_steps(trial, &record, reason.as_deref())?;
+    match reason {
+        None => Ok(Finished { run: None, figures: None, record: TrialRecord::Steps(Box::new(record)) }),
+        Some(reason) => Err(RunError::Aborted(reason)),
+    }
+}
+
+impl Trial<'_> {
+    fn take_all(&mut self, results: &mut Vec<StepResult>) -> Result<(), RunError> {
+        for step in &self.configuration.steps {
+            match &step.work {
+                StepWork::Init => init::take(self, step, results)?,
+                StepWork::Sql(sql) => self.take_sql(step, sql, results)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A step of SQL, all its times.
+    fn take_sql(
+        &mut self,
+        step: &Step,
+        sql: &StepSql,
+        results: &mut Vec<StepResult>,
+    ) -> Result<(), RunError> {
+        let variables = &self.configuration.load.variables;
+        let statements = statements_of(&step.name, sql, variables)?;
+        let before = step.before.as_ref().map(|sql| statements_of(&step.name, sql, variables)).transpose()?;
+        let shown = statements_of(&step.name, sql, &recorded_variables(variables))?.join("\n");
+        results.push(result_of(&step.name, Some(SafeText::sql(&shown)), step));
+        let result = results.len() - 1;
+        for number in 1..=step.times {
+            let _busy = self.listener.busy(format!("{}, {number} of {} …", step.name, step.times));
+            let time = self.take_once(step, &statements, before.as_deref().unwrap_or_default());
+            let mut time = time.map_err(|failure| explain(&step.name, number, &failure))?;
+            // The server may quote the statement, in which values of variables stand.
+            time.error = time.error.map(|error| without_secret_values(error.as_str(), variables).into());
+            let error =
+                time.error.as_ref().map(|error| format!("step {}, time {number}: {error}", step.name));
+            results[result].times.push(time);
+            if let Some(error) = error {
+                return Err(RunError::Aborted(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// One time: what was done before it is not measured.
+    fn take_once(
+        &mut self,
+        step: &Step,
+        statements: &[String],
+        before: &[String],
+    ) -> Result<StepTime, RunError> {
+        let control = self.control;
+        let mut session = control.connect(self.target)?;
+        // Steps may take hours; a server that does not answer, or a lock that is held elsewhere, ends them.
+        let limit = session.patient_limit();
+        session.set_statement_limit(limit);
+        let time = control.guard(&mut session, |session| {
+            control.check()?;
+            let mut meter = Meter::of(session);
+            let each = |session: &mut Session| {
+                before.iter().try_for_each(|statement| session.execute(statement).map(drop))
+            };
+            limit::watched(session, None, control.stop(), each)?;
+            if self.configuration.data.checkpoint {
+                session.execute("CHECKPOINT")?;
+            }
+            let work = |session: &mut Session| {
+                let each = |statement: &String| session.execute(statement).map(drop);
+                statements.iter().try_for_each(each).map(|()| None)
+            };
+            let outcome =
+                limit::timed(session, step.limit, statements.len() == 1, &mut meter, control.stop(), work);
+            control.check()?;
+            let time = outcome.into_time(step, session, &mut meter);
+            Ok::<_, RunError>((time, meter))
+        });
+        let (time, meter) = time?;
+        self.add_notes(meter);
+        Ok(time)
+    }
+
+    /// Each once.
+    fn add_notes(&mut self, meter: Meter) {
+        for note in meter.into_notes() {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+}
+
+/// A failure that is none of the step's own SQL.
+fn explain(name: &str, number: u32, failure: &RunError) -> RunError {
+    RunError::Aborted(format!("step {name}, time {number}, before it was timed: {failure}"))
+}
+
+fn result_of(name: &str, sql: Option<SafeText>, step: &Step) -> StepResult {
+    StepResult {
+        name: name.to_owned(),
+        sql,
+        limit_us: step.limit.map(meter::micros),
+        at_limit_us: step.limit.map(|limit| meter::micros(step.at_limit.unwrap_or(limit))),
+        times: Vec::new(),
+    }
+}
+
+fn statements_of(
+    name: &str,
+    sql: &StepSql,
+    variables: &BTreeMap<String, String>,
+) -> Result<Vec<String>, RunError> {
+    match sql {
+        StepSql::Here(text) => statements::statements(&format!("step {name}"), text, variables),
+        StepSql::File(path) => {
+            statements::statements(&path.display().to_string(), &text_of(path)?, variables)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What is known of the generator itself, in the words of `results`: the loop that ran, what the scripts' commands took,
+//! whether there was a network, and a calibration that was kept. Nothing is judged here; called by the runner after the run.
+
+use std::net::{IpAddr, UdpSocket};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use connect::Address;
+use engine::{EventLoop, Outcome, Plan, ScriptPlan};
+use results::{EventLoopName, Introspection, SafeText, Work};
+use script::{Command, CommandKind};
+use server::Locations;
+use stats::{CommandStats, CommandTable};
+
+/// Where calibrations are kept, in the cache directory.
+const DIRECTORY: &str = "calibrations";
+
+const MICROSECONDS_PER_SECOND: f64 = 1e6;
+
+/// What a run says of the generator.
+pub fn of<'a>(
+    outcome: &'a Outcome,
+    plan: &Plan,
+    relay_delay: Option<Duration>,
+    calibration: Option<&'a results::Calibration>,
+) -> Introspection<'a> {
+    Introspection {
+        event_loop: event_loop(&outcome.event_loop),
+        health: &outcome.health,
+        work: work(plan, &outcome.commands),
+        over_network: over_network(plan),
+        relay_us: relay_delay.map(|each_way| 2.0 * each_way.as_secs_f64() * MICROSECONDS_PER_SECOND),
+        calibration,
+    }
+}
+
+/// The loop that ran.
+pub fn event_loop(ran: &EventLoop) -> results::EventLoop {
+    let (name, because) = match ran {
+        EventLoop::IoUring => (EventLoopName::IoUring, None),
+        EventLoop::Epoll { because } => (EventLoopName::Epoll, because.clone().map(SafeText::from)),
+        EventLoop::Other => (EventLoopName::Other, None),
+    };
+    results::EventLoop { name, because }
+}
+
+/// The directory for calibrations; none where there is no cache directory.
+pub fn calibrations() -> Option<PathBuf> {
+    let locations = Locations::from_environment(&server::Environment::of_process()).ok()?;
+    Some(calibrations_in(&locations))
+}
+
+/// The directory for calibrations among these.
+pub fn calibrations_in(locations: &Locations) -> PathBuf {
+    locations.cache_dir.join(DIRECTORY)
+}
+
+/// What the commands of all scripts took, by what they waited for.
+pub fn work(plan: &Plan, table: &CommandTable) -> Work {
+    let mut work = Work::default();
+    for (index, ScriptPlan { program, .. }) in plan.scripts.iter().enumerate() {
+        let mut in_pipeline = false;
+        for (command, stats) in program.commands().iter().zip(table.of_script(index)) {
+            add(&mut work, command, stats, in_pipeline);
+            match command.kind {
+                CommandKind::StartPipeline => in_pipeline = true,
+                CommandKind::EndPipeline => in_pipeline = false,
+                _ => {}
+            }
+        }
+    }
+    work
+}
+
+/// In a pipeline only its end waits for the server.
+fn add(work: &mut Work, command: &Command, stats: &CommandStats, in_pipeline: bool) {
+    let CommandStats { completed, failures, retries, .. } = stats;
+    match command.kind {
+        CommandKind::Sql(_) | CommandKind::EndPipeline => {
+            work.sql_ns += completed.sum_ns;
+            if !in_pipeline || matches!(command.kind, CommandKind::EndPipeline) {
+                work.round_trips += completed.count;
+            }
+            work.failed_round_trips += failures + retries;
+        }
+        CommandKind::StartPipeline => work.sql_ns += completed.sum_ns,
+        CommandKind::Sleep(_) => work.sleep_ns += completed.sum_ns,
+        CommandKind::Shell(_) | CommandKind::SetShell(_) => work.shell_ns += completed.sum_ns,
+        _ => {}
+    }
+}
+
+/// Whether a server is on another machine.
+fn over_network(plan: &Plan) -> bool {
+    plan.targets.iter().flat_map(|target| &target.hosts).any(|host| match &host.address {
+        Address::Unix(_) => false,
+        Address::Tcp { address, .. } => !is_ours(address.ip()),
+    })
+}
+
+/// Whether the address is one of this machine: then a socket that is to send there has it too. Nothing is sent.
+pub fn is_ours(address: IpAddr) -> bool {
+    let unspecified: IpAddr = match address {
+        IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+    };
+    /// Any will do; "discard" (RFC 863).
+    const PORT: u16 = 9;
+    let local = UdpSocket::bind((unspecified, 0)).and_then(|socket| {
+        socket.connect((address, PORT))?;
+        socket.local_addr()
+    });
+    address.is_loopback() || local.is_ok_and(|local| local.ip() == address)
+}
+
+#[cfg(test)]
+mod tests {
+    use script::{Dialect, Symbols};
+
+    use super::*;
+
+    /// The work of a script whose every command took a microsecond, once.
+    fn work_of(script: &str) -> Work {
+        let mut symbols = Symbols::new();
+        let program = script::parse("s", script.as_bytes(), &mut symbols, Dialect::Extended).unwrap();
+        let commands = program.commands().len();
+        let mut table = CommandTable::new([commands]);
+        (0..commands).for_each(|command| table.complete(0, command, 1_000));
+        let scripts = vec![ScriptPlan { program, weight: 1, target: 0 }];
+        work(&Plan::new(Vec::new(), scripts, symbols), &table)
+    }
+
+    #[test]
+    fn a_pipeline_waits_for_the_server_once() {
+        let work =
+            work_of("\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 2;\n\\endpipeline\nSELECT 3;\n");
+        assert_eq!((work.round_trips, work.sql_ns), (2, 5_000));
+    }
+
+    #[test]
+    fn what_does_not_wait_for_the_server_is_no_round_trip() {
+        let work = work_of("\\set a 1\n\\sleep 1 us\n\\shell true\n\\setshell b echo 1\nSELECT :a;\n");
+        let expected =
+            Work { round_trips: 1, failed_round_trips: 0, sql_ns: 1_000, sleep_ns: 1_000, shell_ns: 2_000 };
+        assert_eq!(work, expected);
+    }
+
+    #[test]
+    fn addresses_of_this_machine_are_no_network() {
+        assert!(is_ours("127.0.0.1".parse().unwrap()) && is_ours("::1".parse().unwrap()));
+        // For documentation (RFC 5737): nobody has it.
+        assert!(!is_ours("192.0.2.1".parse().unwrap()));
+    }
+}

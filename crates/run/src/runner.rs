@@ -1,0 +1,563 @@
+//! A run, from the moment when it is known what is asked for to the record. The measuring is done by `engine`; here the
+//! server is asked, the seconds are collected, and the record is made.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
+use engine::{
+    Compatibility, End, EngineError, HostPlan, Outcome, Plan, Progress, ScriptPlan, TargetPlan, Witness,
+    WorkerIntro,
+};
+use results::{
+    Calibration, Environment, Interval, Measured, ProcessorTimes, Record, SafeText, Status, UtcTime,
+};
+use script::Program;
+use server::{Facts, ServerError};
+use stats::{Timestamp, Until};
+use workload::{Tables, WorkloadError};
+
+use crate::control::Control;
+use crate::environment;
+use crate::error::RunError;
+use crate::event::{Event, VacuumEvent};
+use crate::generator;
+use crate::observing::{self, Observing};
+use crate::pauses::PauseDetector;
+use crate::plan_record;
+use crate::scripts::Scripts;
+use crate::secrets::without_secret_values;
+use crate::spec::{RunSpec, Vacuum};
+
+/// Makes the witness of each worker, which sees its single transactions.
+pub type Witnesses<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>;
+
+/// What belongs to whoever makes the run, and not to what is asked of it.
+#[derive(Clone, Debug)]
+pub struct Circumstances {
+    /// Whether it runs as pgbench would.
+    pub compatibility: Compatibility,
+    /// Without a transaction that ends for so long, the run ends; `None`: it waits.
+    pub silence_limit: Option<Duration>,
+    /// The run ends so long after its first transaction, whatever its limit; for time budgets.
+    pub deadline: Option<Duration>,
+    /// Where calibrations of this machine are kept; `None`: they are not looked for.
+    pub calibrations: Option<PathBuf>,
+    /// Whether the server is asked for its settings, which are several statements of ours.
+    pub asks_settings: bool,
+    /// The directory that the record will go into, on a disk that is looked at before; `None`: it is not kept.
+    pub records: Option<PathBuf>,
+    /// What a relay of ours between clients and server delays each way, if there is one.
+    pub relay_delay: Option<Duration>,
+    /// The command that makes the same run again.
+    pub command_line: Option<SafeText>,
+    /// Asks the user for a password that the server wants.
+    pub ask_password: Option<fn() -> io::Result<Password>>,
+    /// Called before the load begins, for what the caller's own output could do to it.
+    pub output: Option<fn() -> OutputLoss>,
+}
+
+/// Called when the load is over: a sentence for the record if messages were lost meanwhile.
+pub type OutputLoss = Box<dyn FnOnce() -> Option<String>>;
+
+impl Default for Circumstances {
+    fn default() -> Self {
+        Self {
+            compatibility: Compatibility::Pgmeter,
+            silence_limit: None,
+            deadline: None,
+            calibrations: generator::calibrations(),
+            asks_settings: true,
+            records: None,
+            relay_delay: None,
+            command_line: None,
+            ask_password: None,
+            output: None,
+        }
+    }
+}
+
+/// A run whose scripts are parsed and whose servers are known; nothing is connected yet.
+pub struct Runner {
+    pub(crate) spec: RunSpec,
+    pub(crate) scripts: Scripts,
+    pub(crate) target: Target,
+    /// Further servers, by the names that scripts call them.
+    pub(crate) targets: Vec<(String, Target)>,
+    pub(crate) seed: u64,
+    pub(crate) circumstances: Circumstances,
+}
+
+/// Where clients will go.
+pub(crate) struct Places(Vec<(Address, Transport)>);
+
+impl Places {
+    /// Where the control session went, or, where the load is balanced, all places that will do.
+    fn of(session: &Session, target: &Target, control: &Control) -> Result<Self, RunError> {
+        Ok(Self(match target.host_order {
+            HostOrder::Given => vec![(session.address().clone(), session.transport().clone())],
+            HostOrder::Random | HostOrder::Seeded(_) => {
+                control.abandonable(target, Session::survey)?.map_err(|error| *error)?
+            }
+        }))
+    }
+
+    /// Never empty.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.0.iter().map(|(address, _)| address)
+    }
+}
+
+/// What was found out about the server before the run.
+struct Found {
+    places: Places,
+    /// Those of the further servers.
+    further: Vec<Places>,
+    scale: u32,
+    tables: results::Tables,
+    /// `None` if it was not asked.
+    facts: Option<Result<Facts, ServerError>>,
+}
+
+/// Connects; if the server wants a password and none is known, asks for it once. The target then has it, for all
+/// connections that follow.
+///
+/// # Errors
+/// There is no connection, or the user asked to stop.
+pub fn connect(
+    target: &mut Target,
+    ask: Option<fn() -> io::Result<Password>>,
+    control: &Control,
+) -> Result<Session, RunError> {
+    match (control.connect(target), ask) {
+        (Err(RunError::Connect(error)), Some(ask)) if error.is_password_needed() => {
+            let Ok(password) = control.leave_at_once(ask) else { return Err(error.into()) };
+            *target = target.clone().with_password(password);
+            control.connect(target)
+        }
+        (other, _) => other,
+    }
+}
+
+impl Runner {
+    /// On the server that the environment names (`PGHOST` and its relatives).
+    ///
+    /// # Errors
+    /// A script cannot be read or parsed, or a server cannot be named.
+    pub fn new(spec: RunSpec) -> Result<Self, RunError> {
+        let target = connect::resolve(None, &Overrides::default(), &connect::Environment::of_process())?;
+        Self::on(target, spec)
+    }
+
+    /// On this server.
+    ///
+    /// # Errors
+    /// A script cannot be read or parsed, or runs on a target that has no name.
+    pub fn on(target: Target, spec: RunSpec) -> Result<Self, RunError> {
+        Self::on_with(target, spec, &Overrides::default())
+    }
+
+    /// On this server; `overrides` are for what the connections of further targets leave open.
+    ///
+    /// # Errors
+    /// A script cannot be read or parsed, or runs on a target that has no name.
+    pub fn on_with(target: Target, spec: RunSpec, overrides: &Overrides) -> Result<Self, RunError> {
+        let scripts = Scripts::read(&spec.scripts)?;
+        let environment = connect::Environment::of_process();
+        let mut targets: Vec<(String, Target)> = Vec::new();
+        for further in &spec.targets {
+            if targets.iter().any(|(name, _)| *name == further.name) {
+                return Err(RunError::Usage(format!("--target {} is given twice", further.name)));
+            }
+            let resolved = connect::resolve(Some(&further.connection), overrides, &environment)?;
+            targets.push((further.name.clone(), resolved));
+        }
+        let runner = Self { targets, ..Self::with_scripts(target, spec, scripts) };
+        match runner.scripts.programs.iter().find(|program| runner.target_of(program).is_none()) {
+            None => Ok(runner),
+            Some(program) => {
+                let (script, name) = (program.name(), program.target().unwrap_or_default());
+                Err(RunError::Usage(format!(
+                    "script {script} runs on the target \"{name}\", which no --target {name}=CONNECTION names"
+                )))
+            }
+        }
+    }
+
+    /// On this server, with scripts that are parsed already, in whatever dialect; those of the specification do not count.
+    #[must_use]
+    pub fn with_scripts(target: Target, spec: RunSpec, scripts: Scripts) -> Self {
+        let seed = spec.seed.unwrap_or_else(plan_record::fresh_seed);
+        Self { spec, scripts, target, targets: Vec::new(), seed, circumstances: Circumstances::default() }
+    }
+
+    /// The same under other circumstances than the default ones.
+    #[must_use]
+    pub fn under(self, circumstances: Circumstances) -> Self {
+        Self { circumstances, ..self }
+    }
+
+    /// The seed that was drawn, if none was given.
+    #[must_use]
+    pub fn drawn_seed(&self) -> Option<u64> {
+        self.spec.seed.is_none().then_some(self.seed)
+    }
+
+    /// How many servers each client has a connection to; as the engine counts, a script without weight needs none.
+    #[must_use]
+    pub fn targets_in_use(&self) -> usize {
+        let in_use = self.scripts.iter().filter(|(text, _)| text.weight > 0);
+        in_use.filter_map(|(_, program)| self.target_of(program)).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The server of a script: 0 is the default, the named ones follow.
+    pub(crate) fn target_of(&self, program: &Program) -> Option<usize> {
+        let Some(name) = program.target() else { return Some(0) };
+        self.targets.iter().position(|(known, _)| known == name).map(|at| at + 1)
+    }
+
+    /// Prepares and runs, and tells nothing meanwhile.
+    ///
+    /// # Errors
+    /// Nothing was measured.
+    pub fn run(self, control: &Control) -> Result<Finished, RunError> {
+        let prepared = self.prepare(control, &mut |_| ())?;
+        prepared.run(control, &engine::no_witness, &mut |_| ())
+    }
+
+    /// Asks the server, vacuums its tables, starts observing it, and looks at the host.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or its tables are missing.
+    pub fn prepare(
+        mut self,
+        control: &Control,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Prepared, RunError> {
+        let Found { places, further, scale, tables, facts } = self.find(control, events)?;
+        control.check()?;
+        let observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
+        let plan_record = plan_record::plan(&self, &places, &further, scale);
+        let known = facts.as_ref().and_then(|facts| facts.as_ref().ok());
+        let environment = match &self.circumstances.records {
+            Some(records) => environment::survey(known, places.addresses().next(), records),
+            None => environment::bare(known),
+        };
+        let circumstances = self.circumstances.clone();
+        let until = self.spec.until.map(Until::new);
+        let plan = self.into_plan(places, further, scale);
+        let settings_error = facts.and_then(Result::err);
+        Ok(Prepared {
+            plan,
+            plan_record,
+            environment,
+            tables,
+            settings_error,
+            observing,
+            until,
+            circumstances,
+            started_at: UtcTime::now(),
+        })
+    }
+
+    /// Only what the engine needs, for whoever runs it again and again: the server is asked, its tables are vacuumed.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or its tables are missing.
+    pub fn engine_plan(
+        mut self,
+        control: &Control,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Plan, RunError> {
+        let Found { places, further, scale, .. } = self.find(control, events)?;
+        Ok(self.into_plan(places, further, scale))
+    }
+
+    /// Asks the server, and vacuums its tables.
+    fn find(&mut self, control: &Control, events: &mut dyn FnMut(Event<'_>)) -> Result<Found, RunError> {
+        let ask = self.circumstances.ask_password;
+        let mut further = Vec::new();
+        for (_, target) in &mut self.targets {
+            let session = connect(target, ask, control)?;
+            further.push(Places::of(&session, target, control)?);
+        }
+        events(Event::Connecting(&self.target));
+        let mut session = connect(&mut self.target, ask, control)?;
+        events(Event::Connected(&session, &self.target));
+        let places = Places::of(&session, &self.target, control)?;
+        control.guard(&mut session, |session| {
+            let tables = self.find_tables(session, events)?;
+            let scale = tables.map(|tables| tables.scale).or(self.spec.scale).unwrap_or(1);
+            vacuum(self.spec.vacuum, session, &mut |event| events(Event::Vacuum(event)));
+            let facts = self.circumstances.asks_settings.then(|| server::facts(session));
+            let tables = match tables {
+                Some(tables) => plan_record::tables(&tables),
+                None => results::Tables { scale: Some(scale), ..results::Tables::default() },
+            };
+            Ok(Found { places, further, scale, tables, facts })
+        })
+    }
+
+    /// Looks at the tables of the built-in scripts, if one is used.
+    fn find_tables(
+        &self,
+        session: &mut Session,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<Tables>, RunError> {
+        if !self.scripts.has_builtin() {
+            return Ok(None);
+        }
+        let tables = workload::detect_tables(session)?;
+        // pgbench runs on empty tables too, and its scripts then fail.
+        if tables.scale == 0 && self.circumstances.compatibility == Compatibility::Pgmeter {
+            return Err(WorkloadError::ScaleUnusable { branches: "0".to_owned() }.into());
+        }
+        if let Some(asked) = self.spec.scale {
+            events(Event::ScaleIgnored { asked, scale: tables.scale });
+        }
+        Ok(Some(tables))
+    }
+
+    /// All that the engine needs; clients go to the addresses that the control sessions found.
+    fn into_plan(self, places: Places, further: Vec<Places>, scale: u32) -> Plan {
+        let placed: Vec<_> = self
+            .scripts
+            .iter()
+            .map(|(text, program)| (self.target_of(program).unwrap_or(0), text.weight))
+            .collect();
+        let Self { spec, scripts, target, targets: named, seed, circumstances } = self;
+        let place = |name: &str, target: &Target, places: Places| {
+            let host = |(address, transport)| {
+                let startup = target.startup_parameters(target.host_of(&address));
+                HostPlan { address, transport, startup }
+            };
+            TargetPlan { name: name.to_owned(), hosts: places.0.into_iter().map(host).collect() }
+        };
+        let mut targets = vec![place("", &target, places)];
+        targets.extend(named.iter().zip(further).map(|((name, target), places)| place(name, target, places)));
+        let programs = scripts.programs.into_iter().zip(placed);
+        let programs =
+            programs.map(|(program, (target, weight))| ScriptPlan { program, weight, target }).collect();
+        let plan = Plan::new(targets, programs, scripts.symbols);
+        Plan {
+            connect_timeout: target.connect_timeout.unwrap_or(plan.connect_timeout),
+            variables: spec.variables.into_iter().collect(),
+            scale: i64::from(scale),
+            clients: spec.clients as usize,
+            workers: spec.workers as usize,
+            protocol: spec.protocol,
+            limit: spec.limit,
+            grace: spec.grace,
+            silence_limit: circumstances.silence_limit,
+            deadline: circumstances.deadline,
+            warmup: spec.warmup,
+            rate_per_s: spec.rate_tps,
+            latency_limit: spec.latency_limit,
+            seed,
+            reconnect: spec.reconnect,
+            max_tries: spec.max_tries,
+            continue_on_error: spec.continue_on_error,
+            exit_on_abort: spec.exit_on_abort,
+            compatibility: circumstances.compatibility,
+            event_loop: spec.event_loop,
+            ..plan
+        }
+    }
+}
+
+fn vacuum(what: Vacuum, session: &mut Session, events: &mut dyn FnMut(VacuumEvent<'_>)) {
+    if what == Vacuum::Nothing {
+        return;
+    }
+    events(VacuumEvent::SmallTables);
+    for failure in workload::prepare_run(session) {
+        events(VacuumEvent::Failed(&failure));
+    }
+    events(VacuumEvent::Done);
+    if what == Vacuum::AllTables {
+        events(VacuumEvent::LargeTable);
+        if let Err(failure) = workload::vacuum_accounts(session) {
+            events(VacuumEvent::Failed(&failure));
+        }
+        events(VacuumEvent::Done);
+    }
+}
+
+/// A run that can begin: the server is known and observed.
+pub struct Prepared {
+    plan: Plan,
+    plan_record: results::Plan,
+    environment: Environment,
+    tables: results::Tables,
+    settings_error: Option<ServerError>,
+    observing: Observing,
+    until: Option<Until>,
+    circumstances: Circumstances,
+    started_at: UtcTime,
+}
+
+/// A run that is over.
+pub struct Finished {
+    /// All that was found.
+    pub record: Record,
+    /// What of the engine's account is not in the record: aborted clients one by one, and how it ended.
+    pub outcome: Outcome,
+}
+
+impl Prepared {
+    /// What will be run, as it will be recorded.
+    #[must_use]
+    pub fn plan(&self) -> &results::Plan {
+        &self.plan_record
+    }
+
+    /// Where it will run.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The start as it will be recorded.
+    #[must_use]
+    pub fn started_at(&self) -> UtcTime {
+        self.started_at
+    }
+
+    /// Makes the load, observed, and the record of it.
+    ///
+    /// # Errors
+    /// The clients cannot connect, or the user asked to stop before the first transaction.
+    pub fn run(
+        mut self,
+        control: &Control,
+        witnesses: Witnesses<'_, '_>,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Finished, RunError> {
+        let processors = ProcessorTimes::now();
+        let recent_waits = self.observing.lately();
+        let mut intervals = Intervals::default();
+        let until = &mut self.until;
+        let mut second = |progress: &Progress<'_>| {
+            if !progress.warmup {
+                intervals.add(progress);
+            }
+            events(Event::Second { progress, waits: &recent_waits.waits() });
+            let is_enough = |until: &mut Until| !progress.warmup && until.take(progress.interval);
+            progress.enough.set(until.as_mut().is_some_and(is_enough));
+        };
+        // The drop-in leaves SIGCONT to the system, as pgbench does.
+        let pauses = (self.circumstances.compatibility == Compatibility::Pgmeter).then(PauseDetector::begin);
+        let output = self.circumstances.output.map(|begin| begin());
+        let outcome = self
+            .observing
+            .run(&self.plan, control.stop_request(), &mut second, witnesses)
+            .map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility))?;
+        let disturbances = [pauses.and_then(PauseDetector::end), output.and_then(|end| end())];
+        environment::look_back(&mut self.environment, processors);
+        let record = self.record(&outcome, intervals.0, disturbances);
+        Ok(Finished { record, outcome })
+    }
+
+    fn record(
+        self,
+        outcome: &Outcome,
+        intervals: Vec<Interval>,
+        disturbances: [Option<String>; 2],
+    ) -> Record {
+        let Self { plan, plan_record, environment, tables, observing, circumstances, .. } = self;
+        let observation = observing.finish(outcome);
+        let loop_name = generator::event_loop(&outcome.event_loop).name;
+        let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
+        let calibration = circumstances.calibrations.and_then(kept);
+        let measured = Measured {
+            summary: &outcome.summary,
+            gaps: Some(&outcome.gaps),
+            intervals,
+            elapsed: outcome.elapsed.saturating_sub(plan.warmup),
+            commands: plan_record::commands(&plan, &outcome.commands),
+            connecting: plan.reconnect.then(|| plan_record::connecting(&outcome.reconnects)),
+            client_cpu: Some(outcome.client_cpu),
+            connection_time: Some(outcome.connect_time),
+            introspection: Some(generator::of(
+                outcome,
+                &plan,
+                circumstances.relay_delay,
+                calibration.as_ref(),
+            )),
+        };
+        let status = status(outcome, &plan);
+        let workers = plan_record.workers;
+        let mut record = Record::new(self.started_at, status, plan_record, environment, tables, measured);
+        record.summary.until_reached = self.until.map(|until| until.is_reached());
+        record.observation = observation;
+        observing::add_ceilings(&mut record);
+        record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
+        let unread =
+            self.settings_error.map(|error| format!("the server's settings could not be read: {error}"));
+        let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome)];
+        let warnings = warnings.into_iter().chain(disturbances).flatten();
+        record.warnings.extend(warnings.map(SafeText::from));
+        record.warn();
+        record
+    }
+}
+
+/// The measured seconds of a run.
+#[derive(Default)]
+struct Intervals(Vec<Interval>, Option<Timestamp>);
+
+impl Intervals {
+    fn add(&mut self, progress: &Progress<'_>) {
+        let origin = *self.1.get_or_insert(progress.interval.start);
+        self.0.push(Interval::of(progress.interval, origin));
+    }
+}
+
+/// Under a rate, transactions that were scheduled and never started are in no latency: that must be said.
+fn overload(outcome: &Outcome, clients: usize) -> Option<String> {
+    let unfinished = outcome.summary.total.counts.unfinished;
+    (unfinished > clients as u64).then(|| {
+        format!(
+            "{unfinished} transactions were scheduled and not finished, more than there are clients: the rate was \
+             not kept, and the latencies are those of the transactions that finished"
+        )
+    })
+}
+
+fn uncancelled(outcome: &Outcome) -> Option<String> {
+    let count = outcome.uncancelled;
+    (count > 0).then(|| {
+        format!(
+            "{count} statements were running when the run ended and could not be cancelled: they may still be running \
+             on the server"
+        )
+    })
+}
+
+fn status(outcome: &Outcome, plan: &Plan) -> Status {
+    match (&outcome.end, outcome.aborted.first()) {
+        (End::Interrupted, _) => Status::Interrupted,
+        (_, Some(first)) => {
+            let (aborted, clients) = (outcome.aborted.len(), plan.clients);
+            let reason = format!("{aborted} of {clients} clients were aborted; the first: {first}");
+            let variables = plan.variables.iter().map(|(name, value)| (name, value));
+            Status::Failed { reason: SafeText::from(without_secret_values(&reason, variables)) }
+        }
+        (End::CutOff(cut_off), None) => {
+            Status::Failed { reason: SafeText::from(format!("{cut_off}; --grace gives them another time")) }
+        }
+        (_, None) => Status::Complete,
+    }
+}
+
+/// Adds what to do next to the engine's sentence.
+fn explain(error: EngineError, clients: usize, compatibility: Compatibility) -> RunError {
+    if compatibility == Compatibility::Pgmeter && error.is_too_many_connections() {
+        return RunError::Usage(format!(
+            "{error}. The server's max_connections is too low for {clients} clients: raise it, or ask for fewer with -c"
+        ));
+    }
+    error.into()
+}

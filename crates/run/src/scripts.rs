@@ -1,0 +1,168 @@
+//! The scripts of a run: their texts, and the programs they are parsed into, before anything is connected. What a text
+//! means is the affair of the crate `script`.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use engine::Protocol;
+use script::{CommandKind, Dialect, PARAMETERS_MAX, ParseError, Program, Symbols};
+use workload::Builtin;
+
+use crate::error::RunError;
+use crate::spec::{ScriptSource, ScriptSpec};
+
+/// Longer than any script that somebody wrote; a device or a pipe may go on for ever.
+const SCRIPT_LEN_MAX: u64 = 16 << 20;
+
+/// Reads a script whole.
+///
+/// # Errors
+/// It cannot be read, or is longer than scripts may be.
+pub fn read_script(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    from.take(SCRIPT_LEN_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > SCRIPT_LEN_MAX {
+        return Err(io::Error::other(format!(
+            "it is longer than {} MiB, as no script is",
+            SCRIPT_LEN_MAX >> 20
+        )));
+    }
+    Ok(text)
+}
+
+/// The text of one script.
+#[derive(Clone, Debug)]
+pub struct ScriptText {
+    /// What reports and messages call it.
+    pub name: String,
+    /// What pgbench's report calls it.
+    pub description: String,
+    /// As it was written.
+    pub text: Vec<u8>,
+    /// Its share among the others.
+    pub weight: u32,
+    /// Whether it comes with pgmeter.
+    pub builtin: bool,
+    /// Of a built-in script: how the command begins that locks one of as many rows as the scale says.
+    pub contended: Option<&'static str>,
+}
+
+impl ScriptText {
+    /// Reads the text of a script.
+    fn of(spec: &ScriptSpec) -> Result<Self, RunError> {
+        let weight = spec.weight;
+        Ok(match &spec.source {
+            ScriptSource::Builtin(prefix) => Self::of_builtin(workload::builtin(prefix)?, weight),
+            ScriptSource::File(path) => Self::of_file(path.display().to_string(), read_file(path)?, weight),
+            ScriptSource::Text { name, text } => {
+                Self::of_file(name.clone(), text.clone().into_bytes(), weight)
+            }
+        })
+    }
+
+    /// One that comes with pgmeter.
+    #[must_use]
+    pub fn of_builtin(builtin: &Builtin, weight: u32) -> Self {
+        let (name, description) = (builtin.name.to_owned(), builtin.description.to_owned());
+        Self {
+            name,
+            description,
+            text: builtin.text.as_bytes().to_owned(),
+            weight,
+            builtin: true,
+            contended: builtin.contended,
+        }
+    }
+
+    /// One of the user's own.
+    #[must_use]
+    pub fn of_file(name: String, text: Vec<u8>, weight: u32) -> Self {
+        Self { description: name.clone(), name, text, weight, builtin: false, contended: None }
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
+    let unreadable = |error| RunError::System { what: format!("read script \"{}\"", path.display()), error };
+    if path == Path::new("-") {
+        return read_script(io::stdin().lock()).map_err(unreadable);
+    }
+    File::open(path).and_then(read_script).map_err(unreadable)
+}
+
+/// Scripts that share their variables.
+#[derive(Debug)]
+pub struct Scripts {
+    dialect: Dialect,
+    /// As they were given.
+    pub texts: Vec<ScriptText>,
+    /// Parsed, in the same order.
+    pub programs: Vec<Program>,
+    pub(crate) symbols: Symbols,
+}
+
+/// Most scripts in a mix, as in pgbench.
+const SCRIPTS_MAX: usize = 128;
+
+impl Scripts {
+    /// None yet.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect, texts: Vec::new(), programs: Vec::new(), symbols: Symbols::new() }
+    }
+
+    /// Reads and parses all of them, in pgmeter's own dialect.
+    ///
+    /// # Errors
+    /// One cannot be read or parsed, or there are too many.
+    pub fn read(specs: &[ScriptSpec]) -> Result<Self, RunError> {
+        if specs.len() > SCRIPTS_MAX {
+            return Err(RunError::Usage(format!("at most {SCRIPTS_MAX} SQL scripts are allowed")));
+        }
+        // All are read before the first is parsed: a missing file is told first.
+        let texts = specs.iter().map(ScriptText::of).collect::<Result<Vec<_>, _>>()?;
+        let mut scripts = Self::new(Dialect::Extended);
+        texts.into_iter().try_for_each(|text| scripts.add(text)).map_err(RunError::Script)?;
+        Ok(scripts)
+    }
+
+    /// Parses one more script.
+    ///
+    /// # Errors
+    /// It cannot be parsed.
+    pub fn add(&mut self, text: ScriptText) -> Result<(), ParseError> {
+        self.programs.push(script::parse(&text.name, &text.text, &mut self.symbols, self.dialect)?);
+        self.texts.push(text);
+        Ok(())
+    }
+
+    /// Texts with their programs.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ScriptText, &Program)> {
+        self.texts.iter().zip(&self.programs)
+    }
+
+    /// The first SQL command that this protocol cannot carry, as it is written: one with too many parameters.
+    #[must_use]
+    pub fn too_many_parameters(&self, protocol: Protocol) -> Option<String> {
+        if protocol == Protocol::Simple {
+            return None;
+        }
+        let mut commands = self.programs.iter().flat_map(Program::commands);
+        commands.find_map(|command| match &command.kind {
+            CommandKind::Sql(sql) if sql.parameters().len() > PARAMETERS_MAX => {
+                Some(String::from_utf8_lossy(sql.text_as_written()).into_owned())
+            }
+            _ => None,
+        })
+    }
+
+    /// The sum of all weights.
+    #[must_use]
+    pub fn total_weight(&self) -> u64 {
+        self.texts.iter().map(|text| u64::from(text.weight)).sum()
+    }
+
+    pub(crate) fn has_builtin(&self) -> bool {
+        self.texts.iter().any(|text| text.builtin)
+    }
+}

@@ -1,0 +1,162 @@
+//! All that can be asked of a run. Command lines, experiments and Rust programs fill it in, and [`crate::Runner`] reads
+//! it; nothing is checked here.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use engine::{EventLoopChoice, Grace, Limit, Protocol};
+use results::ObserveLevel;
+
+use crate::error::RunError;
+
+/// A load, how it is run, and how closely it is looked at. Where the server is, is told beside it: an experiment runs one
+/// load on many servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSpec {
+    /// The mix; each transaction runs one of them, by weight.
+    pub scripts: Vec<ScriptSpec>,
+    /// Variables of the scripts, by name.
+    pub variables: BTreeMap<String, String>,
+    /// `:scale` for script files; built-in scripts take that of their tables.
+    pub scale: Option<u32>,
+    /// Simulated users, each with a connection of its own.
+    pub clients: u32,
+    /// Threads that drive them.
+    pub workers: u32,
+    /// How SQL commands travel.
+    pub protocol: Protocol,
+    /// When the run is over.
+    pub limit: Limit,
+    /// Run before that and not measured.
+    pub warmup: Duration,
+    /// How long transactions that are under way at the end of a timed run may go on.
+    pub grace: Grace,
+    /// The half width of the intervals, as a share of their figures, at which the run may end early.
+    pub until: Option<f64>,
+    /// Open loop: transactions scheduled per second; `None`: each client begins the next when the last has ended.
+    pub rate_tps: Option<f64>,
+    /// Successes that took longer are late; under a rate, what would begin later than this is skipped.
+    pub latency_limit: Option<Duration>,
+    /// Tries of a transaction after serialization failures and deadlocks; `None`: as many as it takes.
+    pub max_tries: Option<NonZeroU32>,
+    /// A new connection for each transaction.
+    pub reconnect: bool,
+    /// A client goes on after an SQL error.
+    pub continue_on_error: bool,
+    /// The first client that cannot go on ends the run.
+    pub exit_on_abort: bool,
+    /// How sockets are waited for.
+    pub event_loop: EventLoopChoice,
+    /// What is vacuumed before.
+    pub vacuum: Vacuum,
+    /// How closely the server is looked at meanwhile.
+    pub observe: ObserveLevel,
+    /// Further servers, for scripts that begin with `\target NAME`.
+    pub targets: Vec<TargetSpec>,
+    /// The number from which every random draw comes; `None`: drawn from the system.
+    pub seed: Option<u64>,
+}
+
+impl Default for RunSpec {
+    fn default() -> Self {
+        Self {
+            scripts: vec![ScriptSpec::new(ScriptSource::Builtin("tpcb-like".to_owned()))],
+            variables: BTreeMap::new(),
+            scale: None,
+            clients: 1,
+            workers: 1,
+            protocol: Protocol::Simple,
+            limit: Limit::TransactionsPerClient(10),
+            warmup: Duration::ZERO,
+            grace: Grace::Automatic,
+            until: None,
+            rate_tps: None,
+            latency_limit: None,
+            max_tries: Some(NonZeroU32::MIN),
+            reconnect: false,
+            continue_on_error: false,
+            exit_on_abort: false,
+            event_loop: EventLoopChoice::Auto,
+            vacuum: Vacuum::SmallTables,
+            observe: ObserveLevel::Light,
+            targets: Vec::new(),
+            seed: None,
+        }
+    }
+}
+
+/// A script and how often it is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptSpec {
+    /// Where its text is.
+    pub source: ScriptSource,
+    /// Its share among the others; 0: never.
+    pub weight: u32,
+}
+
+impl ScriptSpec {
+    /// With weight 1.
+    #[must_use]
+    pub fn new(source: ScriptSource) -> Self {
+        Self { source, weight: 1 }
+    }
+}
+
+/// Where the text of a script is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScriptSource {
+    /// Built in: its name, or a prefix that is no other's.
+    Builtin(String),
+    /// In a file; `-` is standard input.
+    File(PathBuf),
+    /// Here.
+    Text {
+        /// What reports call it.
+        name: String,
+        /// In pgbench's language.
+        text: String,
+    },
+}
+
+/// A further server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetSpec {
+    /// What scripts call it.
+    pub name: String,
+    /// Connection string or URI.
+    pub connection: String,
+}
+
+/// What is vacuumed before a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vacuum {
+    /// Nothing.
+    Nothing,
+    /// Branches and tellers; and the history is emptied.
+    SmallTables,
+    /// These, and the accounts.
+    AllTables,
+}
+
+/// What names the event loop where no option does.
+const EVENT_LOOP_VARIABLE: &str = "PGMETER_EVENT_LOOP";
+
+/// The event loop that `PGMETER_EVENT_LOOP` names, if it is set.
+///
+/// # Errors
+/// It names none.
+pub fn event_loop_of_environment() -> Result<EventLoopChoice, RunError> {
+    let Some(name) = std::env::var_os(EVENT_LOOP_VARIABLE).filter(|name| !name.is_empty()) else {
+        return Ok(EventLoopChoice::Auto);
+    };
+    match &*name.to_string_lossy() {
+        "auto" => Ok(EventLoopChoice::Auto),
+        "io_uring" => Ok(EventLoopChoice::IoUring),
+        "epoll" => Ok(EventLoopChoice::Epoll),
+        other => Err(RunError::Usage(format!(
+            "{EVENT_LOOP_VARIABLE} is \"{other}\"; it may be auto, io_uring or epoll, or not be set"
+        ))),
+    }
+}
