@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
     terminal.print(&format!("{}\n", relay.address().conninfo()));
     let mut all = Statistics::default();
     let goes_on = || {
-        relay.troubles().for_each(|trouble| terminal.warn(trouble));
+        relay.error_reports().for_each(|report| terminal.warn(report));
         relay.is_running()
     };
     let line = || {
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
     };
     serving::wait_for_end(signals, goes_on, line)
         .map_err(|error| Failure::System { what: "read standard input".to_owned(), error })?;
-    relay.troubles().for_each(|trouble| terminal.warn(trouble));
+    relay.error_reports().for_each(|report| terminal.warn(report));
     all.add(&relay.stop()?);
     terminal.print(&told(&all));
     Ok(())

@@ -1,6 +1,6 @@
-//! One connection through the relay: a socket on either side, a lane in either direction. It is opened as TCP's would
-//! be: the client's wish travels to the server, the answer back, and only then the client's first byte begins its
-//! way. What it does it is told by the service, which has the clock, the links and the schedule.
+//! One connection through the relay: a socket on either side, a delay line in either direction. It is opened as TCP's
+//! would be: the client's request travels to the server, the answer back, and only then the client's first byte begins
+//! its way. The service, which has the clock, the links and the schedule, tells it what to do.
 
 use std::io;
 
@@ -9,9 +9,9 @@ use sockets::Socket;
 use stats::Timestamp;
 
 use crate::config::Network;
-use crate::lane::{End, Lane};
+use crate::delay_line::{DelayLine, End};
+use crate::delays::Delays;
 use crate::link::Link;
-use crate::noise::Noise;
 use crate::statistics::Statistics;
 
 /// The side of the client, and the direction that begins there.
@@ -22,12 +22,12 @@ pub(crate) const SERVER: usize = 1;
 /// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The wish to connect is on its way, or the server's side has no room for it yet.
-    Asking,
+    /// The request to connect is on its way, or the server's side has no room for it yet.
+    Requested,
     /// The server's side is being connected.
-    Reaching,
+    Connecting,
     /// It is; the news is on its way back.
-    Answering,
+    Confirming,
     /// Both sides know.
     Open,
     /// The server is not to be reached; that news is on its way back.
@@ -35,8 +35,8 @@ pub(crate) enum Phase {
 }
 
 /// One direction: what is under way, who sends it, who takes it.
-struct Way {
-    lane: Lane,
+struct Direction {
+    line: DelayLine,
     /// Its sender has more to say, or may have.
     sends: bool,
     /// Its receiver takes what comes, or will.
@@ -81,18 +81,18 @@ pub(crate) struct Connection {
     /// In the order in which they were let in.
     pub(crate) number: u64,
     pub(crate) phase: Phase,
-    /// When the client's wish reached the server's side.
+    /// When the client's request reached the server's side.
     pub(crate) asked_at: Option<Timestamp>,
     sockets: [Option<Socket>; 2],
     /// The peer has closed that side: reading goes on up to the end, which is no news any more.
     ends: [bool; 2],
-    ways: [Way; 2],
+    directions: [Direction; 2],
 }
 
-impl Way {
-    fn new(noise: Noise) -> Self {
+impl Direction {
+    fn new(delays: Delays) -> Self {
         Self {
-            lane: Lane::new(noise),
+            line: DelayLine::new(delays),
             sends: true,
             takes: true,
             blocked: false,
@@ -108,27 +108,28 @@ impl Connection {
     pub(crate) fn new(number: u64, client: Socket, network: &Network) -> Self {
         Self {
             number,
-            phase: Phase::Asking,
+            phase: Phase::Requested,
             asked_at: None,
             sockets: [Some(client), None],
             ends: [false; 2],
-            ways: [CLIENT, SERVER].map(|direction| Way::new(Noise::new(network, number, direction))),
+            directions: [CLIENT, SERVER]
+                .map(|direction| Direction::new(Delays::new(network, number, direction))),
         }
     }
 
-    /// How long a sign without bytes takes in this direction.
-    pub(crate) fn sign(&mut self, direction: usize) -> std::time::Duration {
-        self.ways[direction].lane.sign()
+    /// How long a signal without bytes takes in this direction.
+    pub(crate) fn control_delay(&mut self, direction: usize) -> std::time::Duration {
+        self.directions[direction].line.control_delay()
     }
 
     /// The server's side has a socket that is being connected.
-    pub(crate) fn reach(&mut self, server: Socket) {
-        self.phase = Phase::Reaching;
+    pub(crate) fn connecting_to(&mut self, server: Socket) {
+        self.phase = Phase::Connecting;
         self.sockets[SERVER] = Some(server);
     }
 
     /// Whether the server's side is connected by now.
-    pub(crate) fn is_reached(&self) -> io::Result<bool> {
+    pub(crate) fn is_server_connected(&self) -> io::Result<bool> {
         self.sockets[SERVER].as_ref().map_or(Ok(false), Socket::is_connected)
     }
 
@@ -136,12 +137,12 @@ impl Connection {
     pub(crate) fn refuse(&mut self, now: Timestamp) {
         self.phase = Phase::Refused;
         self.sockets[SERVER] = None;
-        self.ways[SERVER].sends = false;
-        self.ways[SERVER].lane.end(End::Reset, now);
+        self.directions[SERVER].sends = false;
+        self.directions[SERVER].line.end(End::Reset, now);
     }
 
     /// The peer of this side has closed.
-    pub(crate) fn will_end(&mut self, side: usize) {
+    pub(crate) fn peer_closed(&mut self, side: usize) {
         self.ends[side] = true;
     }
 
@@ -153,31 +154,31 @@ impl Connection {
     }
 
     /// Whether the client has gone before the server was reached.
-    pub(crate) fn is_left(&self) -> bool {
+    pub(crate) fn client_has_closed(&self) -> bool {
         self.ends[CLIENT]
     }
 
     /// Whether this side is to be read, and is not in the queue for that yet; it is then.
     pub(crate) fn wants_turn(&mut self, side: usize) -> bool {
-        !self.ways[side].full
+        !self.directions[side].full
             && self.may_read(side)
-            && !std::mem::replace(&mut self.ways[side].has_turn, true)
+            && !std::mem::replace(&mut self.directions[side].has_turn, true)
     }
 
     /// Its turn has come; says whether it is still to be read.
     pub(crate) fn begin_turn(&mut self, side: usize) -> bool {
-        self.ways[side].has_turn = false;
+        self.directions[side].has_turn = false;
         self.may_read(side)
     }
 
     /// What was sent before a connection is open stays in its sender's socket.
     fn may_read(&self, side: usize) -> bool {
-        let way = &self.ways[side];
+        let state = &self.directions[side];
         let open = match side {
             CLIENT => self.phase == Phase::Open,
-            _ => matches!(self.phase, Phase::Answering | Phase::Open),
+            _ => matches!(self.phase, Phase::Confirming | Phase::Open),
         };
-        open && way.sends && way.takes
+        open && state.sends && state.takes
     }
 
     /// Reads once, no more than may be under way.
@@ -189,10 +190,12 @@ impl Connection {
         now: impl FnOnce() -> Timestamp,
         link: Option<&mut Link>,
     ) -> Turn {
-        let (Some(socket), way) = (&self.sockets[side], &mut self.ways[side]) else { return Turn::Waits };
-        let room = buffer_bytes.saturating_sub(way.lane.len());
+        let (Some(socket), state) = (&self.sockets[side], &mut self.directions[side]) else {
+            return Turn::Waits;
+        };
+        let room = buffer_bytes.saturating_sub(state.line.len());
         if room == 0 {
-            way.full = true;
+            state.full = true;
             return Turn::Waits;
         }
         let most = buffer.len().min(room);
@@ -200,39 +203,39 @@ impl Connection {
             Ok(None) => return Turn::Waits,
             Ok(Some(0)) => End::Closed,
             Ok(Some(count)) => {
-                way.lane.put(&buffer[..count], now(), link);
+                state.line.put(&buffer[..count], now(), link);
                 // A read that was not filled has emptied the socket (epoll(7), questions and answers).
                 return if count == most || self.ends[side] { Turn::Again } else { Turn::Waits };
             }
             Err(_) => End::Reset,
         };
-        way.sends = false;
-        way.lane.end(end, now());
+        state.sends = false;
+        state.line.end(end, now());
         Turn::Waits
     }
 
     /// When this direction is to be forwarded next, if that does not stand in the schedule yet; it does then.
     pub(crate) fn schedule_next(&mut self, direction: usize) -> Option<Timestamp> {
-        let way = &mut self.ways[direction];
-        if way.scheduled || way.blocked {
+        let state = &mut self.directions[direction];
+        if state.scheduled || state.blocked {
             return None;
         }
-        let due = way.lane.next_due()?;
-        way.scheduled = true;
+        let due = state.line.next_due()?;
+        state.scheduled = true;
         Some(due)
     }
 
     /// What stood in the schedule has come.
     pub(crate) fn no_longer_scheduled(&mut self, direction: usize) {
-        self.ways[direction].scheduled = false;
+        self.directions[direction].scheduled = false;
     }
 
     /// The socket of this side takes bytes again; says whether some wait for that.
     pub(crate) fn unblock(&mut self, side: usize, now: Timestamp) -> bool {
-        let way = &mut self.ways[1 - side];
-        let was_blocked = std::mem::replace(&mut way.blocked, false);
+        let state = &mut self.directions[1 - side];
+        let was_blocked = std::mem::replace(&mut state.blocked, false);
         if was_blocked {
-            way.unblocked_at = now;
+            state.unblocked_at = now;
         }
         was_blocked
     }
@@ -246,19 +249,19 @@ impl Connection {
         statistics: &mut Statistics,
     ) -> Forwarded {
         let receiver = 1 - direction;
-        let way = &mut self.ways[direction];
+        let state = &mut self.directions[direction];
         let Some(socket) = &self.sockets[receiver] else {
             return Forwarded::Goes { resume: false, blocked: false };
         };
         loop {
-            let bytes = way.lane.due(now);
+            let bytes = state.line.due(now);
             if bytes[0].is_empty() {
                 break;
             }
             match socket.write_vectored(&bytes) {
                 Ok(Some(count)) => {
-                    let counts_from = way.unblocked_at;
-                    way.lane.take(count, |due| {
+                    let counts_from = state.unblocked_at;
+                    state.line.take(count, |due| {
                         if due >= counts_from {
                             statistics.late.record(now.since(due));
                         }
@@ -266,18 +269,18 @@ impl Connection {
                     *statistics.bytes_in(direction) += count as u64;
                 }
                 Ok(None) => {
-                    way.blocked = true;
+                    state.blocked = true;
                     break;
                 }
                 // Its other direction will tell how it ended, and its sender will hear of that.
                 Err(_) => {
-                    way.lane.abandon();
-                    way.takes = false;
+                    state.line.abandon();
+                    state.takes = false;
                     break;
                 }
             }
         }
-        match way.lane.due_end(now) {
+        match state.line.due_end(now) {
             Some(End::Reset) => {
                 if let Some(socket) = self.sockets[receiver].take() {
                     socket.reset();
@@ -286,17 +289,17 @@ impl Connection {
             }
             Some(End::Closed) => {
                 socket.close_writing();
-                way.lane.abandon();
-                way.takes = false;
+                state.line.abandon();
+                state.takes = false;
             }
             None => {}
         }
-        if self.ways.iter().all(|way| !way.takes) {
+        if self.directions.iter().all(|state| !state.takes) {
             return Forwarded::Over;
         }
-        let way = &mut self.ways[direction];
-        let resume = way.full && way.lane.len() <= buffer_bytes / 2;
-        way.full &= !resume;
-        Forwarded::Goes { resume, blocked: way.blocked }
+        let state = &mut self.directions[direction];
+        let resume = state.full && state.line.len() <= buffer_bytes / 2;
+        state.full &= !resume;
+        Forwarded::Goes { resume, blocked: state.blocked }
     }
 }

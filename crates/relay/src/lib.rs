@@ -3,7 +3,7 @@
 //! It reads nothing of the protocol, so TLS passes like everything else.
 //!
 //! In reading order: [`Config`] says from where to where and through what [`Network`]; the pure part decides when a
-//! piece of bytes is due (`noise`, `link`, `lane`); the rim moves the bytes (`connection`, `service`, over the
+//! piece of bytes is due (`delays`, `link`, `delay_line`); the rim moves the bytes (`connection`, `service`, over the
 //! crate `sockets`); [`Relay`] is the running thing, [`Statistics`] what it says of itself.
 
 mod config;
@@ -11,15 +11,14 @@ mod error;
 mod statistics;
 mod traffic;
 
-mod lane;
+mod delay_line;
+mod delays;
 mod link;
-mod noise;
 
-mod complaints;
 mod connection;
+mod error_reports;
 mod relay;
 mod service;
-mod urgency;
 
 pub use config::{Config, JitterShape, Network};
 pub use error::RelayError;

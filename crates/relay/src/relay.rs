@@ -8,9 +8,9 @@ use std::thread::{self, JoinHandle};
 use mio::{Poll, Waker};
 use sockets::{Endpoint as Address, Listener};
 
-use crate::complaints::Complaints;
 use crate::config::Config;
 use crate::error::RelayError;
+use crate::error_reports::ErrorReports;
 use crate::service::{Service, StatisticsRequest, WAKER};
 use crate::statistics::Statistics;
 
@@ -21,7 +21,7 @@ pub struct Relay {
     /// Its thread ends when this is dropped and the waker tells it.
     requests: Option<Sender<StatisticsRequest>>,
     thread: Option<JoinHandle<io::Result<Statistics>>>,
-    troubles: Receiver<String>,
+    error_reports: Receiver<String>,
 }
 
 impl Relay {
@@ -38,14 +38,14 @@ impl Relay {
         let system = RelayError::system;
         let poll = Poll::new().map_err(system("wait for sockets"))?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(system("wait for sockets"))?;
-        let (complaints, troubles) = Complaints::new();
+        let (reports, error_reports) = ErrorReports::new();
         let service =
-            Service::new(poll, listener, config, asked, complaints).map_err(system("wait for sockets"))?;
+            Service::new(poll, listener, config, asked, reports).map_err(system("wait for sockets"))?;
         let thread = thread::Builder::new()
             .name("relay".to_owned())
             .spawn(move || service.run())
             .map_err(system("start a thread"))?;
-        Ok(Self { address, waker, requests: Some(requests), thread: Some(thread), troubles })
+        Ok(Self { address, waker, requests: Some(requests), thread: Some(thread), error_reports })
     }
 
     /// Where it listens.
@@ -67,8 +67,8 @@ impl Relay {
     }
 
     /// What went wrong since it was last asked, a sentence each; most of the time nothing.
-    pub fn troubles(&self) -> impl Iterator<Item = String> {
-        self.troubles.try_iter()
+    pub fn error_reports(&self) -> impl Iterator<Item = String> {
+        self.error_reports.try_iter()
     }
 
     /// Whether it still relays.

@@ -1,6 +1,6 @@
 //! The relay's thread: one wait over the listener and all sockets, and over what is due next. Everybody is read in
 //! turns, and between any two of them it is seen whether something is due. What is read when and for how long
-//! it is under way is the business of connections, lanes and links.
+//! it is under way is the business of connections, lines and links.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,12 +12,11 @@ use mio::event::Event;
 use mio::{Interest, Poll, Token};
 use sockets::{Clock, Listener, Socket, TimedPoll, Timers, Wakeups};
 
-use crate::complaints::Complaints;
 use crate::config::Config;
 use crate::connection::{CLIENT, Connection, Forwarded, Phase, SERVER, Turn};
+use crate::error_reports::ErrorReports;
 use crate::link::Link;
 use crate::statistics::{Statistics, ThreadTime};
-use crate::urgency::go_first;
 
 /// Wakes the thread: a request has come, or it should end.
 pub(crate) const WAKER: Token = Token(usize::MAX - 1);
@@ -26,18 +25,18 @@ const EVENTS_PER_WAIT: usize = 1024;
 /// What is read of one connection at once; others get their turn then.
 const READ_BYTES: usize = 64 << 10;
 /// When to try again what the system had no room for: a descriptor, a place in the server's queue.
-const PAUSE: Duration = Duration::from_millis(5);
+const RETRY_PAUSE: Duration = Duration::from_millis(5);
 /// After so long a server that has no place for a connection counts as one that cannot be reached.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
-/// What can be due. Connections are named by their slot, lanes by twice that and the direction. An entry of a connection
+/// What can be due. Connections are named by their slot, lines by twice that and the direction. An entry of a connection
 /// that is gone meanwhile is recognised by the connection's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
-    /// The front of a lane goes to its socket.
+    /// The front of a line goes to its socket.
     Forward {
-        /// Which lane.
-        lane: usize,
+        /// Which line.
+        line: usize,
         /// Of which connection.
         number: u64,
     },
@@ -63,7 +62,7 @@ enum Task {
 
 /// What the poll told of one socket.
 #[derive(Clone, Copy, Debug)]
-struct News {
+struct SocketEvent {
     token: Token,
     readable: bool,
     writable: bool,
@@ -71,7 +70,7 @@ struct News {
     ends: bool,
 }
 
-impl From<&Event> for News {
+impl From<&Event> for SocketEvent {
     fn from(event: &Event) -> Self {
         Self {
             token: event.token(),
@@ -99,15 +98,15 @@ pub(crate) struct Service {
     /// Sides that are to be read when there is room before the link of their direction.
     before_links: [VecDeque<usize>; 2],
     /// Sides that may have something to read: twice the slot, and the side.
-    turns: VecDeque<usize>,
+    read_queue: VecDeque<usize>,
     buffer: Vec<u8>,
-    /// Clients that were let in, ever.
+    /// Clients accepted so far.
     admitted: u64,
     /// Since it was last asked for.
     statistics: Statistics,
     /// How things were when it was last asked for: the thread's time, and what of it was polling.
     told: (ThreadTime, Duration),
-    complaints: Complaints,
+    reports: ErrorReports,
     /// Given up for a moment to turn somebody away when no descriptor is left.
     spare: Option<File>,
     requests: Receiver<StatisticsRequest>,
@@ -119,7 +118,7 @@ impl Service {
         listener: Listener,
         config: Config,
         requests: Receiver<StatisticsRequest>,
-        complaints: Complaints,
+        reports: ErrorReports,
     ) -> io::Result<Self> {
         listener.register(poll.registry(), LISTENER)?;
         let clock = Clock::start();
@@ -133,13 +132,13 @@ impl Service {
             connections: Vec::new(),
             holes: Vec::new(),
             before_links: [VecDeque::new(), VecDeque::new()],
-            turns: VecDeque::new(),
+            read_queue: VecDeque::new(),
             buffer: vec![0; if link.is_some() { READ_BYTES.min(config.queue_bytes) } else { READ_BYTES }],
             links: [link.clone(), link],
             admitted: 0,
             statistics: Statistics::default(),
             told: Default::default(),
-            complaints,
+            reports,
             spare: spare(),
             requests,
             config,
@@ -148,14 +147,15 @@ impl Service {
 
     /// Relays until nobody can ask any more.
     pub(crate) fn run(mut self) -> io::Result<Statistics> {
-        go_first();
+        raise_priority();
         let mut news = Vec::new();
         loop {
             self.do_due();
-            let until = if self.turns.is_empty() { self.schedule.earliest() } else { Some(self.clock.now()) };
+            let until =
+                if self.read_queue.is_empty() { self.schedule.earliest() } else { Some(self.clock.now()) };
             news.clear();
             self.poll.wait(until, |_, _, ready| {
-                news.extend(ready.map(News::from));
+                news.extend(ready.map(SocketEvent::from));
                 !news.is_empty()
             })?;
             for one in &news {
@@ -166,10 +166,10 @@ impl Service {
                         }
                     }
                     LISTENER => self.accept_all(),
-                    Token(side) => self.hear_of(side, one),
+                    Token(side) => self.on_event(side, one),
                 }
             }
-            for _ in 0..self.turns.len() {
+            for _ in 0..self.read_queue.len() {
                 self.read_next();
                 self.do_due();
             }
@@ -198,26 +198,26 @@ impl Service {
         Statistics { cpu_time: cpu, waited, polled: polled.saturating_sub(polled_before), ..statistics }
     }
 
-    /// Lets in everybody who is at the door.
+    /// Accepts all clients that wait.
     fn accept_all(&mut self) {
         loop {
             match self.listener.accept() {
-                Ok(client) => self.let_in(client),
+                Ok(client) => self.add_client(client),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    self.complain(&error);
-                    // There will be no other news of those who are still at the door.
-                    if !self.turn_away() {
-                        return self.schedule.set(self.clock.now() + PAUSE, Task::Accept);
+                    self.report_error(&error);
+                    // No other event will tell of those that still wait.
+                    if !self.refuse_client() {
+                        return self.schedule.set(self.clock.now() + RETRY_PAUSE, Task::Accept);
                     }
                 }
             }
         }
     }
 
-    /// Lets somebody in with the descriptor that was kept for it, to close the door at once: whoever is kept waiting
+    /// Accepts a client with the descriptor that was kept for it, to close it at once: a client that is kept waiting
     /// waits forever. Says whether there was one.
-    fn turn_away(&mut self) -> bool {
+    fn refuse_client(&mut self) -> bool {
         self.spare = None;
         let turned_away = self.listener.accept().is_ok();
         self.spare = spare();
@@ -226,12 +226,12 @@ impl Service {
         turned_away
     }
 
-    fn complain(&mut self, error: &io::Error) {
+    fn report_error(&mut self, error: &io::Error) {
         let (now, open) = (self.clock.now(), self.statistics.open);
-        self.complaints.turned_away(error, &self.config.to, open, now);
+        self.reports.client_refused(error, &self.config.to, open, now);
     }
 
-    fn let_in(&mut self, client: Socket) {
+    fn add_client(&mut self, client: Socket) {
         let number = self.admitted;
         let slot = self.holes.pop().unwrap_or_else(|| {
             self.connections.push(None);
@@ -245,53 +245,53 @@ impl Service {
         self.statistics.connections += 1;
         self.statistics.open += 1;
         let mut connection = Connection::new(number, client, &self.config.network);
-        let arrives = self.clock.now() + connection.sign(CLIENT);
+        let arrives = self.clock.now() + connection.control_delay(CLIENT);
         self.schedule.set(arrives, Task::Connect { slot, number });
         self.connections[slot] = Some(connection);
     }
 
-    fn hear_of(&mut self, side: usize, news: &News) {
+    fn on_event(&mut self, side: usize, news: &SocketEvent) {
         let (slot, own) = (side / 2, side % 2);
         let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else { return };
         if news.ends {
-            connection.will_end(own);
+            connection.peer_closed(own);
         }
-        if own == SERVER && connection.phase == Phase::Reaching {
-            self.see_whether_reached(slot);
+        if own == SERVER && connection.phase == Phase::Connecting {
+            self.check_connected(slot);
         } else if news.writable && connection.unblock(own, self.clock.now()) {
             self.listen_to(slot, own, false);
             self.forward(2 * slot + (1 - own));
         }
         if news.readable {
-            self.give_turn(side);
+            self.queue_read(side);
         }
     }
 
-    fn see_whether_reached(&mut self, slot: usize) {
+    fn check_connected(&mut self, slot: usize) {
         let Some(connection) = self.connections[slot].as_mut() else { return };
-        match connection.is_reached() {
+        match connection.is_server_connected() {
             Ok(true) => {
-                connection.phase = Phase::Answering;
-                let known = self.clock.now() + connection.sign(SERVER);
+                connection.phase = Phase::Confirming;
+                let known = self.clock.now() + connection.control_delay(SERVER);
                 self.schedule.set(known, Task::Open { slot, number: connection.number });
                 self.listen_to(slot, SERVER, false);
-                self.give_turn(2 * slot + SERVER);
+                self.queue_read(2 * slot + SERVER);
             }
             Ok(false) => {}
             Err(error) => self.refuse(slot, &error),
         }
     }
 
-    fn give_turn(&mut self, side: usize) {
+    fn queue_read(&mut self, side: usize) {
         let connection = self.connections[side / 2].as_mut();
         if connection.is_some_and(|connection| connection.wants_turn(side % 2)) {
-            self.turns.push_back(side);
+            self.read_queue.push_back(side);
         }
     }
 
     /// Reads whoever is next, unless the link of that direction is full.
     fn read_next(&mut self) {
-        let Some(side) = self.turns.pop_front() else { return };
+        let Some(side) = self.read_queue.pop_front() else { return };
         let direction = side % 2;
         if let Some(room_at) = self.links[direction].as_ref().map(Link::room_at)
             && (room_at > self.clock.now() || !self.before_links[direction].is_empty())
@@ -303,7 +303,7 @@ impl Service {
             return self.before_links[direction].push_back(side);
         }
         if self.read(side) {
-            self.turns.push_back(side);
+            self.read_queue.push_back(side);
         }
     }
 
@@ -318,7 +318,7 @@ impl Service {
         let link = self.links[own].as_mut();
         let turn = connection.read(own, &mut self.buffer, self.config.buffer_bytes, || clock.now(), link);
         let again = turn == Turn::Again && connection.wants_turn(own);
-        self.schedule_lane(side);
+        self.schedule_line(side);
         again
     }
 
@@ -340,10 +340,10 @@ impl Service {
         }
     }
 
-    fn schedule_lane(&mut self, lane: usize) {
-        let Some(connection) = self.connections[lane / 2].as_mut() else { return };
-        if let Some(due) = connection.schedule_next(lane % 2) {
-            self.schedule.set(due, Task::Forward { lane, number: connection.number });
+    fn schedule_line(&mut self, line: usize) {
+        let Some(connection) = self.connections[line / 2].as_mut() else { return };
+        if let Some(due) = connection.schedule_next(line % 2) {
+            self.schedule.set(due, Task::Forward { line, number: connection.number });
         }
     }
 
@@ -351,10 +351,10 @@ impl Service {
     fn do_due(&mut self) {
         while let Some((_, task)) = self.schedule.pop_due(self.clock.now()) {
             match task {
-                Task::Forward { lane, number } => {
-                    if let Some(connection) = self.same(lane / 2, number) {
-                        connection.no_longer_scheduled(lane % 2);
-                        self.forward(lane);
+                Task::Forward { line, number } => {
+                    if let Some(connection) = self.same(line / 2, number) {
+                        connection.no_longer_scheduled(line % 2);
+                        self.forward(line);
                     }
                 }
                 Task::Connect { slot, number } => {
@@ -365,7 +365,7 @@ impl Service {
                 Task::Open { slot, number } => {
                     if let Some(connection) = self.same(slot, number) {
                         connection.phase = Phase::Open;
-                        self.give_turn(2 * slot + CLIENT);
+                        self.queue_read(2 * slot + CLIENT);
                     }
                 }
                 Task::Room(direction) => self.fill_link(direction),
@@ -390,20 +390,24 @@ impl Service {
             Ok(server)
         });
         match connected {
-            Ok(server) => connection.reach(server),
-            Err(error) if may_pass(&error) && !connection.is_left() && now.since(asked_at) < PATIENCE => {
-                self.schedule.set(now + PAUSE, Task::Connect { slot, number: connection.number });
+            Ok(server) => connection.connecting_to(server),
+            Err(error)
+                if may_pass(&error)
+                    && !connection.client_has_closed()
+                    && now.since(asked_at) < CONNECT_LIMIT =>
+            {
+                self.schedule.set(now + RETRY_PAUSE, Task::Connect { slot, number: connection.number });
             }
             Err(error) => self.refuse(slot, &error),
         }
     }
 
     fn refuse(&mut self, slot: usize, error: &io::Error) {
-        self.complain(error);
+        self.report_error(error);
         let Some(connection) = self.connections[slot].as_mut() else { return };
         self.statistics.refused += 1;
         connection.refuse(self.clock.now());
-        self.schedule_lane(2 * slot + SERVER);
+        self.schedule_line(2 * slot + SERVER);
     }
 
     fn close(&mut self, slot: usize) {
@@ -422,9 +426,9 @@ impl Service {
         }
     }
 
-    /// Hands on what is due in a lane.
-    fn forward(&mut self, lane: usize) {
-        let (slot, direction) = (lane / 2, lane % 2);
+    /// Hands on what is due in a line.
+    fn forward(&mut self, line: usize) {
+        let (slot, direction) = (line / 2, line % 2);
         let Some(connection) = self.connections[slot].as_mut() else { return };
         let now = self.clock.now();
         match connection.forward(direction, self.config.buffer_bytes, now, &mut self.statistics) {
@@ -433,9 +437,9 @@ impl Service {
                 if blocked {
                     self.listen_to(slot, 1 - direction, true);
                 }
-                self.schedule_lane(lane);
+                self.schedule_line(line);
                 if resume {
-                    self.give_turn(lane);
+                    self.queue_read(line);
                 }
             }
         }
@@ -451,3 +455,19 @@ fn may_pass(error: &io::Error) -> bool {
 fn spare() -> Option<File> {
     File::open("/dev/null").ok()
 }
+
+/// A network does not wait for a core. Where the system allows it (root, or CAP_SYS_NICE, or a limit for it: ulimit -r),
+/// the relay's thread becomes a real-time one of the lowest priority, sched(7): it runs as soon as it has something to
+/// do, whatever else was running. Otherwise it asks for nice −20, and else waits like all threads. The time that it
+/// waits is counted (`Statistics::waited`).
+#[cfg(target_os = "linux")]
+pub(crate) fn raise_priority() {
+    const LEAST_NICE: i32 = -20;
+    if ring::become_real_time().is_err() {
+        // setpriority(2) on Linux is for one thread alone.
+        let _ = rustix::process::setpriority_process(None, LEAST_NICE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn raise_priority() {}

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use stats::Timestamp;
 
+use crate::delays::Delays;
 use crate::link::Link;
-use crate::noise::Noise;
 
-/// A lane that has been emptied keeps no more memory than this for the next bytes.
+/// A delay line that has been emptied keeps no more memory than this for the next bytes.
 const KEPT_BYTES: usize = 4096;
 
 /// How a stream ends.
@@ -31,8 +31,8 @@ struct Piece {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
-    noise: Noise,
+pub(crate) struct DelayLine {
+    delays: Delays,
     bytes: VecDeque<u8>,
     pieces: VecDeque<Piece>,
     /// Nothing overtakes what came before it.
@@ -40,14 +40,14 @@ pub(crate) struct Lane {
     end: Option<(End, Timestamp)>,
 }
 
-impl Lane {
-    pub(crate) fn new(noise: Noise) -> Self {
-        Self { noise, bytes: VecDeque::new(), pieces: VecDeque::new(), last_due: Timestamp::ZERO, end: None }
+impl DelayLine {
+    pub(crate) fn new(delays: Delays) -> Self {
+        Self { delays, bytes: VecDeque::new(), pieces: VecDeque::new(), last_due: Timestamp::ZERO, end: None }
     }
 
-    /// How long a sign without bytes takes: the wish to connect, its answer.
-    pub(crate) fn sign(&mut self) -> Duration {
-        self.noise.delay()
+    /// How long a signal without bytes takes: the request to connect, its answer.
+    pub(crate) fn control_delay(&mut self) -> Duration {
+        self.delays.delay()
     }
 
     /// How many bytes are under way.
@@ -59,7 +59,7 @@ impl Lane {
     /// after another.
     pub(crate) fn put(&mut self, bytes: &[u8], now: Timestamp, link: Option<&mut Link>) {
         self.bytes.extend(bytes);
-        let delay = self.noise.delay();
+        let delay = self.delays.delay();
         let Some(link) = link else { return self.put_piece(bytes.len(), now + delay) };
         let mut left = bytes.len();
         while left > 0 {
@@ -79,7 +79,7 @@ impl Lane {
     /// first end is none.
     pub(crate) fn end(&mut self, end: End, now: Timestamp) {
         if self.end.is_none() {
-            self.last_due = self.last_due.max(now + self.noise.delay());
+            self.last_due = self.last_due.max(now + self.delays.delay());
             self.end = Some((end, self.last_due));
         }
     }
@@ -142,8 +142,8 @@ mod tests {
         Timestamp::from_nanos(us * 1000)
     }
 
-    fn lane(network: &Network) -> Lane {
-        Lane::new(Noise::new(network, 0, 0))
+    fn line(network: &Network) -> DelayLine {
+        DelayLine::new(Delays::new(network, 0, 0))
     }
 
     fn ms(delay: u64) -> Network {
@@ -151,47 +151,47 @@ mod tests {
     }
 
     /// Takes what is due, at most so many bytes.
-    fn drain(lane: &mut Lane, now: Timestamp, most: usize, into: &mut Vec<u8>) {
+    fn drain(line: &mut DelayLine, now: Timestamp, most: usize, into: &mut Vec<u8>) {
         let before = into.len();
-        for slice in lane.due(now) {
+        for slice in line.due(now) {
             into.extend_from_slice(&slice[..slice.len().min(most - (into.len() - before))]);
         }
-        lane.take(into.len() - before, |due| assert!(due <= now));
+        line.take(into.len() - before, |due| assert!(due <= now));
     }
 
     #[test]
     fn bytes_are_due_after_the_delay_and_not_before() {
-        let (mut lane, mut got) = (lane(&ms(10)), Vec::new());
-        lane.put(b"ab", us(1000), None);
-        lane.put(b"c", us(3000), None);
-        assert_eq!(lane.next_due(), Some(us(11_000)));
-        drain(&mut lane, us(10_999), 9, &mut got);
+        let (mut line, mut got) = (line(&ms(10)), Vec::new());
+        line.put(b"ab", us(1000), None);
+        line.put(b"c", us(3000), None);
+        assert_eq!(line.next_due(), Some(us(11_000)));
+        drain(&mut line, us(10_999), 9, &mut got);
         assert_eq!(got, b"");
-        drain(&mut lane, us(12_999), 9, &mut got);
-        assert_eq!((got.as_slice(), lane.next_due()), (&b"ab"[..], Some(us(13_000))));
+        drain(&mut line, us(12_999), 9, &mut got);
+        assert_eq!((got.as_slice(), line.next_due()), (&b"ab"[..], Some(us(13_000))));
     }
 
     #[test]
     fn the_end_comes_after_all_bytes_and_once() {
-        let (mut lane, mut got) = (lane(&ms(10)), Vec::new());
-        lane.put(b"ab", us(0), None);
-        lane.end(End::Closed, us(0));
-        lane.end(End::Reset, us(0));
-        drain(&mut lane, us(10_000), 1, &mut got);
-        assert_eq!(lane.due_end(us(10_000)), None, "a byte is left");
-        drain(&mut lane, us(10_000), 1, &mut got);
-        assert_eq!(lane.due_end(us(10_000)), Some(End::Closed));
-        lane.abandon();
-        assert_eq!((lane.due_end(us(90_000)), lane.next_due()), (None, None));
+        let (mut line, mut got) = (line(&ms(10)), Vec::new());
+        line.put(b"ab", us(0), None);
+        line.end(End::Closed, us(0));
+        line.end(End::Reset, us(0));
+        drain(&mut line, us(10_000), 1, &mut got);
+        assert_eq!(line.due_end(us(10_000)), None, "a byte is left");
+        drain(&mut line, us(10_000), 1, &mut got);
+        assert_eq!(line.due_end(us(10_000)), Some(End::Closed));
+        line.abandon();
+        assert_eq!((line.due_end(us(90_000)), line.next_due()), (None, None));
     }
 
     #[test]
     fn over_a_link_a_long_piece_comes_bit_by_bit() {
         let mut link = Link::new(8_000_000, 100_000);
-        let (mut lane, mut got) = (lane(&ms(10)), Vec::new());
-        lane.put(&[7; 2000], us(0), Some(&mut link));
-        drain(&mut lane, us(11_448), 9999, &mut got);
-        assert_eq!((got.len(), lane.next_due()), (1448, Some(us(12_000))));
+        let (mut line, mut got) = (line(&ms(10)), Vec::new());
+        line.put(&[7; 2000], us(0), Some(&mut link));
+        drain(&mut line, us(11_448), 9999, &mut got);
+        assert_eq!((got.len(), line.next_due()), (1448, Some(us(12_000))));
     }
 
     #[derive(Clone, Debug)]
@@ -226,27 +226,27 @@ mod tests {
                 JitterShape::Normal => network.delay.saturating_sub(4 * jitter),
             };
             let mut link = bits_per_s.map(|bits| Link::new(bits, 1 << 20));
-            let (mut lane, mut now) = (lane(&network), us(0));
+            let (mut line, mut now) = (line(&network), us(0));
             let (mut sent, mut got, mut came) = (Vec::new(), Vec::new(), Vec::new());
             for step in steps {
                 match step {
                     Step::Put(bytes) => {
-                        lane.put(&bytes, now, link.as_mut());
+                        line.put(&bytes, now, link.as_mut());
                         sent.extend_from_slice(&bytes);
                         came.resize(sent.len(), now);
                     }
                     Step::Drain(most) => {
                         let before = got.len();
-                        drain(&mut lane, now, most, &mut got);
+                        drain(&mut line, now, most, &mut got);
                         prop_assert!(came[before..got.len()].iter().all(|came| now.since(*came) >= least));
                     }
                     Step::Pass(us) => now = now + Duration::from_micros(us),
                 }
-                prop_assert_eq!(lane.len(), sent.len() - got.len());
+                prop_assert_eq!(line.len(), sent.len() - got.len());
             }
-            drain(&mut lane, us(u64::MAX / 2000), usize::MAX, &mut got);
+            drain(&mut line, us(u64::MAX / 2000), usize::MAX, &mut got);
             prop_assert_eq!(got, sent);
-            prop_assert_eq!(lane.next_due(), None);
+            prop_assert_eq!(line.next_due(), None);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The delay of single pieces: the mean and what is drawn around it, from a seed. Each direction of each connection has
-//! draws of its own, so that they do not depend on how connections happen to take turns. Pure; used by a lane.
+//! draws of its own, so that they do not depend on how connections happen to take turns. Pure; used by a line.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ const DEVIATIONS_MAX: f64 = 4.0;
 
 /// Draws delays.
 #[derive(Clone, Debug)]
-pub(crate) struct Noise {
+pub(crate) struct Delays {
     delay_ns: f64,
     jitter_ns: f64,
     shape: JitterShape,
     random: SplitMix64,
 }
 
-impl Noise {
+impl Delays {
     /// The draws of one direction (0 or 1) of the connection with this number.
     pub(crate) fn new(network: &Network, connection: u64, direction: usize) -> Self {
         let stream = SplitMix64::new(network.seed).bits() ^ ((connection << 1) | direction as u64);
@@ -79,8 +79,8 @@ mod tests {
 
     /// Mean, standard deviation, smallest and largest, in microseconds.
     fn drawn(network: &Network) -> (f64, f64, f64, f64) {
-        let mut noise = Noise::new(network, 3, 1);
-        let draws = (0..DRAWS).map(|_| noise.delay().as_nanos() as f64 / 1e3).collect::<Vec<_>>();
+        let mut delays = Delays::new(network, 3, 1);
+        let draws = (0..DRAWS).map(|_| delays.delay().as_nanos() as f64 / 1e3).collect::<Vec<_>>();
         let mean = draws.iter().sum::<f64>() / DRAWS as f64;
         let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / DRAWS as f64;
         let low = draws.iter().copied().fold(f64::INFINITY, f64::min);
@@ -121,11 +121,11 @@ mod tests {
     #[test]
     fn one_seed_gives_each_direction_of_each_connection_the_same_draws_again_and_no_two_the_same() {
         let network = network(1000, JitterShape::Uniform);
-        let draw = |connection, direction| Noise::new(&network, connection, direction).delay();
+        let draw = |connection, direction| Delays::new(&network, connection, direction).delay();
         assert_eq!(draw(5, 0), draw(5, 0));
         assert_ne!(draw(5, 0), draw(5, 1));
         assert_ne!(draw(5, 0), draw(6, 0));
         let other = Network { seed: 8, ..network };
-        assert_ne!(draw(5, 0), Noise::new(&other, 5, 0).delay());
+        assert_ne!(draw(5, 0), Delays::new(&other, 5, 0).delay());
     }
 }

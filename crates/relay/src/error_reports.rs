@@ -18,7 +18,7 @@ const WAITING_MAX: usize = 64;
 
 /// What can go wrong with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum RefusalCause {
     /// The system has no descriptor left for a socket.
     Descriptors,
     /// Nobody lets the relay in at the server's place.
@@ -26,39 +26,39 @@ pub(crate) enum Trouble {
 }
 
 /// See the module.
-pub(crate) struct Complaints {
+pub(crate) struct ErrorReports {
     to: SyncSender<String>,
     /// When each was said last.
-    said: [Option<Timestamp>; 2],
+    reported: [Option<Timestamp>; 2],
     /// How often it came since, in silence.
-    kept_back: [u64; 2],
+    suppressed: [u64; 2],
 }
 
-impl Complaints {
+impl ErrorReports {
     pub(crate) fn new() -> (Self, Receiver<String>) {
         let (to, from) = mpsc::sync_channel(WAITING_MAX);
-        (Self { to, said: [None; 2], kept_back: [0; 2] }, from)
+        (Self { to, reported: [None; 2], suppressed: [0; 2] }, from)
     }
 
     /// A client had to be turned away, with so many connections open.
-    pub(crate) fn turned_away(&mut self, error: &io::Error, server: &Address, open: u64, now: Timestamp) {
-        let trouble = Trouble::of(error);
+    pub(crate) fn client_refused(&mut self, error: &io::Error, server: &Address, open: u64, now: Timestamp) {
+        let trouble = RefusalCause::of(error);
         let at = trouble as usize;
-        if self.said[at].is_some_and(|said| now.since(said) < SILENCE) {
-            self.kept_back[at] += 1;
+        if self.reported[at].is_some_and(|said| now.since(said) < SILENCE) {
+            self.suppressed[at] += 1;
             return;
         }
-        self.said[at] = Some(now);
-        let more = match std::mem::take(&mut self.kept_back[at]) {
+        self.reported[at] = Some(now);
+        let more = match std::mem::take(&mut self.suppressed[at]) {
             0 => String::new(),
             more => format!(" ({more} more since this was last said)"),
         };
         let sentence = match trouble {
-            Trouble::Descriptors => format!(
+            RefusalCause::Descriptors => format!(
                 "the relay has no file descriptor left, with {open} connections open, and turns clients away{more}: \
                  each connection takes two; raise the limit (ulimit -n) or use fewer clients"
             ),
-            Trouble::Unreachable => format!(
+            RefusalCause::Unreachable => format!(
                 "the relay cannot reach the server at {server} ({error}) and turns clients away{more}: see that it runs \
                  and has room for connections"
             ),
@@ -68,7 +68,7 @@ impl Complaints {
     }
 }
 
-impl Trouble {
+impl RefusalCause {
     fn of(error: &io::Error) -> Self {
         match Errno::from_io_error(error) {
             Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Self::Descriptors,
@@ -83,17 +83,17 @@ mod tests {
 
     #[test]
     fn the_same_is_said_once_in_a_while_and_then_with_its_number() {
-        let (mut complaints, said) = Complaints::new();
+        let (mut reports, said) = ErrorReports::new();
         let server = Address::Unix("/tmp/server".into());
-        let mut turn_away = |errno: Errno, s: u64| {
+        let mut refuse_client = |errno: Errno, s: u64| {
             let now = Timestamp::from_nanos(s * 1_000_000_000);
-            complaints.turned_away(&errno.into(), &server, 7, now);
+            reports.client_refused(&errno.into(), &server, 7, now);
             said.try_iter().collect::<String>()
         };
-        let first = turn_away(Errno::CONNREFUSED, 1);
+        let first = refuse_client(Errno::CONNREFUSED, 1);
         assert!(first.contains("/tmp/server") && first.contains("refused"), "{first}");
-        assert_eq!(turn_away(Errno::CONNREFUSED, 2), "");
-        assert!(turn_away(Errno::MFILE, 3).contains("no file descriptor left, with 7 connections"));
-        assert!(turn_away(Errno::NOENT, 12).contains("(1 more since"));
+        assert_eq!(refuse_client(Errno::CONNREFUSED, 2), "");
+        assert!(refuse_client(Errno::MFILE, 3).contains("no file descriptor left, with 7 connections"));
+        assert!(refuse_client(Errno::NOENT, 12).contains("(1 more since"));
     }
 }
