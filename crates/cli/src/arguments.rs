@@ -2,14 +2,17 @@
 //! What it means is decided by the module of each command; what clap checks here needs no check there.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use results::ObserveLevel;
+use run::options::seconds;
 
+use crate::bench::Bench;
+use crate::calibrate::Calibrate;
 use crate::compare::CompareArguments;
-use crate::event_loop::EventLoopArguments;
 use crate::lab_command::LabArguments;
+use crate::manual::{CompletionsArguments, ManArguments};
+use crate::options::RunOptions;
+use crate::quickstart::Quickstart;
 use crate::relay::RelayArguments;
 use crate::runs::RunsArguments;
 use crate::storing::StoreArguments;
@@ -52,20 +55,13 @@ pub(crate) enum Command {
     Server(ServerArguments),
     /// Put a network between clients and a server: delay, jitter, limited bandwidth, in user space
     Relay(RelayArguments),
+    /// Print completions for a shell: pgmeter completions bash > ~/.local/share/bash-completion/completions/pgmeter
+    Completions(CompletionsArguments),
+    /// Write manual pages, one for each command
+    Man(ManArguments),
     /// Answer every query at once and do nothing: what is measured against it is the load generator
     #[command(hide = true)]
     NullServer(NullServerArguments),
-}
-
-/// How SQL commands travel.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ProtocolName {
-    // One message with the values in its text.
-    Simple,
-    // Parse, Bind, Execute for each command.
-    Extended,
-    // As extended, each command parsed once per connection.
-    Prepared,
 }
 
 #[derive(Debug, Args)]
@@ -94,37 +90,13 @@ pub(crate) struct QuickstartArguments {
     /// Scale of the tables: 100,000 accounts each (about 15 MB)
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub(crate) scale: u32,
-    /// Simulated users, each with its own connection
-    #[arg(short, long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) clients: u32,
-    /// Threads that drive the clients
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) jobs: u32,
-    /// Seconds measured, for each workload
-    #[arg(short = 'T', long, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
-    pub(crate) duration: f64,
-    /// Seconds run before measuring, for each workload
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
-    pub(crate) warmup: f64,
-    /// Time after the end for transactions that are still running; then they are cancelled and count as unfinished
-    /// [default: ten times the p99, at least 10s and at most 60s]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) grace: Option<Duration>,
-    /// How SQL commands travel
-    #[arg(short = 'M', long, value_name = "PROTOCOL", default_value = "simple")]
-    pub(crate) protocol: ProtocolName,
-    /// Number from which every random draw comes [default: from the system]
-    #[arg(long, value_name = "SEED")]
-    pub(crate) random_seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions<Quickstart>,
     #[command(flatten)]
     pub(crate) places: StoreArguments,
     /// Write the workloads side by side as a page with charts, in one file that needs no network
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) observe: ObserveArguments,
-    #[command(flatten)]
-    pub(crate) event_loop: EventLoopArguments,
     /// Keep the server running afterwards, and say how to connect
     #[arg(long)]
     pub(crate) keep: bool,
@@ -159,90 +131,8 @@ pub(crate) struct BenchArguments {
     #[arg(short = '?', long, action = ArgAction::Help)]
     help: Option<bool>,
 
-    /// Script file, @WEIGHT for its share of the mix; - is stdin; may be repeated
-    #[arg(short, long = "file", value_name = "FILE[@WEIGHT]", help_heading = "What to run")]
-    pub(crate) files: Vec<String>,
-    /// Built-in script (tpcb-like, simple-update, select-only; a prefix is enough); may be repeated
-    #[arg(short, long = "builtin", value_name = "NAME[@WEIGHT]", help_heading = "What to run")]
-    pub(crate) builtins: Vec<String>,
-    /// Same as -b simple-update
-    #[arg(short = 'N', long, help_heading = "What to run")]
-    pub(crate) skip_some_updates: bool,
-    /// Same as -b select-only
-    #[arg(short = 'S', long, help_heading = "What to run")]
-    pub(crate) select_only: bool,
-    /// Define a variable of the scripts; may be repeated
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", help_heading = "What to run")]
-    pub(crate) variables: Vec<String>,
-    /// Value of :scale for script files [default: 1]; built-in scripts count pgbench_branches
-    #[arg(short, long, value_name = "N", help_heading = "What to run", value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
-    pub(crate) scale: Option<u32>,
-
-    /// Simulated users, each with its own connection
-    #[arg(short, long, value_name = "N", alias = "client", default_value_t = 1, help_heading = "How to run it", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) clients: u32,
-    /// Threads that drive the clients
-    #[arg(short, long, value_name = "N", default_value_t = 1, help_heading = "How to run it", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) jobs: u32,
-    /// Seconds measured
-    #[arg(short = 'T', long = "duration", value_name = "SECONDS", alias = "time", conflicts_with = "transactions", help_heading = "How to run it", value_parser = positive_seconds)]
-    pub(crate) duration: Option<f64>,
-    /// Transactions of each client [default: 10, if there is no duration]
-    #[arg(short, long, value_name = "N", help_heading = "How to run it", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) transactions: Option<u64>,
-    /// Seconds run before measuring
-    #[arg(long, value_name = "SECONDS", default_value = "0", help_heading = "How to run it", value_parser = seconds)]
-    pub(crate) warmup: f64,
-    /// Time after the end for transactions that are still running; then they are cancelled and count as unfinished
-    /// [default: ten times the p99, at least 10s and at most 60s]
-    #[arg(long, value_name = "DURATION", help_heading = "How to run it", value_parser = duration)]
-    pub(crate) grace: Option<Duration>,
-    /// End sooner, once throughput and mean latency are known to ±PERCENT (95 % intervals), such as 1%
-    #[arg(long, value_name = "PERCENT", requires = "duration", help_heading = "How to run it", value_parser = percent)]
-    pub(crate) until: Option<f64>,
-    /// How SQL commands travel
-    #[arg(
-        short = 'M',
-        long,
-        value_name = "PROTOCOL",
-        default_value = "simple",
-        help_heading = "How to run it"
-    )]
-    pub(crate) protocol: ProtocolName,
-    /// Open loop: transactions scheduled per second in all, whether or not the server keeps up
-    #[arg(short = 'R', long, value_name = "TPS", allow_negative_numbers = true, help_heading = "How to run it", value_parser = positive_number)]
-    pub(crate) rate: Option<f64>,
-    /// Milliseconds above which a transaction is late; with -R, what would start later than that is skipped
-    #[arg(short = 'L', long, value_name = "MS", allow_negative_numbers = true, help_heading = "How to run it", value_parser = positive_number)]
-    pub(crate) latency_limit: Option<f64>,
-    /// Tries of a transaction after serialization failures and deadlocks; 0: no limit, which needs -T or -L
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How to run it")]
-    pub(crate) max_tries: u32,
-    /// An SQL error fails its transaction, and the client goes on
-    #[arg(long, help_heading = "How to run it")]
-    pub(crate) continue_on_error: bool,
-    /// The first client that cannot go on ends the run
-    #[arg(long, help_heading = "How to run it")]
-    pub(crate) exit_on_abort: bool,
-    #[command(flatten, next_help_heading = "How to run it")]
-    pub(crate) event_loop: EventLoopArguments,
-    #[command(flatten, next_help_heading = "How to run it")]
-    pub(crate) observe: ObserveArguments,
-    /// A new connection for each transaction
-    #[arg(short = 'C', long, help_heading = "How to run it")]
-    pub(crate) connect: bool,
-    /// A further server, for scripts that begin with \target NAME; may be repeated
-    #[arg(long = "target", value_name = "NAME=CONNECTION", help_heading = "How to run it")]
-    pub(crate) targets: Vec<String>,
-    /// Number from which every random draw comes [default: from the system]
-    #[arg(long, value_name = "SEED", help_heading = "How to run it")]
-    pub(crate) random_seed: Option<u64>,
-    /// Do not vacuum the tables and empty pgbench_history before the run
-    #[arg(short, long, help_heading = "How to run it")]
-    pub(crate) no_vacuum: bool,
-    /// Vacuum and analyze pgbench_accounts too
-    #[arg(short, long, conflicts_with = "no_vacuum", help_heading = "How to run it")]
-    pub(crate) vacuum_all: bool,
+    #[command(flatten)]
+    pub(crate) run: RunOptions<Bench>,
 
     /// While it runs: live (drawn anew each second), plain (a line each second), a line every so many SECONDS, or
     /// none [default: live on a terminal, every 10 elsewhere]
@@ -280,34 +170,6 @@ pub(crate) struct BenchArguments {
     /// Write the run as a page with charts, in one file that needs no network
     #[arg(long, value_name = "FILE", help_heading = "What to show")]
     pub(crate) html: Option<PathBuf>,
-}
-
-/// How closely the server is looked at.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LevelName {
-    // Not at all.
-    Off,
-    // Counters once a second, waits 20 times.
-    Light,
-    // Locks that backends queue for, too.
-    Full,
-}
-
-impl LevelName {
-    pub(crate) fn meaning(self) -> ObserveLevel {
-        match self {
-            LevelName::Off => ObserveLevel::Off,
-            LevelName::Light => ObserveLevel::Light,
-            LevelName::Full => ObserveLevel::Full,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ObserveArguments {
-    /// How closely to look at the server meanwhile, on a connection of its own: waits, counters, events
-    #[arg(long, value_name = "LEVEL", default_value = "light")]
-    pub(crate) observe: LevelName,
 }
 
 /// What a report can be.
@@ -450,11 +312,8 @@ pub(crate) struct NullServerArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArguments {
-    /// Seconds measured in each of its six steps
-    #[arg(short = 'T', long, value_name = "SECONDS", default_value = "1", value_parser = positive_seconds)]
-    pub(crate) duration: f64,
     #[command(flatten)]
-    pub(crate) event_loop: EventLoopArguments,
+    pub(crate) run: RunOptions<Calibrate>,
     /// Show what is kept, and measure nothing
     #[arg(long, conflicts_with = "duration")]
     pub(crate) show: bool,
@@ -537,42 +396,11 @@ fn progress(text: &str) -> Result<ProgressName, String> {
     }
 }
 
-/// Parses a number of seconds, 0 or more.
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('s').parse::<f64>() {
-        Ok(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(seconds),
-        _ => Err(format!("expected a number of seconds from 0 to {SECONDS_MAX}, such as 10 or 0.5")),
-    }
-}
-
-/// A time with a unit (`90s`, `2min`), or in seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(_) => seconds(text).map(Duration::from_secs_f64),
-        Err(_) => ::lab::duration(text).map_err(|expected| format!("expected {expected}")),
-    }
-}
-
+/// Parses a number of seconds above 0.
 pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
     match seconds(text)? {
         0.0 => Err("must be more than 0".to_owned()),
         seconds => Ok(seconds),
-    }
-}
-
-/// A share, as a percentage.
-pub(crate) fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
-    match number {
-        Some(number) if number > 0.0 && number < 100.0 => Ok(number / 100.0),
-        _ => Err("expected a percentage above 0% and below 100%, such as 1%".to_owned()),
-    }
-}
-
-pub(crate) fn positive_number(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("expected a positive number".to_owned()),
     }
 }
 
@@ -598,9 +426,6 @@ pub(crate) fn in_plain_words(text: &str) -> String {
     PLAIN_WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
 }
 
-/// Longer than anybody waits, short enough for every sum of times.
-const SECONDS_MAX: f64 = 31_536_000.0;
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -613,12 +438,8 @@ mod tests {
     }
 
     #[test]
-    fn seconds_may_have_a_unit_and_must_be_sensible() {
-        assert_eq!(seconds("0"), Ok(0.0));
-        assert_eq!(seconds("2.5s"), Ok(2.5));
-        for bad in ["-1", "NaN", "inf", "x", "", "1e9"] {
-            assert!(seconds(bad).is_err(), "{bad}");
-        }
+    fn a_time_that_must_pass_is_not_0() {
+        assert_eq!(positive_seconds("0.5s"), Ok(0.5));
         assert!(positive_seconds("0").is_err());
     }
 }

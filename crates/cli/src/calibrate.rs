@@ -9,9 +9,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use clap::Arg;
 use connect::{Environment, Overrides, Target};
-use engine::{End, EventLoopChoice, Limit, Outcome, Protocol};
+use engine::{End, Limit, Outcome, Protocol};
 use results::{Calibration, EventLoopName, Host, Level, ObserveLevel, UtcTime};
+use run::options::RunOption;
 use run::{Circumstances, RunSpec, Runner, ScriptSource, ScriptSpec, Vacuum};
 use server::Locations;
 use stats::Distribution;
@@ -19,6 +21,7 @@ use stats::Distribution;
 use crate::arguments::CalibrateArguments;
 use crate::descriptors::{self, TooFewDescriptors};
 use crate::failure::Failure;
+use crate::options::{self, RunCommand};
 use crate::signals::Signals;
 use crate::terminal::{Terminal, Unit};
 
@@ -26,12 +29,47 @@ use crate::terminal::{Terminal, Unit};
 const CLIENTS: [u32; 5] = [1, 16, 64, 256, 900];
 /// The least that can be asked for: what a server is asked when nothing is wanted of it.
 const SCRIPT: &str = "SELECT 1;";
+/// The length of a step, unless another is asked for.
+const STEP: Duration = Duration::from_secs(1);
 /// What is run before each measurement, so that statements are prepared and caches are warm.
 const WARMUP: Duration = Duration::from_millis(200);
 /// The open loop, in which the worker wakes for moments it has asked for, has so many clients and this rate.
 const OPEN_LOOP: (u32, f64) = (16, 2_000.0);
 /// A worker that waited for a core so much had company that will not be there, or not so, another time.
 const CROWDED_SHARE: f64 = 0.25;
+
+/// The command, as it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calibrate;
+
+impl RunCommand for Calibrate {
+    const OPTIONS: &'static [&'static str] = &["duration", "event_loop"];
+
+    fn base() -> RunSpec {
+        let script = ScriptSource::Text { name: "calibrate".to_owned(), text: SCRIPT.to_owned() };
+        RunSpec {
+            scripts: vec![ScriptSpec::new(script)],
+            protocol: Protocol::Prepared,
+            limit: Limit::Duration(STEP),
+            warmup: WARMUP,
+            vacuum: Vacuum::Nothing,
+            observe: ObserveLevel::Off,
+            ..RunSpec::default()
+        }
+    }
+
+    fn adapted(option: &RunOption, argument: Arg) -> Arg {
+        let argument = argument.help_heading(None);
+        match option.name {
+            "duration" => argument.help(options::help(
+                option,
+                "Seconds measured in each of its six steps",
+                &Self::base(),
+            )),
+            _ => argument,
+        }
+    }
+}
 
 pub(crate) fn run(
     arguments: &CalibrateArguments,
@@ -49,14 +87,13 @@ pub(crate) fn run(
             "calibrating needs {needed} open files, and the system allows {limit}: raise it with ulimit -n"
         ))
     })?;
+    let spec = arguments.run.spec()?;
     let null_server = NullServer::start()?;
-    let bench = Bench {
-        target: null_server.target()?,
-        duration: Duration::from_secs_f64(arguments.duration),
-        event_loop: arguments.event_loop.event_loop.meaning(),
-    };
     let steps = CLIENTS.len() + 1;
-    terminal.say(format_args!("calibrating: {steps} steps of {} s each", arguments.duration));
+    if let Limit::Duration(time) = spec.limit {
+        terminal.say(format_args!("calibrating: {steps} steps of {} s each", time.as_secs_f64()));
+    }
+    let bench = Bench { target: null_server.target()?, spec };
     let calibration = bench.calibrate(terminal, signals)?;
     drop(null_server);
     terminal.print(&report::calibration(&calibration, terminal.style()));
@@ -88,8 +125,7 @@ fn show(dir: &Path, terminal: &Terminal) -> Result<(), Failure> {
 /// What is the same in every step.
 struct Bench {
     target: Target,
-    duration: Duration,
-    event_loop: EventLoopChoice,
+    spec: RunSpec,
 }
 
 impl Bench {
@@ -112,19 +148,7 @@ impl Bench {
 
     /// One step.
     fn measure(&self, clients: u32, rate_tps: Option<f64>, signals: &Signals) -> Result<Outcome, Failure> {
-        let script = ScriptSource::Text { name: "calibrate".to_owned(), text: SCRIPT.to_owned() };
-        let spec = RunSpec {
-            scripts: vec![ScriptSpec::new(script)],
-            clients,
-            protocol: Protocol::Prepared,
-            limit: Limit::Duration(self.duration),
-            warmup: WARMUP,
-            rate_tps,
-            event_loop: self.event_loop,
-            vacuum: Vacuum::Nothing,
-            observe: ObserveLevel::Off,
-            ..RunSpec::default()
-        };
+        let spec = RunSpec { clients, rate_tps, ..self.spec.clone() };
         let circumstances =
             Circumstances { asks_settings: false, calibrations: None, ..Circumstances::default() };
         let ran = Runner::on(self.target.clone(), spec)?.under(circumstances).run(signals);

@@ -11,6 +11,7 @@ use server::FetchProgress;
 use crate::compare::ComparisonView;
 use crate::init::LoadView;
 use crate::live::{Live, ProgressStyle};
+use crate::metrics::MetricsServer;
 use crate::reporting::experiments;
 use crate::terminal::{self, Bar, Terminal, Unit};
 use crate::watcher::Watcher;
@@ -86,10 +87,21 @@ impl<'a> TerminalListener<'a> {
                     false => Vec::new(),
                 };
             }
-            Event::RunBegins(plan) => {
+            Event::RunBegins(plan, asked) => {
+                // A trial is measured all the same where its figures cannot be served.
+                let served = asked.map(MetricsServer::start).transpose();
+                let metrics = served.unwrap_or_else(|failure| {
+                    terminal.warn(failure);
+                    None
+                });
+                if let Some(server) =
+                    metrics.as_ref().filter(|_| asked.is_some_and(|asked| asked.ends_with(":0")))
+                {
+                    terminal.say(format_args!("  metrics at http://{}/metrics", server.address()));
+                }
                 let style = if terminal.can_draw() { ProgressStyle::View } else { ProgressStyle::Nothing };
                 let above = std::mem::take(&mut state.above);
-                let mut live = Live::new(terminal, style, None).below(above);
+                let mut live = Live::new(terminal, style, metrics).below(above);
                 live.begin(plan);
                 state.live = Some(live);
             }

@@ -6,7 +6,6 @@ mod bench;
 mod calibrate;
 mod compare;
 mod descriptors;
-mod event_loop;
 mod failure;
 mod init;
 mod lab_command;
@@ -14,8 +13,10 @@ mod lab_status;
 mod listener;
 mod live;
 mod logs;
+mod manual;
 mod metrics;
 mod null_server;
+mod options;
 mod password;
 mod pgbench;
 mod quickstart;
@@ -109,6 +110,8 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<Exi
         Command::Lab(arguments) => lab_command::run(arguments, terminal, signals),
         Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
         Command::Relay(arguments) => relay::run(arguments, terminal, signals),
+        Command::Completions(arguments) => manual::completions(arguments, terminal),
+        Command::Man(arguments) => manual::man(arguments),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use ::lab::{Listener, Programs, instrumentation, obtain, sweep, warn_without_statements};
+use clap::Arg;
 use connect::{Environment, Overrides};
-use engine::{Grace, Limit};
+use engine::Limit;
+use run::options::RunOption;
 use run::{RunSpec, Runner, ScriptSource, ScriptSpec};
 use server::{Locations, Server, ServerOptions};
 use workload::InitOptions;
@@ -16,10 +18,40 @@ use crate::failure::Failure;
 use crate::init::{self, Noise};
 use crate::listener::listening;
 use crate::live::Live;
+use crate::options::{self, RunCommand};
 use crate::reporting;
 use crate::showing::{OwnShowing, Watching};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
+
+/// The command, as it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quickstart;
+
+impl RunCommand for Quickstart {
+    const OPTIONS: &'static [&'static str] =
+        &["clients", "workers", "duration", "warmup", "grace", "protocol", "event_loop", "observe", "seed"];
+
+    fn base() -> RunSpec {
+        RunSpec {
+            clients: 8,
+            limit: Limit::Duration(Duration::from_secs(10)),
+            warmup: Duration::from_secs(2),
+            ..RunSpec::default()
+        }
+    }
+
+    fn adapted(option: &RunOption, argument: Arg) -> Arg {
+        let argument = argument.help_heading(None);
+        match option.name {
+            "duration" | "warmup" => {
+                let text = format!("{}, for each workload", option.help);
+                argument.help(options::help(option, &text, &Self::base()))
+            }
+            _ => argument,
+        }
+    }
+}
 
 /// What is run, in this order.
 const WORKLOADS: [&str; 2] = ["tpcb-like", "select-only"];
@@ -56,11 +88,13 @@ fn measure_on_server(
     signals.check()?;
 
     let busy = listener.busy(format_args!("starting PostgreSQL {} …", installation.version));
-    let options = ServerOptions { stop: Some(signals.shared_stop()), ..options(arguments)? };
+    let spec = arguments.run.spec()?;
+    let options =
+        ServerOptions { stop: Some(signals.shared_stop()), ..server_options(arguments, spec.clients)? };
     let mut server = Server::start(&installation, &options, locations)?;
     drop(busy);
     warn_without_statements(&server, arguments.no_instrumentation, listener);
-    let result = measure(arguments, &server, terminal, signals);
+    let result = measure(arguments, &spec, &server, terminal, signals);
     if arguments.keep && result.is_ok() {
         let status = server.keep()?;
         let conninfo = status.conninfo_tcp.as_ref().unwrap_or(&status.conninfo);
@@ -76,6 +110,7 @@ fn measure_on_server(
 /// Loads and runs the workloads on a running server.
 fn measure(
     arguments: &QuickstartArguments,
+    spec: &RunSpec,
     server: &Server,
     terminal: &Terminal,
     signals: &Signals,
@@ -96,11 +131,13 @@ fn measure(
     let mut shown = Vec::new();
     for name in WORKLOADS {
         signals.check()?;
-        terminal.say(format_args!("\n{}", heading(name, arguments)));
+        terminal.say(format_args!("\n{}", heading(name, spec)));
         let live = Live::new(terminal, progress_style(None, terminal), None);
         let mut showing =
-            OwnShowing::new(terminal, live, arguments.clients, arguments.places.clone(), Watching::default());
-        showing.run(Runner::on(target.clone(), spec(arguments, name))?, signals)?;
+            OwnShowing::new(terminal, live, spec.clients, arguments.places.clone(), Watching::default());
+        let scripts = vec![ScriptSpec::new(ScriptSource::Builtin(name.to_owned()))];
+        let runner = Runner::on(target.clone(), RunSpec { scripts, ..spec.clone() })?;
+        showing.run(runner, signals)?;
         shown.extend(showing.take_shown());
     }
     match &arguments.html {
@@ -109,31 +146,22 @@ fn measure(
     }
 }
 
-fn heading(name: &str, arguments: &QuickstartArguments) -> String {
-    let QuickstartArguments { clients, duration, warmup, .. } = arguments;
-    let noun = if *clients == 1 { "client" } else { "clients" };
-    format!("running {name}: {clients} {noun}, {duration} s after a warm-up of {warmup} s")
+fn heading(name: &str, spec: &RunSpec) -> String {
+    let noun = if spec.clients == 1 { "client" } else { "clients" };
+    let measured = match spec.limit {
+        Limit::Duration(time) => format!("{} s", time.as_secs_f64()),
+        Limit::TransactionsPerClient(each) => format!("{each} transactions of each client"),
+    };
+    format!(
+        "running {name}: {} {noun}, {measured} after a warm-up of {} s",
+        spec.clients,
+        spec.warmup.as_secs_f64()
+    )
 }
 
-fn spec(arguments: &QuickstartArguments, script: &str) -> RunSpec {
-    RunSpec {
-        scripts: vec![ScriptSpec::new(ScriptSource::Builtin(script.to_owned()))],
-        clients: arguments.clients,
-        workers: arguments.jobs,
-        protocol: arguments.protocol.meaning(),
-        limit: Limit::Duration(Duration::from_secs_f64(arguments.duration)),
-        grace: arguments.grace.map_or(Grace::Automatic, Grace::Fixed),
-        warmup: Duration::from_secs_f64(arguments.warmup),
-        event_loop: arguments.event_loop.event_loop.meaning(),
-        observe: arguments.observe.observe.meaning(),
-        seed: arguments.random_seed,
-        ..RunSpec::default()
-    }
-}
-
-fn options(arguments: &QuickstartArguments) -> Result<ServerOptions, Failure> {
+fn server_options(arguments: &QuickstartArguments, clients: u32) -> Result<ServerOptions, Failure> {
     let mut settings = settings(&arguments.settings)?;
-    let connections = arguments.clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
+    let connections = clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
     settings.insert(0, ("max_connections".to_owned(), connections.to_string()));
     let server_user = arguments.server_user.clone();
     let instrumentation = instrumentation(arguments.no_instrumentation);

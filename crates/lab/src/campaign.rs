@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use engine::{Witness, WorkerIntro};
 use results::{ExperimentRow, KeptText, PlannedTrial, SafeText, Store, TrialRow, TrialStatus};
-use run::{Circumstances, Control, RunError, StorePlaces, without_secret_values};
+use run::{Circumstances, Control, RunError, ScriptSource, StorePlaces, without_secret_values};
 
-use crate::configuration::ScriptName;
 use crate::error::LabError;
 use crate::event::{Event, Listener};
 use crate::experiment::{Experiment, Profile};
@@ -411,11 +410,11 @@ pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunEr
             }
         }
         for script in &configuration.load.scripts {
-            if let ScriptName::File(path) = &script.script {
+            if let ScriptSource::File(path) = &script.source {
                 add(path)?;
             }
         }
-        for setup in [&configuration.load.setup, &configuration.data.setup].into_iter().flatten() {
+        for setup in [&configuration.setup, &configuration.data.setup].into_iter().flatten() {
             add(setup)?;
         }
     }

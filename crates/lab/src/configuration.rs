@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use engine::Limit;
+use run::RunSpec;
+
 use crate::steps::Step;
 
 /// All that one combination of levels says.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// What is measured.
     pub server: ServerSpec,
@@ -16,16 +19,66 @@ pub struct Configuration {
     pub data: DataSpec,
     /// How it is reached.
     pub network: Network,
-    /// What it has to do.
-    pub load: LoadSpec,
+    /// The load; scale and vacuum are those of the data, the seed is the trial's.
+    pub load: RunSpec,
+    /// SQL that is run before the trial, such as functions that the script calls.
+    pub setup: Option<PathBuf>,
+    /// Operations of the users that one transaction of the script does: 1,000 for a batch of so many.
+    pub operations: u32,
+    /// Hosts instead of those of the `dsn`, each with its port if it names one; empty: those of the `dsn`.
+    pub hosts: Vec<(String, Option<u16>)>,
+    /// Whether each connection goes to a host at random; `None`: as the `dsn` says.
+    pub load_balance: Option<bool>,
+    /// Where OpenMetrics are served during a trial, as `HOST:PORT`.
+    pub metrics: Option<String>,
     /// What is timed, in this order; empty: it is a trial of load.
     pub steps: Vec<Step>,
+}
+
+/// The load of a trial whose file says nothing about it: half a minute after a warm-up, and a client that cannot go on
+/// ends the trial.
+pub fn default_load() -> RunSpec {
+    RunSpec {
+        limit: Limit::Duration(Duration::from_secs(30)),
+        warmup: Duration::from_secs(5),
+        exit_on_abort: true,
+        ..RunSpec::default()
+    }
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self {
+            server: ServerSpec::default(),
+            data: DataSpec::default(),
+            network: Network::default(),
+            load: default_load(),
+            setup: None,
+            operations: 1,
+            hosts: Vec::new(),
+            load_balance: None,
+            metrics: None,
+            steps: Vec::new(),
+        }
+    }
 }
 
 impl Configuration {
     /// That its parts go together; a sentence if not.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self { server, data, .. } = self;
+        if self.load.until.is_some() && !matches!(self.load.limit, Limit::Duration(_)) {
+            return Err(
+                "until ends a timed trial sooner: it needs a duration, and not transactions".to_owned()
+            );
+        }
+        let has_hosts = !self.hosts.is_empty() || self.load_balance.is_some();
+        if has_hosts && self.network != Network::default() {
+            return Err(
+                "hosts and load_balance_hosts do not go with network: each says how clients reach the server"
+                    .to_owned(),
+            );
+        }
         if let Origin::Running(_) = server.origin {
             if !server.tablespaces.is_empty() {
                 return Err(
@@ -41,6 +94,12 @@ impl Configuration {
                 );
             }
             return Ok(());
+        }
+        if has_hosts {
+            return Err(
+                "hosts and load_balance_hosts are for a server that runs already: name it in [server] by its dsn"
+                    .to_owned(),
+            );
         }
         let is_known = |name: &String| server.tablespaces.contains_key(name) || name == "pg_default";
         match [&data.tablespace, &data.index_tablespace].into_iter().flatten().find(|name| !is_known(name)) {
@@ -165,76 +224,6 @@ pub enum NetworkKind {
     Tls,
 }
 
-/// The load of a trial.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LoadSpec {
-    /// Built-in names or files, with weights.
-    pub scripts: Vec<ScriptChoice>,
-    /// SQL that is run before the trial, such as functions that the script calls.
-    pub setup: Option<PathBuf>,
-    /// Simulated users.
-    pub clients: u32,
-    /// Threads of pgmeter.
-    pub threads: u32,
-    /// How long is measured.
-    pub length: Length,
-    /// Run before that and not measured.
-    pub warmup: Duration,
-    /// How SQL travels.
-    pub protocol: ProtocolChoice,
-    /// Transactions scheduled per second; `None`: as fast as possible.
-    pub rate_tps: Option<f64>,
-    /// What is slower is late.
-    pub latency_limit: Option<Duration>,
-    /// Tries of a transaction; 0: as many as it takes.
-    pub max_tries: u32,
-    /// A connection for each transaction.
-    pub reconnect: bool,
-    /// How long transactions that are under way at the end of a timed trial may go on; `None`: ten times their 99th
-    /// percentile, within bounds.
-    pub grace: Option<Duration>,
-    /// How much of the users' work one transaction of the script does: 1,000 for a batch of so many.
-    pub operations: u32,
-    /// Variables of the scripts.
-    pub variables: BTreeMap<String, String>,
-}
-
-/// A script and how often it is chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScriptChoice {
-    /// Which one.
-    pub script: ScriptName,
-    /// Among the others.
-    pub weight: u32,
-}
-
-/// Which script.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScriptName {
-    /// `tpcb-like`, `simple-update`, `select-only`.
-    Builtin(String),
-    /// A file beside the experiment.
-    File(PathBuf),
-}
-
-/// When a trial is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// After this time.
-    Time(Duration),
-    /// After so many transactions of each client.
-    Transactions(u64),
-}
-
-/// How SQL travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // as pgbench's -M
-pub enum ProtocolChoice {
-    Simple,
-    Extended,
-    Prepared,
-}
-
 impl Default for ServerSpec {
     fn default() -> Self {
         let origin = Origin::Version("18".to_owned());
@@ -259,27 +248,6 @@ impl Default for DataSpec {
             restore: Restore::Auto,
             checkpoint: true,
             vacuum: true,
-        }
-    }
-}
-
-impl Default for LoadSpec {
-    fn default() -> Self {
-        Self {
-            scripts: vec![ScriptChoice { script: ScriptName::Builtin("tpcb-like".to_owned()), weight: 1 }],
-            setup: None,
-            clients: 1,
-            threads: 1,
-            length: Length::Time(Duration::from_secs(30)),
-            warmup: Duration::from_secs(5),
-            protocol: ProtocolChoice::Simple,
-            rate_tps: None,
-            latency_limit: None,
-            max_tries: 1,
-            reconnect: false,
-            grace: None,
-            operations: 1,
-            variables: BTreeMap::new(),
         }
     }
 }

@@ -28,8 +28,8 @@ pub enum Event<'a> {
     Loaded(&'a InitOptions, &'a InitReport),
     /// A trial begins: its position in the plan.
     TrialBegins(&'a Subject, &'a ExperimentRow, usize),
-    /// The load of a trial is about to begin.
-    RunBegins(&'a results::Plan),
+    /// The load of a trial is about to begin; where its metrics are to be served.
+    RunBegins(&'a results::Plan, Option<&'a str>),
     /// Something happened in a run.
     Run(run::Event<'a>),
     /// The load of a trial is over.

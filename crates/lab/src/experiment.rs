@@ -10,7 +10,7 @@ use crate::configuration::{Configuration, Origin};
 use crate::document::{self, Complaint, Node, Place, Table, Value, nearest, unknown_key};
 use crate::keys::{self, Section};
 use crate::presentation::{self, Chart, Difference, check_combination, combination};
-use crate::steps;
+use crate::{schema, steps};
 
 /// Which of the file's two sizes is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,29 +91,10 @@ pub enum Order {
 /// The longest file that is read.
 const FILE_LENGTH_MAX: u64 = 1 << 20;
 /// Most repeats, and most levels of a factor: beyond that a file is a mistake.
-const REPEATS_MAX: u64 = 10_000;
+pub(crate) const REPEATS_MAX: u64 = 10_000;
 const LEVELS_MAX: usize = 1_000;
 /// The factor that `cases` are the levels of.
 const CASE: &str = "case";
-
-const TOP: [&str; 16] = [
-    "name",
-    "title",
-    "source",
-    "description",
-    "server",
-    "data",
-    "load",
-    "factors",
-    "levels",
-    "cases",
-    "exclude",
-    "design",
-    "quick",
-    "chart",
-    "difference",
-    "step",
-];
 
 impl Experiment {
     /// Reads and checks a file. Files that it names are looked for beside it.
@@ -198,7 +179,7 @@ impl Reader<'_> {
         }
         let charts = presentation::charts(top.take("chart"), &factors, has_steps)?;
         let differences = presentation::differences(top.take("difference"), &factors, has_steps)?;
-        top.finish("the experiment", &TOP)?;
+        top.finish("the experiment", &schema::names(schema::TOP))?;
         let experiment = Experiment {
             name,
             title,
@@ -232,10 +213,9 @@ impl Reader<'_> {
         let known = keys::names_in(section);
         keys::check_rivals(keys::places(&table.entries))?;
         for entry in table.entries {
-            if !known.contains(&entry.key.as_str()) {
-                let elsewhere = keys::KEYS.iter().find(|key| key.name == entry.key);
-                let what = match elsewhere {
-                    Some(key) => format!("\"{}\" belongs into [{}]", entry.key, key.section.name()),
+            if keys::section_of(&entry.key) != Some(section) {
+                let what = match keys::section_of(&entry.key) {
+                    Some(section) => format!("\"{}\" belongs into [{}]", entry.key, section.name()),
                     None => unknown_key(&entry.key, &format!("[{}]", section.name()), &known),
                 };
                 return Err(Complaint::at(entry.place, what));
@@ -476,7 +456,7 @@ fn design(mut table: Table) -> Result<Design, Complaint> {
         seed_given,
         base: table.take("base").map_or(Ok(Vec::new()), combination)?,
     };
-    table.finish("[design]", &["repeats", "order", "seed", "base"])?;
+    table.finish("[design]", &schema::names(schema::DESIGN))?;
     Ok(design)
 }
 

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::configuration::{Configuration, DataSpec, Length, Origin, Workload};
+use engine::Limit;
+
+use crate::configuration::{Configuration, DataSpec, Origin, Workload};
 use crate::memory::data_bytes;
 use crate::plan::Plan;
 use crate::readiness::{Preparation, Readiness};
@@ -114,9 +116,9 @@ fn asked_s(configuration: &Configuration) -> f64 {
     if !steps.is_empty() {
         return steps.iter().map(|step| step.estimate().as_secs_f64()).sum();
     }
-    let length_s = match load.length {
-        Length::Time(time) => time.as_secs_f64(),
-        Length::Transactions(_) => TRANSACTIONS_S,
+    let length_s = match load.limit {
+        Limit::Duration(time) => time.as_secs_f64(),
+        Limit::TransactionsPerClient(_) => TRANSACTIONS_S,
     };
     length_s + load.warmup.as_secs_f64()
 }

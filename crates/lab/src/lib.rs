@@ -12,6 +12,8 @@ mod experiment;
 
 mod keys;
 
+mod values;
+
 mod configuration;
 
 mod steps;
@@ -32,9 +34,9 @@ mod load_words;
 
 mod presentation;
 
-mod document;
+mod schema;
 
-mod quantity;
+mod document;
 
 mod typed;
 
@@ -67,21 +69,22 @@ mod compare;
 pub use campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, profile_name};
 pub use compare::{Comparable, CompareOptions, ComparisonRun, compare};
 pub use configuration::{
-    Configuration, DataSpec, Length, LoadSpec, Network, NetworkKind, Origin, ProtocolChoice, Restore,
-    ScriptChoice, ScriptName, ServerSpec, Workload,
+    Configuration, DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec, Workload, default_load,
 };
 pub use document::Place;
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};
 pub use experiment::{Design, Experiment, Factor, Level, Order, Profile};
 pub use forecast::{Expected, Forecast};
+pub use keys::is_key;
 pub use matrix::Cell;
 pub use memory::{Arrangement, Memory};
 pub use outline::{outline, rough};
 pub use plan::{Plan, Trial};
 pub use presentation::{Chart, Difference, METRICS, METRICS_OF_STEPS, STEP};
-pub use quantity::duration;
 pub use readiness::{Preparation, Readiness, WayBack};
+pub use run::options::duration;
+pub use schema::{keys_table, schema};
 pub use secret_levels::{hide_values, secret_values};
 pub use servers::{Programs, instrumentation, obtain, sweep, warn_without_statements};
 pub use steps::{Step, StepSql, StepWork};

@@ -3,14 +3,30 @@
 
 use std::fmt::Write as _;
 
-use crate::configuration::{Configuration, Length, Network, ProtocolChoice, ScriptName};
+use engine::Limit;
+use run::options::{self, PROTOCOLS, Value, word_of};
+
+use crate::configuration::{Configuration, Network, default_load};
 use crate::experiment::{Factor, Level, label};
 use crate::plan::Plan;
 
 type Part = fn(&Configuration) -> String;
 
 /// In the order in which they are said; one that says nothing is what nobody would ask for.
-const PARTS: [Part; 8] = [scripts, clients, protocol, length, rate, limit, reconnecting, network];
+const PARTS: [Part; 9] = [scripts, clients, protocol, length, rate, limit, reconnecting, network, others];
+/// Options that parts of their own tell.
+const TOLD: [&str; 10] = [
+    "script",
+    "clients",
+    "workers",
+    "protocol",
+    "duration",
+    "transactions",
+    "warmup",
+    "rate",
+    "latency_limit",
+    "reconnect",
+];
 
 /// `select-only, 8 clients on 2 threads, prepared, 30s after 5s of warm-up`; `None` of steps.
 pub(crate) fn load_in_words(plan: &Plan) -> Option<String> {
@@ -28,36 +44,25 @@ pub(crate) fn load_in_words(plan: &Plan) -> Option<String> {
 }
 
 fn scripts(it: &Configuration) -> String {
-    let name = |name: &ScriptName| match name {
-        ScriptName::Builtin(name) => name.clone(),
-        ScriptName::File(path) => {
-            path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
-        }
-    };
     let weight = |weight: u32| if weight == 1 { String::new() } else { format!("@{weight}") };
     let choices = it.load.scripts.iter();
-    let choices = choices.map(|choice| format!("{}{}", name(&choice.script), weight(choice.weight)));
+    let choices = choices.map(|choice| format!("{}{}", choice.source.name(), weight(choice.weight)));
     choices.collect::<Vec<_>>().join(" + ")
 }
 
 fn clients(it: &Configuration) -> String {
     let of = |number: u32, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
-    format!("{} on {}", of(it.load.clients, "client"), of(it.load.threads, "thread"))
+    format!("{} on {}", of(it.load.clients, "client"), of(it.load.workers, "thread"))
 }
 
 fn protocol(it: &Configuration) -> String {
-    match it.load.protocol {
-        ProtocolChoice::Simple => "simple",
-        ProtocolChoice::Extended => "extended",
-        ProtocolChoice::Prepared => "prepared",
-    }
-    .to_owned()
+    word_of(&PROTOCOLS, &it.load.protocol).in_file()
 }
 
 fn length(it: &Configuration) -> String {
-    let measured = match it.load.length {
-        Length::Time(time) => format!("{time:?}"),
-        Length::Transactions(each) => format!("{each} transactions of each client"),
+    let measured = match it.load.limit {
+        Limit::Duration(time) => format!("{time:?}"),
+        Limit::TransactionsPerClient(each) => format!("{each} transactions of each client"),
     };
     if it.load.warmup.is_zero() {
         measured
@@ -80,6 +85,18 @@ fn reconnecting(it: &Configuration) -> String {
 
 fn network(it: &Configuration) -> String {
     if it.network == Network::default() { String::new() } else { it.network.to_string() }
+}
+
+/// Options that differ from their defaults.
+fn others(it: &Configuration) -> String {
+    let default = default_load();
+    let others = options::keys().filter(|option| !TOLD.contains(&option.name));
+    let told = others.filter_map(|option| {
+        let value = (option.get)(&it.load);
+        let is_told = value != (option.get)(&default) && value != Value::Unset;
+        is_told.then(|| format!("{} {}", option.name, value.in_file()))
+    });
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// What the levels of a factor say, a line each; nothing of those that are values of the key that the factor is.

@@ -3,6 +3,7 @@
 
 use crate::document::{Complaint, Node, Value, unknown_key};
 use crate::experiment::{Factor, label, text};
+use crate::schema;
 
 /// Figures of a trial that charts and tables may show. Times are in microseconds; `failed` and `late` in percent;
 /// `operations` is tps times the operations of a transaction; `cycle` is clients ÷ transactions ended per
@@ -137,7 +138,7 @@ fn chart(node: Node, factors: &[Factor], metrics: &'static [&'static str]) -> Re
             format!("the chart names {twice} twice: x, series and facet are different factors"),
         ));
     }
-    table.finish("[[chart]]", &["title", "x", "y", "series", "facet", "x_scale", "y_scale"])?;
+    table.finish("[[chart]]", &schema::names(schema::CHART))?;
     Ok(chart)
 }
 
@@ -171,7 +172,7 @@ fn difference(
     })?;
     let metric =
         metric(table.take("metric"), metrics, if metrics == METRICS { "cycle" } else { metrics[0] })?;
-    table.finish("[[difference]]", &["name", "metric", "of", "minus"])?;
+    table.finish("[[difference]]", &schema::names(schema::DIFFERENCE))?;
     Ok(Difference { name, metric, of, minus })
 }
 

@@ -268,7 +268,7 @@ impl<'a> Provisioner<'a> {
             self.control.guard(&mut session, |session| session.patiently(|it| it.execute("CHECKPOINT")))?;
         }
         drop(session);
-        if let Some(setup) = &wanted.load.setup {
+        if let Some(setup) = &wanted.setup {
             execute_file(&in_database(&in_use.target, &trial_database), setup, self.control)?;
         }
         let ServerInUse { server: ours, target: direct, .. } = in_use;

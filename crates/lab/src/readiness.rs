@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::configuration::{Configuration, DataSpec, Restore, ScriptName};
+use run::ScriptSource;
+
+use crate::configuration::{Configuration, DataSpec, Restore};
 use crate::memory::Arrangement;
 use crate::plan::Plan;
 
@@ -92,9 +94,9 @@ impl Configuration {
     /// Whether trials leave the data as they were: only what is known to.
     pub fn only_reads(&self) -> bool {
         let reads =
-            |script: &ScriptName| matches!(script, ScriptName::Builtin(name) if name == "select-only");
+            |script: &ScriptSource| matches!(script, ScriptSource::Builtin(name) if name == "select-only");
         self.steps.is_empty()
-            && self.load.setup.is_none()
-            && self.load.scripts.iter().all(|choice| reads(&choice.script))
+            && self.setup.is_none()
+            && self.load.scripts.iter().all(|choice| reads(&choice.source))
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::configuration::Configuration;
 use crate::document::{Complaint, Node, Place, Table, Value};
 use crate::experiment::text;
-use crate::keys;
+use crate::{keys, schema, values};
 
 /// A step of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +45,10 @@ pub enum StepSql {
     File(PathBuf),
 }
 
-const KEYS: [&str; 9] =
-    ["name", "sql", "file", "init", "before", "before_file", "times", "limit", "at_limit"];
 /// Keys of `[load]` that mean something to steps too.
 const LOAD_KEYS: [&str; 3] = ["setup", "network", "variables"];
 /// Most times of one step, most steps, and the longest name: beyond that a file is a mistake.
-const TIMES_MAX: u64 = 10_000;
+pub(crate) const TIMES_MAX: u64 = 10_000;
 const STEPS_MAX: usize = 1_000;
 const NAME_LENGTH_MAX: usize = 80;
 /// What a time without limit is taken to last, for the estimate alone.
@@ -98,8 +96,9 @@ fn step(node: Node, folder: &Path) -> Result<Step, Complaint> {
     let place = node.place;
     let mut table = node.into_table()?;
     // What nobody knows is told first: it may be what is missing.
-    if let Some(entry) = table.entries.iter().find(|entry| !KEYS.contains(&entry.key.as_str())) {
-        let what = crate::document::unknown_key(&entry.key, "[[step]]", &KEYS);
+    let known = schema::names(schema::STEP);
+    if let Some(entry) = table.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
+        let what = crate::document::unknown_key(&entry.key, "[[step]]", &known);
         return Err(Complaint::at(entry.place, what));
     }
     let work = work(&mut table, place, folder)?;
@@ -110,11 +109,11 @@ fn step(node: Node, folder: &Path) -> Result<Step, Complaint> {
     };
     let before = one_sql(&mut table, ("before", "before_file"), folder)?;
     let times = table.take("times").map_or(Ok(1), |node| times(&node))?;
-    let limit = table.take("limit").map(|node| keys::duration_above_zero(&node)).transpose()?;
+    let limit = table.take("limit").map(|node| values::duration_above_zero(&node)).transpose()?;
     let at_limit = match table.take("at_limit") {
         None => None,
         Some(node) => {
-            let time = keys::duration_above_zero(&node)?;
+            let time = values::duration_above_zero(&node)?;
             if limit.is_none_or(|limit| time < limit) {
                 return Err(node.expected("a time no shorter than limit, which must be there too"));
             }
@@ -152,7 +151,7 @@ fn one_sql(table: &mut Table, names: (&str, &str), folder: &Path) -> Result<Opti
         let is_there = !sql.trim().is_empty() && !sql.contains('\0');
         return if is_there { Ok(Some(StepSql::Here(sql))) } else { Err(node.expected("SQL")) };
     }
-    file.map(|node| Ok(StepSql::File(keys::beside(node.text()?, &node, folder)?))).transpose()
+    file.map(|node| Ok(StepSql::File(values::beside(node.text()?, &node, folder)?))).transpose()
 }
 
 fn name(node: &Node) -> Result<String, Complaint> {
@@ -175,7 +174,7 @@ pub(crate) fn times(node: &Node) -> Result<u32, Complaint> {
 
 /// Complains of a key that means nothing to steps.
 pub(crate) fn check_key(name: &str, place: Place) -> Result<(), Complaint> {
-    let is_of_load = keys::KEYS.iter().any(|key| key.section == keys::Section::Load && key.name == name);
+    let is_of_load = keys::section_of(name) == Some(keys::Section::Load);
     if !is_of_load || LOAD_KEYS.contains(&name) {
         return Ok(());
     }

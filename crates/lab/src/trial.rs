@@ -1,19 +1,18 @@
 //! One trial: the run that it is, kept like every other, and the line that says how it went.
 //! Which trial, and when, is `campaign`'s affair; on what, `provisioner`'s.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
-use connect::Target;
-use engine::{Grace, Limit, Protocol};
+use connect::{Environment, HostOrder, Overrides, Target};
+use engine::EventLoopChoice;
 use results::{Record, Status, TrialFigures};
 use run::{
-    Circumstances, Keeper, RunError, RunSpec, Runner, ScriptSource, ScriptSpec, Scripts, StorePlaces, Vacuum,
+    Circumstances, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces, Vacuum,
     event_loop_of_environment,
 };
 
 use crate::campaign::ExecutionContext;
-use crate::configuration::{Configuration, Length, ProtocolChoice, ScriptChoice, ScriptName, Workload};
+use crate::configuration::{Configuration, Workload};
 use crate::event::{Event, TrialRecord};
 use crate::matrix::Cell;
 use crate::network;
@@ -64,7 +63,7 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     };
     let runner = runner(cell, *seed, target)?.under(circumstances);
     let prepared = runner.prepare(control, &mut |event| listener.tell(Event::Run(event)))?;
-    listener.tell(Event::RunBegins(prepared.plan()));
+    listener.tell(Event::RunBegins(prepared.plan(), cell.configuration.metrics.as_deref()));
     // What passes the relay before it is measured is not counted. A relay that cannot be asked now cannot be asked at the
     // end either, which is told then.
     let forget_what_passed = || drop(relay.as_ref().map(|relay| relay.passed()));
@@ -107,26 +106,15 @@ fn finish(run: i64, record: Record) -> Result<Finished, RunError> {
 
 /// Whether the scripts of all cells can be understood.
 pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
-    let mut seen: Vec<&[ScriptChoice]> = Vec::new();
+    let mut seen: Vec<&[ScriptSpec]> = Vec::new();
     for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.steps.is_empty()) {
         let scripts = configuration.load.scripts.as_slice();
         if !seen.contains(&scripts) {
-            Scripts::read(&script_specs(scripts))?;
+            Scripts::read(scripts)?;
             seen.push(scripts);
         }
     }
     Ok(())
-}
-
-fn script_specs(scripts: &[ScriptChoice]) -> Vec<ScriptSpec> {
-    let spec = |choice: &ScriptChoice| ScriptSpec {
-        source: match &choice.script {
-            ScriptName::Builtin(name) => ScriptSource::Builtin(name.clone()),
-            ScriptName::File(path) => ScriptSource::File(path.clone()),
-        },
-        weight: choice.weight,
-    };
-    scripts.iter().map(spec).collect()
 }
 
 /// The load of a cell on this server.
@@ -134,31 +122,40 @@ pub(crate) fn runner(cell: &Cell, seed: u64, target: Target) -> Result<Runner, R
     let Configuration { data, load, .. } = &cell.configuration;
     let vacuum = data.vacuum && data.workload == Workload::Tpcb;
     let spec = RunSpec {
-        scripts: script_specs(&load.scripts),
-        variables: load.variables.clone(),
         scale: Some(data.scale),
-        clients: load.clients,
-        workers: load.threads,
-        protocol: match load.protocol {
-            ProtocolChoice::Simple => Protocol::Simple,
-            ProtocolChoice::Extended => Protocol::Extended,
-            ProtocolChoice::Prepared => Protocol::Prepared,
-        },
-        limit: match load.length {
-            Length::Time(time) => Limit::Duration(time),
-            Length::Transactions(each) => Limit::TransactionsPerClient(each),
-        },
-        grace: load.grace.map_or(Grace::Automatic, Grace::Fixed),
-        warmup: load.warmup,
-        rate_tps: load.rate_tps,
-        seed: Some(seed),
-        latency_limit: load.latency_limit,
-        reconnect: load.reconnect,
-        max_tries: NonZeroU32::new(load.max_tries),
-        exit_on_abort: true,
-        event_loop: event_loop_of_environment()?,
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
-        ..RunSpec::default()
+        seed: Some(seed),
+        event_loop: match load.event_loop {
+            EventLoopChoice::Auto => event_loop_of_environment()?,
+            named => named,
+        },
+        ..load.clone()
     };
-    Runner::on(target, spec)
+    Runner::on(with_hosts(&cell.configuration, target)?, spec)
+}
+
+/// The target with the hosts that the experiment names instead of those of its `dsn`.
+fn with_hosts(configuration: &Configuration, target: Target) -> Result<Target, RunError> {
+    let Configuration { hosts, load_balance, .. } = configuration;
+    let host_order = match load_balance {
+        None => target.host_order,
+        Some(false) => HostOrder::Given,
+        Some(true) => HostOrder::Random,
+    };
+    if hosts.is_empty() {
+        return Ok(Target { host_order, ..target });
+    }
+    let port = |port: &Option<u16>| port.or(target.hosts.first().map(|host| host.port)).unwrap_or_default();
+    let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
+    let ports: Vec<String> = hosts.iter().map(|(_, named)| port(named).to_string()).collect();
+    // Resolved anew, since the password file may have another password for each host.
+    let overrides = Overrides {
+        host: Some(names.join(",")),
+        port: Some(ports.join(",")),
+        user: Some(target.user.clone()),
+        dbname: Some(target.database.clone()),
+        fallback_application_name: None,
+    };
+    let named = connect::resolve(None, &overrides, &Environment::of_process())?;
+    Ok(Target { hosts: named.hosts, host_order, ..target })
 }

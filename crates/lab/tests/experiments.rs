@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use pgmeter_lab::{Experiment, Plan, Profile, ScriptName};
+use pgmeter_lab::{Experiment, Plan, Profile};
 use proptest::prelude::*;
+use run::ScriptSource;
 
 /// The example of the manual, in a folder with the files that it names.
 struct Folder(tempfile::TempDir);
@@ -79,11 +80,11 @@ fn the_levels_of_all_factors_are_multiplied_out_and_each_means_what_it_says() {
     let shown: Vec<_> = cell.levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
     assert_eq!(shown, ["network=delay 10ms", "style=batch", "clients=512"]);
     let load = &cell.configuration.load;
-    assert_eq!(load.scripts[0].script, ScriptName::File(folder.path().join("batch.sql")));
-    assert_eq!((load.clients, load.threads, load.setup.is_some()), (512, 2, true));
+    assert_eq!(load.scripts[0].source, ScriptSource::File(folder.path().join("batch.sql")));
+    assert_eq!((load.clients, load.workers, cell.configuration.setup.is_some()), (512, 2, true));
     assert_eq!(cell.configuration.network.delay.as_millis(), 10);
     assert_eq!(cell.configuration.server.settings["max_connections"], "1000");
-    assert_eq!(plan.cells[0].configuration.load.setup, None, "a level of another trial sets nothing here");
+    assert_eq!(plan.cells[0].configuration.setup, None, "a level of another trial sets nothing here");
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn what_something_costs_is_a_difference_of_two_combinations() {
         ("cycle", &case("anew"), &Some(case("kept")))
     );
     assert_eq!((&*tail.metric, &tail.of, &tail.minus), ("p99", &case("kept"), &None));
-    assert!(plan.cells.iter().all(|cell| cell.configuration.load.operations == 1000));
+    assert!(plan.cells.iter().all(|cell| cell.configuration.operations == 1000));
     let wrong = text.replace("of = { case = \"anew\" }", "of = { case = \"new\" }");
     let told = folder.read(&wrong, Profile::Full).unwrap_err();
     insta::assert_snapshot!(told, @"x.toml:9:6: the factor case has no level new");
@@ -183,7 +184,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("= 3"), @r#"x.toml:2:1: this is not TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#);
     insta::assert_snapshot!(named("[load]\ndurration = \"3s\""), @r#"x.toml:3:1: unknown key "durration" in [load]; did you mean "duration"?"#);
     insta::assert_snapshot!(named("[load]\nscale = 3"), @r#"x.toml:3:1: "scale" belongs into [data]"#);
-    insta::assert_snapshot!(named("[load]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [load]; known are script, setup, clients, threads, duration, transactions, warmup, protocol, rate, latency_limit, max_tries, reconnect, grace, operations, network, variables"#);
+    insta::assert_snapshot!(named("[load]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [load]; known are script, variables, clients, workers, duration, transactions, warmup, grace, until, protocol, rate, latency_limit, max_tries, continue_on_error, exit_on_abort, event_loop, observe, reconnect, targets, setup, operations, network, hosts, load_balance_hosts, metrics"#);
     insta::assert_snapshot!(named("[load]\nduration = 3"), @r#"x.toml:3:12: expected a number with a unit (us, ms, s, min, h), such as "60s", found 3"#);
     insta::assert_snapshot!(named("[load]\nduration = \"0s\""), @r#"x.toml:3:12: expected a time above zero, found "0s""#);
     insta::assert_snapshot!(named("[load]\nclients = 0"), @r#"x.toml:3:11: expected a whole number from 1 to 100000, found 0"#);

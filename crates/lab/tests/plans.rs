@@ -216,11 +216,11 @@ fn a_ladder_may_set_network_reconnecting_script_and_anything_else() {
         .iter()
         .map(|cell| {
             let it = &cell.configuration;
-            let script = format!("{:?}", it.load.scripts[0].script);
+            let script = format!("{:?}", it.load.scripts[0].source);
             let script = script.replace(&folder.path().display().to_string(), "");
             let flags = [
                 (it.load.reconnect, "reconnecting"),
-                (it.load.setup.is_some(), "setup"),
+                (it.setup.is_some(), "setup"),
                 (it.data.unlogged, "unlogged"),
                 (!it.server.settings.is_empty(), "settings"),
                 (!it.load.variables.is_empty(), "variables"),

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgmeter_lab::{Experiment, Length, Plan, Profile, Step};
+use engine::Limit;
+use pgmeter_lab::{Experiment, Plan, Profile, Step};
 
 /// What was published, and is to be repeatable.
 const PUBLISHED: [&str; 21] = [
@@ -94,11 +95,11 @@ fn the_quick_size_asks_for_less_than_three_minutes() {
             .trials
             .iter()
             .map(|trial| &plan.cells[trial.cell].configuration)
-            .map(|configuration| match configuration.load.length {
+            .map(|configuration| match configuration.load.limit {
                 // How long steps take is not asked for; their number says a little.
                 _ if !configuration.steps.is_empty() => configuration.steps.iter().map(Step::estimate).sum(),
-                Length::Time(time) => time + configuration.load.warmup,
-                Length::Transactions(_) => Duration::ZERO,
+                Limit::Duration(time) => time + configuration.load.warmup,
+                Limit::TransactionsPerClient(_) => Duration::ZERO,
             })
             .sum();
         assert!(measured < Duration::from_secs(130), "{} measures for {measured:?}", path.display());

@@ -9,8 +9,6 @@ use std::time::Duration;
 use engine::{EventLoopChoice, Grace, Limit, Protocol};
 use results::ObserveLevel;
 
-use crate::error::RunError;
-
 /// A load, how it is run, and how closely it is looked at. Where the server is, is told beside it: an experiment runs one
 /// load on many servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +118,19 @@ pub enum ScriptSource {
     },
 }
 
+impl ScriptSource {
+    /// As reports and plans call it: of a file its name without the folder.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Builtin(name) | Self::Text { name, .. } => name.clone(),
+            Self::File(path) => {
+                path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
+            }
+        }
+    }
+}
+
 /// A further server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetSpec {
@@ -138,25 +149,4 @@ pub enum Vacuum {
     SmallTables,
     /// These, and the accounts.
     AllTables,
-}
-
-/// What names the event loop where no option does.
-const EVENT_LOOP_VARIABLE: &str = "PGMETER_EVENT_LOOP";
-
-/// The event loop that `PGMETER_EVENT_LOOP` names, if it is set.
-///
-/// # Errors
-/// It names none.
-pub fn event_loop_of_environment() -> Result<EventLoopChoice, RunError> {
-    let Some(name) = std::env::var_os(EVENT_LOOP_VARIABLE).filter(|name| !name.is_empty()) else {
-        return Ok(EventLoopChoice::Auto);
-    };
-    match &*name.to_string_lossy() {
-        "auto" => Ok(EventLoopChoice::Auto),
-        "io_uring" => Ok(EventLoopChoice::IoUring),
-        "epoll" => Ok(EventLoopChoice::Epoll),
-        other => Err(RunError::Usage(format!(
-            "{EVENT_LOOP_VARIABLE} is \"{other}\"; it may be auto, io_uring or epoll, or not be set"
-        ))),
-    }
 }

@@ -4,13 +4,12 @@
 //! engine; [`null`] runs them over real sockets and answers at once. [`cluster`] is a real PostgreSQL, thrown
 //! away after the test; [`certificates`] are for its TLS; [`pgbench`] is where the original is, if it is
 //! installed; [`pooler`] is PgBouncer, if it is. [`fault_proxy`] damages the traffic of a real server; [`small_disk`]
-//! fills up. [`json_schema`] holds documents against our JSON Schemas.
+//! fills up.
 
 pub mod certificates;
 pub mod cluster;
 pub mod fake;
 pub mod fault_proxy;
-pub mod json_schema;
 pub mod pgbench;
 pub mod pooler;
 pub mod small_disk;

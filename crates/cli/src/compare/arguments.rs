@@ -5,13 +5,56 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::lab::{Cell, Comparable, CompareOptions, Design, Experiment, Profile, Typed};
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use results::ComparedMetric;
+use run::options::{RunOption, Value, key, percent};
+use run::{RunSpec, ScriptSource, ScriptSpec};
 
-use crate::arguments::{ProtocolName, duration, percent, positive_number, positive_seconds};
-use crate::bench::weighted;
+use crate::arguments::positive_seconds;
 use crate::failure::Failure;
+use crate::options::{self, RunCommand, RunOptions};
 use crate::storing::StoreArguments;
+
+/// The load that is compared, as it begins: an experiment's.
+#[derive(Clone, Copy, Debug)]
+struct Compare;
+
+impl RunCommand for Compare {
+    const OPTIONS: &'static [&'static str] = &[
+        "file",
+        "builtin",
+        "skip_some_updates",
+        "select_only",
+        "variables",
+        "scale",
+        "clients",
+        "workers",
+        "protocol",
+        "rate",
+        "grace",
+    ];
+    const CONFLICTS: &'static [&'static str] = &["experiment"];
+
+    fn base() -> RunSpec {
+        ::lab::default_load()
+    }
+
+    fn adapted(option: &RunOption, argument: Arg) -> Arg {
+        let argument = argument.help_heading("What to run");
+        let text = match option.name {
+            "file" => "Script file, @WEIGHT for its share of the mix; may be repeated",
+            "builtin" => "Built-in script (tpcb-like, simple-update, select-only); may be repeated",
+            "scale" => "Scale of the tables: 100,000 accounts each [default: 1]",
+            "rate" => "Open loop: transactions scheduled per second in all",
+            "grace" => {
+                "Time after the end of a block for transactions that are still running; then they are cancelled, and \
+                 nothing is compared"
+            }
+            _ => return argument,
+        };
+        argument.help(options::help(option, text, &Self::base()))
+    }
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
@@ -24,64 +67,8 @@ pub(crate) struct CompareArguments {
     /// What differs: a key of an experiment and its two levels, such as settings.wal_compression=off,pglz
     #[arg(long, value_name = "KEY=A,B", conflicts_with = "experiment", help_heading = "What to compare")]
     factor: Option<String>,
-    /// Script file, @WEIGHT for its share of the mix; may be repeated
-    #[arg(
-        short,
-        long = "file",
-        value_name = "FILE[@WEIGHT]",
-        conflicts_with = "experiment",
-        help_heading = "What to run"
-    )]
-    files: Vec<String>,
-    /// Built-in script (tpcb-like, simple-update, select-only); may be repeated
-    #[arg(
-        short,
-        long = "builtin",
-        value_name = "NAME[@WEIGHT]",
-        conflicts_with = "experiment",
-        help_heading = "What to run"
-    )]
-    builtins: Vec<String>,
-    /// Same as -b simple-update
-    #[arg(short = 'N', long, conflicts_with = "experiment", help_heading = "What to run")]
-    skip_some_updates: bool,
-    /// Same as -b select-only
-    #[arg(short = 'S', long, conflicts_with = "experiment", help_heading = "What to run")]
-    select_only: bool,
-    /// Define a variable of the scripts; may be repeated
-    #[arg(
-        short = 'D',
-        long = "define",
-        value_name = "NAME=VALUE",
-        conflicts_with = "experiment",
-        help_heading = "What to run"
-    )]
-    variables: Vec<String>,
-    /// Scale of the tables: 100,000 accounts each [default: 1]
-    #[arg(short, long, value_name = "N", conflicts_with = "experiment", help_heading = "What to run")]
-    scale: Option<u32>,
-    /// Simulated users, each with its own connection [default: 1]
-    #[arg(short, long, value_name = "N", conflicts_with = "experiment", help_heading = "What to run")]
-    clients: Option<u32>,
-    /// Threads that drive the clients [default: 1]
-    #[arg(short, long, value_name = "N", conflicts_with = "experiment", help_heading = "What to run")]
-    jobs: Option<u32>,
-    /// How SQL commands travel [default: simple]
-    #[arg(
-        short = 'M',
-        long,
-        value_name = "PROTOCOL",
-        conflicts_with = "experiment",
-        help_heading = "What to run"
-    )]
-    protocol: Option<ProtocolName>,
-    /// Open loop: transactions scheduled per second in all
-    #[arg(short = 'R', long, value_name = "TPS", conflicts_with = "experiment", help_heading = "What to run", value_parser = positive_number)]
-    rate: Option<f64>,
-    /// Time after the end of a block for transactions that are still running; then they are cancelled, and nothing is
-    /// compared [default: ten times the p99, at least 10s and at most 60s]
-    #[arg(long, value_name = "DURATION", conflicts_with = "experiment", help_heading = "What to run", value_parser = duration)]
-    grace: Option<Duration>,
+    #[command(flatten)]
+    run: RunOptions<Compare>,
     /// Any other key of an experiment, such as fillfactor=50 or network=tcp; may be repeated
     #[arg(
         long = "key",
@@ -130,8 +117,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "How to judge")]
     checkpoint: CheckpointName,
     /// Number from which the order and all random draws come [default: the experiment's, else from the system]
-    #[arg(long, value_name = "SEED", help_heading = "How to judge")]
-    random_seed: Option<u64>,
+    #[arg(long, value_name = "SEED", alias = "random-seed", help_heading = "How to judge")]
+    seed: Option<u64>,
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(super) format: OutputName,
@@ -232,17 +219,25 @@ impl CompareArguments {
         key("version", self.pg_version.clone());
         key("bin_dir", self.bin_dir.as_ref().map(|path| path.display().to_string()));
         key("dsn", self.dsn.clone());
-        key("scale", self.scale.map(|scale| scale.to_string()));
-        key("clients", self.clients.map(|clients| clients.to_string()));
-        key("threads", self.jobs.map(|jobs| jobs.to_string()));
-        key("rate", self.rate.map(|rate| rate.to_string()));
-        key("grace", self.grace.map(|grace| format!("{}s", grace.as_secs_f64())));
-        key("protocol", self.protocol.and_then(|name| Some(name.to_possible_value()?.get_name().to_owned())));
-        for (option, prefix, pairs) in [
-            ("--set", "settings.", &self.settings),
-            ("-D", "variables.", &self.variables),
-            ("--key", "", &self.keys),
-        ] {
+        let mut scripts = RunSpec { scripts: Vec::new(), ..RunSpec::default() };
+        for (option, value) in self.run.values()? {
+            match value {
+                Value::Pairs(pairs) => {
+                    let named = |(name, value)| (format!("{}.{name}", option.name), value);
+                    typed.keys.extend(pairs.into_iter().map(named));
+                }
+                value if ::lab::is_key(option.name) => {
+                    typed.keys.push((option.name.to_owned(), value.in_file()))
+                }
+                value => (option.set)(&mut scripts, value).map_err(Failure::Usage)?,
+            }
+        }
+        let typed_script = |script: ScriptSpec| match script.source {
+            ScriptSource::File(path) => (path.display().to_string(), script.weight),
+            ScriptSource::Builtin(name) | ScriptSource::Text { name, .. } => (name, script.weight),
+        };
+        typed.scripts.extend(scripts.scripts.into_iter().map(typed_script));
+        for (option, prefix, pairs) in [("--set", "settings.", &self.settings), ("--key", "", &self.keys)] {
             for pair in pairs {
                 let (name, value) = pair
                     .split_once('=')
@@ -251,14 +246,6 @@ impl CompareArguments {
                 typed.keys.push((format!("{prefix}{name}"), value.to_owned()));
             }
         }
-        let short = [(self.skip_some_updates, "simple-update"), (self.select_only, "select-only")];
-        for text in self.builtins.iter().chain(&self.files) {
-            let (name, weight) = weighted(text)?;
-            typed.scripts.push((name.to_owned(), weight));
-        }
-        typed
-            .scripts
-            .extend(short.iter().filter(|(asked, _)| *asked).map(|(_, name)| ((*name).to_owned(), 1)));
         Ok(typed)
     }
 
@@ -277,7 +264,7 @@ impl CompareArguments {
             budget_s,
             tolerance: self.tolerance,
             decisive: self.metric.map_or(usual, MetricName::meaning),
-            seed: self.random_seed.or(design.seed_given).unwrap_or_else(seed_of_the_system),
+            seed: self.seed.or(design.seed_given).unwrap_or_else(seed_of_the_system),
             checkpoints: match self.checkpoint {
                 CheckpointName::Auto => true,
                 CheckpointName::Never => false,
@@ -299,6 +286,7 @@ const SERVER: [&str; 3] = ["version", "bin_dir", "dsn"];
 /// That nothing is typed beside the factor which the factor's levels would push aside without a word.
 fn check_beside_factor(typed: &Typed) -> Result<(), Failure> {
     let Some((factor, _)) = typed.factor.split_once('=') else { return Ok(()) };
+    let factor = key(factor).map_or(factor, |option| option.name);
     let why = |key: &str| {
         if key == factor {
             Some("each level says it for its side")

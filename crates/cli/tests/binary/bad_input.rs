@@ -40,6 +40,24 @@ fn an_unknown_or_ambiguous_builtin_lists_what_there_is() {
 }
 
 #[test]
+fn shells_and_man_learn_the_options_from_the_program_itself() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = bench.run(["completions", shell]).exits(0).stdout;
+        let option = if shell == "fish" { "-l workers" } else { "--workers" };
+        assert!(script.contains(option) && script.contains("quickstart"), "{shell}: {script}");
+    }
+    bench.run(["completions", "csh"]).exits(2).says(&["bash, zsh, fish"]);
+    let pages = bench.path().join("pages/man1");
+    bench.run(["man", "pages/man1"]).exits(0);
+    let page = std::fs::read_to_string(pages.join("pgmeter-bench.1")).expect("it is written");
+    assert!(page.contains("latency\\-limit") && page.contains(".TH pgmeter-bench 1"), "{page}");
+    assert!(pages.join("pgmeter.1").exists() && !pages.join("pgmeter-null-server.1").exists());
+    bench.file("taken", "");
+    bench.run(["man", "taken"]).exits(1).says(&["write manual pages into taken"]);
+}
+
+#[test]
 fn options_out_of_range_are_refused_with_the_range() {
     let bench = Bench::new();
     for flags in

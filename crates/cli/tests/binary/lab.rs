@@ -163,6 +163,67 @@ fn a_server_that_goes_away_costs_no_more_than_a_trial_and_keeps_nothing() {
 }
 
 #[test]
+fn all_that_can_be_asked_of_a_run_can_be_varied_and_is_in_the_record() {
+    let bench = Bench::new();
+    let cluster = Cluster::shared("18");
+    let conninfo = cluster.database("lab_keys");
+    let word = |name: &str| {
+        let found = conninfo.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        found.expect("it is said").to_owned()
+    };
+    // Two names of one server.
+    let (alias, directory) = (bench.path().join("alias"), word("host"));
+    std::os::unix::fs::symlink(&directory, &alias).expect("it can be made");
+    let dsn = conninfo.replace(&directory, &alias.display().to_string());
+    bench.file("there.sql", "\\target there\nSELECT 1;\n");
+    let text = format!(
+        r#"
+name = "clients"
+[server]
+dsn = "{dsn}"
+[data]
+workload = "none"
+[load]
+script = "there.sql"
+duration = "1s"
+warmup = "0s"
+workers = 2
+clients = 2
+targets = {{ there = "{conninfo}" }}
+event_loop = "epoll"
+until = "1%"
+[factors]
+observe = ["off", "full"]
+continue_on_error = [false, true]
+hosts = ["{directory}", "{}:{}"]
+[design]
+repeats = 1
+order = "sequential"
+"#,
+        alias.display(),
+        word("port"),
+    );
+    let file = bench.file("clients.toml", &text);
+    bench.run(["lab", "run", file, "--store", "out/"]).exits(0);
+    let row = stored(&bench, "full");
+    assert_eq!(complete(&row), 8, "{row:?}");
+    let store = bench.path().join("out/results.sqlite");
+    for trial in &row.trials {
+        let number = trial.run.expect("it is a run").to_string();
+        let record = results::find(&store, &number).expect("it is kept");
+        let (plan, factor) = (&record.plan, |name: &str| trial.factors[name].as_str());
+        assert_eq!((plan.until, plan.workers, plan.clients), (Some(0.01), 2, 2));
+        assert_eq!((plan.targets.len(), plan.targets[0].name.as_str()), (1, "there"));
+        assert_eq!(plan.continue_on_error, factor("continue_on_error") == "on", "{trial:?}");
+        let host = factor("hosts").split(':').next().expect("a host");
+        assert_eq!(plan.connection.host.as_str(), host, "{trial:?}");
+        assert_eq!(record.observation.is_some(), factor("observe") == "full", "{trial:?}");
+        let event_loop = record.summary.generator.as_ref().expect("it is there").event_loop.name;
+        assert_eq!(event_loop, results::EventLoopName::Epoll);
+    }
+}
+
+#[test]
 fn a_budget_has_a_unit_and_what_it_leaves_is_told() {
     let bench = Bench::new();
     let file = bench.file("clients.toml", EXPERIMENT);

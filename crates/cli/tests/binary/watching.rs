@@ -73,6 +73,27 @@ fn metrics_are_served_while_the_run_goes_on_and_not_longer() {
 }
 
 #[test]
+fn metrics_of_a_trial_are_served_while_it_runs() {
+    let bench = Bench::new();
+    let dsn = Cluster::shared("18").database("watching_trial_metrics");
+    bench.file("nap.sql", NAP);
+    let load = "script = \"nap.sql\"\nduration = \"600s\"\nwarmup = \"0s\"\nmetrics = \"127.0.0.1:0\"";
+    let text = format!(
+        "name = \"metrics\"\n[server]\ndsn = \"{dsn}\"\n[data]\nworkload = \"none\"\n[load]\n{load}\n"
+    );
+    let file = bench.file("metrics.toml", &text);
+    let mut run = Running::start(&mut bench.command(["lab", "run", file, "--store", "out/"]));
+    run.hear("metrics at http://");
+    let address =
+        run.heard().split_once("http://").expect("it says where").1.split('/').next().unwrap().to_owned();
+    let (head, _) = get(&address, "GET /metrics");
+    assert!(head.starts_with("HTTP/1.1 "), "{head}");
+    run.signal(Signal::INT);
+    run.finish().exits(130);
+    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+}
+
+#[test]
 fn an_address_at_which_no_metrics_can_be_served_is_told_before_the_run() {
     let bench = Bench::new();
     let out = bench.run(["bench", "--metrics", "127.0.0.1:http", "-h", "/nowhere"]).exits(1);

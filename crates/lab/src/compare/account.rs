@@ -6,12 +6,12 @@ use results::{
     ComparisonMethod, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, MetricFinding, MetricNoise,
     UtcTime,
 };
+use run::options::{PROTOCOLS, word_of};
 
 use super::comparison_run::{ComparisonRun, ERROR_RATE};
 use super::layout::ServerLayout;
 use super::relevance::{self, Measured};
 use super::spending::{MAKINGS_MIN, Servers};
-use crate::configuration::{ProtocolChoice, ScriptName};
 use crate::matrix::Cell;
 
 /// The fewest draws of servers that may pass without a word.
@@ -95,18 +95,8 @@ fn session_settings(layout: &ServerLayout) -> Vec<String> {
 /// `select-only, 8 clients, prepared`.
 fn load(cell: &Cell) -> String {
     let load = &cell.configuration.load;
-    let script = |name: &ScriptName| match name {
-        ScriptName::Builtin(name) => name.clone(),
-        ScriptName::File(path) => {
-            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-        }
-    };
-    let scripts: Vec<String> = load.scripts.iter().map(|choice| script(&choice.script)).collect();
-    let protocol = match load.protocol {
-        ProtocolChoice::Simple => "simple",
-        ProtocolChoice::Extended => "extended",
-        ProtocolChoice::Prepared => "prepared",
-    };
+    let scripts: Vec<String> = load.scripts.iter().map(|script| script.source.name()).collect();
+    let protocol = word_of(&PROTOCOLS, &load.protocol).in_file();
     let clients = if load.clients == 1 { "1 client".to_owned() } else { format!("{} clients", load.clients) };
     format!("{}, {clients}, {protocol}", scripts.join(" + "))
 }

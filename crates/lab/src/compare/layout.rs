@@ -55,7 +55,7 @@ impl<'a> Layout<'a> {
         let is_one_place = a.server.origin == b.server.origin
             && a.server.tablespaces == b.server.tablespaces
             && a.server.instrumentation == b.server.instrumentation;
-        let is_one_data_set = a.data == b.data && a.load.setup == b.load.setup;
+        let is_one_data_set = a.data == b.data && a.setup == b.setup;
         if !is_one_place || !is_one_data_set {
             if is_one_place && runs_already {
                 return Err(RunError::Usage(

@@ -2,8 +2,8 @@
 //! comparison that finds nothing says that then, since it could not have found anything.
 
 use results::{Checkpoints, ComparedMetric, ComparedPair};
+use run::ScriptSource;
 
-use crate::configuration::ScriptName;
 use crate::matrix::Cell;
 
 /// What was measured.
@@ -131,16 +131,17 @@ impl Measured<'_> {
     fn is_of_builtins(&self) -> bool {
         self.cells.iter().all(|cell| {
             let load = &cell.configuration.load;
-            load.setup.is_none()
-                && load.scripts.iter().all(|choice| matches!(choice.script, ScriptName::Builtin(_)))
+            cell.configuration.setup.is_none()
+                && load.scripts.iter().all(|choice| matches!(choice.source, ScriptSource::Builtin(_)))
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Configuration, ScriptChoice};
+    use crate::Configuration;
     use results::ComparedBlock;
+    use run::ScriptSpec;
     use stats::comparison::Block;
 
     use super::*;
@@ -164,8 +165,7 @@ mod tests {
 
     fn cell(setting: &str, value: &str) -> Cell {
         let mut configuration = Configuration::default();
-        configuration.load.scripts =
-            vec![ScriptChoice { script: ScriptName::Builtin("tpcb-like".to_owned()), weight: 1 }];
+        configuration.load.scripts = vec![ScriptSpec::new(ScriptSource::Builtin("tpcb-like".to_owned()))];
         configuration.server.settings.insert(setting.to_owned(), value.to_owned());
         Cell { levels: Vec::new(), configuration }
     }

@@ -418,7 +418,7 @@ fn factors(trials: &[StoredTrial], file: Option<&Experiment>) -> Vec<Factor> {
 /// What the file says of how much a transaction does, by factors and levels.
 fn operations(plan: Option<&Plan>) -> BTreeMap<BTreeMap<String, String>, u32> {
     let cells = plan.iter().flat_map(|plan| &plan.cells);
-    cells.map(|cell| (cell.levels.iter().cloned().collect(), cell.configuration.load.operations)).collect()
+    cells.map(|cell| (cell.levels.iter().cloned().collect(), cell.configuration.operations)).collect()
 }
 
 /// That, or what the script said with `\\batch` when it ran.

@@ -1,0 +1,168 @@
+//! The flags of a run's options, made from the table in `run::options`, and the specification that they ask for. Each
+//! command says which options it takes and what it begins with.
+
+use std::marker::PhantomData;
+
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser, ValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use run::RunSpec;
+use run::options::{Flag, Kind, OPTIONS, RunOption, Value};
+
+use crate::failure::Failure;
+
+/// A command that makes runs.
+pub(crate) trait RunCommand: Clone + Send + Sync + 'static {
+    /// Names of the options that it takes; empty: all that have a flag.
+    const OPTIONS: &'static [&'static str] = &[];
+    /// The arguments with which no option of the run goes.
+    const CONFLICTS: &'static [&'static str] = &[];
+
+    /// What is run if no option is given.
+    fn base() -> RunSpec;
+
+    /// What differs from the table, such as help texts.
+    fn adapted(_option: &RunOption, argument: Arg) -> Arg {
+        argument
+    }
+}
+
+/// The options that were given to a command.
+#[derive(Clone, Debug)]
+pub(crate) struct RunOptions<C> {
+    given: Vec<(&'static RunOption, Given)>,
+    command: PhantomData<C>,
+}
+
+/// Lists are read later: their words may hold secrets, which clap's errors would show.
+#[derive(Clone, Debug)]
+enum Given {
+    Value(Value),
+    Words(Vec<String>),
+}
+
+impl<C: RunCommand> RunOptions<C> {
+    /// What the options ask for.
+    pub(crate) fn spec(&self) -> Result<RunSpec, Failure> {
+        let base = C::base();
+        // Scripts take the default's place; without any it stays.
+        let mut spec = RunSpec { scripts: Vec::new(), ..base.clone() };
+        for (option, value) in self.values()? {
+            (option.set)(&mut spec, value).map_err(Failure::Usage)?;
+        }
+        if spec.scripts.is_empty() {
+            spec.scripts = base.scripts;
+        }
+        Ok(spec)
+    }
+
+    /// The options that were given, in the order of the table, with their values.
+    pub(crate) fn values(&self) -> Result<Vec<(&'static RunOption, Value)>, Failure> {
+        let value = |(option, given): &(&'static RunOption, Given)| {
+            let value = match (given, option.kind) {
+                (Given::Value(value), _) => value.clone(),
+                (Given::Words(words), Kind::Words(read)) => read(words).map_err(Failure::Usage)?,
+                (Given::Words(words), kind) => kind.word(&words.concat()).map_err(Failure::Usage)?,
+            };
+            Ok((*option, value))
+        };
+        self.given.iter().map(value).collect()
+    }
+}
+
+fn rows<C: RunCommand>() -> impl Iterator<Item = (&'static RunOption, Flag)> {
+    let is_taken = |option: &&RunOption| C::OPTIONS.is_empty() || C::OPTIONS.contains(&option.name);
+    OPTIONS.iter().filter(is_taken).filter_map(|option| Some((option, option.flag?)))
+}
+
+impl<C: RunCommand> Args for RunOptions<C> {
+    fn augment_args(command: Command) -> Command {
+        let base = C::base();
+        let is_there = |name: &&&str| rows::<C>().any(|(option, _)| option.name == **name);
+        let argument = |(option, flag): (&'static RunOption, Flag)| {
+            let argument = argument(option, flag, &base)
+                .conflicts_with_all(option.conflicts.iter().filter(is_there))
+                .conflicts_with_all(C::CONFLICTS);
+            C::adapted(option, argument)
+        };
+        command.args(rows::<C>().map(argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<C: RunCommand> FromArgMatches for RunOptions<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let is_given = |option: &RunOption| {
+            let source = matches.value_source(option.name);
+            matches!(source, Some(ValueSource::CommandLine | ValueSource::EnvVariable))
+        };
+        let given = rows::<C>().map(|(option, _)| option).filter(|option| is_given(option));
+        let given = given.map(|option| (option, self::given(option, matches))).collect();
+        Ok(Self { given, command: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What an option was given.
+fn given(option: &RunOption, matches: &ArgMatches) -> Given {
+    match option.kind {
+        Kind::Flag => Given::Value(Value::Truth(true)),
+        Kind::Words(_) => {
+            Given::Words(matches.get_many(option.name).into_iter().flatten().cloned().collect())
+        }
+        _ => Given::Value(matches.get_one(option.name).cloned().unwrap_or(Value::Unset)),
+    }
+}
+
+/// One option as clap knows it.
+fn argument(option: &RunOption, flag: Flag, base: &RunSpec) -> Arg {
+    let help = help(option, option.help, base);
+    let mut argument =
+        Arg::new(option.name).long(flag.long).aliases(flag.aliases).help(help).help_heading(option.heading);
+    if let Some(short) = flag.short {
+        argument = argument.short(short);
+    }
+    if let Some(variable) = flag.env {
+        argument = argument.env(variable);
+    }
+    if let Some(needed) = option.requires {
+        argument = argument.requires(needed);
+    }
+    match option.kind {
+        Kind::Flag => argument.action(ArgAction::SetTrue),
+        Kind::Words(_) => argument.action(ArgAction::Append).value_name(flag.value_name),
+        Kind::Rate | Kind::Milliseconds => argument
+            .value_name(flag.value_name)
+            .value_parser(parser(option.kind))
+            .allow_negative_numbers(true),
+        kind => argument.value_name(flag.value_name).value_parser(parser(kind)),
+    }
+}
+
+/// A help text with the default.
+pub(crate) fn help(option: &RunOption, text: &str, base: &RunSpec) -> String {
+    match option.default(base, Value::on_command_line) {
+        Some(default) if !text.contains("[default:") => format!("{text} [default: {default}]"),
+        _ => text.to_owned(),
+    }
+}
+
+fn parser(kind: Kind) -> ValueParser {
+    match kind {
+        Kind::Count { least, most, .. } => {
+            ValueParser::new(RangedU64ValueParser::<u64>::new().range(least..=most).map(Value::Count))
+        }
+        Kind::Choice(words) => {
+            let value = move |word: String| kind.word(&word);
+            ValueParser::new(PossibleValuesParser::new(words).try_map(value))
+        }
+        kind => ValueParser::new(move |word: &str| kind.word(word)),
+    }
+}

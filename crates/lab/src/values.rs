@@ -1,0 +1,256 @@
+//! Values of an experiment's keys: what stands in the file becomes the value of an option, a path, a server, scripts, a
+//! network. Called by `keys` and `steps`; what is wrong is told with its place.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use run::options::{Kind, Value as OptionValue, expected_unit, with_unit};
+use run::{ScriptSource, ScriptSpec};
+
+use crate::configuration::{Network, NetworkKind};
+use crate::document::{Complaint, Node, Table, Value};
+use crate::schema;
+
+/// The longest delay that a relay makes.
+const NETWORK_DELAY_MAX: Duration = Duration::from_secs(3600);
+/// A value of this kind; `unset` is the word for none.
+pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<OptionValue, Complaint> {
+    if unset.is_some_and(|word| node.text() == Ok(word)) {
+        return Ok(OptionValue::Unset);
+    }
+    let or_unset = unset.map_or(String::new(), |word| format!(", or \"{word}\""));
+    let expected = |what: String| node.expected(&format!("{what}{or_unset}"));
+    match (kind, &node.value) {
+        (Kind::Count { least, most_in_file, .. }, _) => {
+            node.whole(least, most_in_file).map(OptionValue::Count)
+        }
+        (Kind::Flag, _) => node.truth().map(OptionValue::Truth),
+        (Kind::Rate, _) => {
+            node.positive().map(OptionValue::Number).map_err(|_| expected(kind.expected_in_file()))
+        }
+        (_, Value::Text(text)) => kind.text_in_file(text).map_err(expected),
+        _ => Err(expected(kind.expected_in_file())),
+    }
+}
+
+/// A file beside the experiment; `""` takes it away again.
+pub(crate) fn file(node: &Node, folder: &Path) -> Result<Option<PathBuf>, Complaint> {
+    let name = node.text()?;
+    if name.is_empty() { Ok(None) } else { beside(name, node, folder).map(Some) }
+}
+
+/// A path that stays within the experiment's folder and is there.
+pub(crate) fn beside(name: &str, node: &Node, folder: &Path) -> Result<PathBuf, Complaint> {
+    let relative = Path::new(name);
+    let stays = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !stays {
+        return Err(node.expected("a file in the experiment's folder"));
+    }
+    let path = folder.join(relative);
+    if !path.is_file() {
+        let what = format!("there is no file {} (looked for at {})", name, path.display());
+        return Err(Complaint::at(node.place, what));
+    }
+    // A link may lead anywhere; whoever gets the folder would not get what it leads to.
+    let home = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let is_inside = match (path.canonicalize(), home.canonicalize()) {
+        (Ok(real), Ok(home)) => real.starts_with(home),
+        _ => false,
+    };
+    if is_inside {
+        Ok(path)
+    } else {
+        Err(node.expected("a file in the experiment's folder, not a link out of it"))
+    }
+}
+
+pub(crate) fn pairs(target: &mut BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
+    let Value::Table(entries) = &node.value else { return Err(node.expected("a table of names and values")) };
+    for entry in entries {
+        target.insert(entry.key.clone(), entry.node.scalar()?);
+    }
+    Ok(())
+}
+
+/// `"18"`, `"16.4"`, or the number 18; not 9.6 without quotation marks, since 9.10 would be 9.1.
+pub(crate) fn version(node: &Node) -> Result<String, Complaint> {
+    let text = match &node.value {
+        Value::Integer(major) => major.to_string(),
+        _ => {
+            node.text().map_err(|_| node.expected("a version in quotation marks, such as \"18\""))?.to_owned()
+        }
+    };
+    let is_version = !text.is_empty()
+        && text.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    let oldest = |major: u32, minor: u32| (major, minor) >= (9, 6);
+    let mut parts = text.split('.').map(|part| part.parse().unwrap_or(u32::MAX));
+    if is_version && !oldest(parts.next().unwrap_or(0), parts.next().unwrap_or(u32::MAX)) {
+        return Err(node.expected("a version from \"9.6\" on"));
+    }
+    if is_version { Ok(text) } else { Err(node.expected("a version such as \"18\", \"16.4\" or \"9.6\"")) }
+}
+
+/// `{ fast = "/dev/shm", disk = "" }`: names that need no quotes, and directories.
+pub(crate) fn tablespaces(node: &Node) -> Result<BTreeMap<String, String>, Complaint> {
+    let Value::Table(entries) = &node.value else {
+        return Err(
+            node.expected("a table of names and directories, such as { fast = \"/dev/shm\", disk = \"\" }")
+        );
+    };
+    let mut tablespaces = BTreeMap::new();
+    for entry in entries {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let named = entry.key.starts_with(|c: char| c.is_ascii_lowercase()) && entry.key.chars().all(plain);
+        if !named || entry.key.starts_with("pg_") || entry.key.len() > 63 {
+            let what =
+                "the name of a tablespace is made of a to z, 0 to 9 and _, and does not begin with pg_";
+            return Err(Complaint::at(entry.place, what));
+        }
+        let place = entry.node.text()?;
+        if !place.is_empty() && !place.starts_with('/') {
+            return Err(entry.node.expected("a directory from the root on, or \"\" for one beside the data"));
+        }
+        tablespaces.insert(entry.key.clone(), place.to_owned());
+    }
+    Ok(tablespaces)
+}
+
+/// A connection string without a password: experiments are files that are shared.
+pub(crate) fn dsn(node: &Node) -> Result<String, Complaint> {
+    let text = node.text()?;
+    let lower = text.to_ascii_lowercase();
+    let authority = lower.split_once("://").map(|(_, rest)| rest.split('?').next().unwrap_or_default());
+    let in_uri = authority
+        .and_then(|authority| authority.rsplit_once('@'))
+        .is_some_and(|(user, _)| user.contains(':'));
+    // `passwrd` too: what is misspelt would be told by whoever connects, when it stands in the store already.
+    if in_uri || lower.replace("passfile", "").contains("pass") {
+        return Err(Complaint::at(
+            node.place,
+            "a password does not belong into an experiment: set PGPASSWORD or use a password file",
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+pub(crate) fn init_steps(node: &Node) -> Result<String, Complaint> {
+    let steps = node.text()?;
+    let known = !steps.is_empty() && steps.chars().all(|step| "dtgGvpf".contains(step));
+    if known {
+        Ok(steps.to_owned())
+    } else {
+        Err(node.expected("steps among d, t, g, G, v, p and f, such as \"dtgvp\""))
+    }
+}
+
+/// A built-in script, a file, or a list of such with weights: `["a.sql", { script = "select-only", weight = 9 }]`.
+pub(crate) fn scripts(node: &Node, folder: &Path) -> Result<Vec<ScriptSpec>, Complaint> {
+    let Value::List(nodes) = &node.value else { return Ok(vec![one_script(node, folder)?]) };
+    let scripts: Vec<ScriptSpec> =
+        nodes.iter().map(|node| one_script(node, folder)).collect::<Result<_, Complaint>>()?;
+    if scripts.iter().all(|script| script.weight == 0) {
+        return Err(Complaint::at(node.place, "at least one script has to have a weight above 0"));
+    }
+    Ok(scripts)
+}
+
+fn one_script(node: &Node, folder: &Path) -> Result<ScriptSpec, Complaint> {
+    const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
+    if let Value::Table(entries) = &node.value {
+        let mut table = Table { place: node.place, entries: entries.clone() };
+        let script = table.take("script").ok_or_else(|| node.expected("a table with the key script"))?;
+        let weight = table.take("weight").map_or(Ok(1), |weight| weight.whole(0, schema::WEIGHT_MAX))?;
+        table.finish("a script", &schema::names(schema::SCRIPT))?;
+        let chosen = one_script(&script, folder)?;
+        return Ok(ScriptSpec { weight: u32::try_from(weight).unwrap_or(u32::MAX), ..chosen });
+    }
+    let name = node.text()?;
+    let source = if BUILTINS.contains(&name) {
+        ScriptSource::Builtin(name.to_owned())
+    } else if name.ends_with(".sql") {
+        ScriptSource::File(beside(name, node, folder)?)
+    } else {
+        return Err(
+            node.expected("tpcb-like, simple-update, select-only, or the name of a file that ends in .sql")
+        );
+    };
+    Ok(ScriptSpec::new(source))
+}
+
+/// `"socket"`, `"tcp"`, `"tls"`, or `{ kind = "tcp", delay = "10ms", jitter = "1ms", bandwidth = "100Mbit" }`.
+pub(crate) fn network(node: &Node) -> Result<Network, Complaint> {
+    const KINDS: [(&str, NetworkKind); 3] =
+        [("socket", NetworkKind::Socket), ("tcp", NetworkKind::Tcp), ("tls", NetworkKind::Tls)];
+    let Value::Table(entries) = &node.value else {
+        return Ok(Network { kind: node.one_of(&KINDS)?, ..Network::default() });
+    };
+    let mut table = Table { place: node.place, entries: entries.clone() };
+    let network = Network {
+        kind: table.take("kind").map_or(Ok(NetworkKind::Socket), |kind| kind.one_of(&KINDS))?,
+        delay: table.take("delay").map_or(Ok(Duration::ZERO), |delay| duration(&delay))?,
+        jitter: table.take("jitter").map_or(Ok(Duration::ZERO), |jitter| duration(&jitter))?,
+        bandwidth_bits_per_s: table.take("bandwidth").map(|bandwidth| bits_per_s(&bandwidth)).transpose()?,
+    };
+    table.finish("a network", &schema::names(schema::NETWORK))?;
+    if network.jitter > network.delay {
+        return Err(Complaint::at(
+            node.place,
+            "the jitter is more than the delay, which would be negative at times",
+        ));
+    }
+    if network.delay > NETWORK_DELAY_MAX {
+        return Err(Complaint::at(node.place, "the delay is more than an hour"));
+    }
+    Ok(network)
+}
+
+/// `["10.0.0.1", "db2:6432", "[::1]:5432"]`, or one of such.
+pub(crate) fn hosts(node: &Node) -> Result<Vec<(String, Option<u16>)>, Complaint> {
+    let one = |node: &Node| {
+        let text = node.text()?.trim();
+        let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((address, rest)) => (address, rest.strip_prefix(':').or((!rest.is_empty()).then_some(rest))),
+            None => match text.rsplit_once(':') {
+                Some((name, port)) if !name.contains(':') => (name, Some(port)),
+                _ => (text, None),
+            },
+        };
+        let port = port.map(|port| port.parse().ok().filter(|port| *port > 0));
+        let is_name =
+            !name.is_empty() && !name.contains(|c: char| c == ',' || c.is_whitespace() || c.is_control());
+        match port {
+            Some(None) => Err(node.expected("a host with a port from 1 to 65535, such as \"db2:6432\"")),
+            _ if !is_name => Err(node.expected("a host, such as \"db2\" or \"db2:6432\"")),
+            port => Ok((name.to_owned(), port.flatten())),
+        }
+    };
+    match &node.value {
+        Value::List(nodes) if !nodes.is_empty() => nodes.iter().map(one).collect(),
+        Value::Text(_) => Ok(vec![one(node)?]),
+        _ => Err(node.expected("a host, or a list of hosts")),
+    }
+}
+
+/// A time such as `"60s"`; zero is allowed.
+pub(crate) fn duration(node: &Node) -> Result<Duration, Complaint> {
+    time(node, true)
+}
+
+pub(crate) fn duration_above_zero(node: &Node) -> Result<Duration, Complaint> {
+    time(node, false)
+}
+
+fn time(node: &Node, may_be_zero: bool) -> Result<Duration, Complaint> {
+    let value = value_of(Kind::Time { may_be_zero }, None, node)?;
+    value.try_into().map_err(|what: String| Complaint::at(node.place, what))
+}
+
+const BIT_RATES: [(&str, f64); 3] = [("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
+const BIT_RATE_EXAMPLE: &str = "100Mbit";
+
+fn bits_per_s(node: &Node) -> Result<f64, Complaint> {
+    let text = node.text().map_err(|_| node.expected(&expected_unit(&BIT_RATES, BIT_RATE_EXAMPLE)))?;
+    let bits = with_unit(text, &BIT_RATES, BIT_RATE_EXAMPLE).map_err(|expected| node.expected(&expected))?;
+    if bits >= 1.0 { Ok(bits) } else { Err(node.expected("a bandwidth above zero")) }
+}

@@ -1,0 +1,651 @@
+//! The options of a run, as a table: what each is called on command lines, in experiments and by pgbench, what it takes,
+//! what it means, and what it sets. Flags, help, experiment keys, the manual's tables and the JSON Schema are made from
+//! it. Options that are about showing or keeping a run are not here.
+
+mod value;
+
+use std::fmt::Write as _;
+use std::num::NonZeroU32;
+
+use engine::{EventLoopChoice, Grace, Limit, Protocol};
+use results::ObserveLevel;
+
+pub use value::{
+    Kind, Value, duration, expected_unit, percent, seconds, weighted, with_unit, word_of, words,
+};
+
+use crate::error::RunError;
+use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOption {
+    /// Unique; the field of [`RunSpec`] where it has one of its own, and the key of experiments if `is_key`.
+    pub name: &'static str,
+    /// Whether experiments have it as a key.
+    pub is_key: bool,
+    /// Another name of the key.
+    pub key_alias: Option<&'static str>,
+    /// As it is on command lines; `None`: it is a key alone.
+    pub flag: Option<Flag>,
+    /// The options of pgbench that mean the same.
+    pub pgbench: Option<&'static str>,
+    /// What it takes.
+    pub kind: Kind,
+    /// The word with which a file says that nothing is asked for.
+    pub unset: Option<&'static str>,
+    /// One sentence, without a full stop.
+    pub help: &'static str,
+    /// The same for a file, where that is to be said in another way.
+    pub in_file: Option<&'static str>,
+    /// The default where it is no value, in words.
+    pub default_in_words: Option<&'static str>,
+    /// Under which heading of the help it stands.
+    pub heading: &'static str,
+    /// Options that do not go with it on a command line.
+    pub conflicts: &'static [&'static str],
+    /// An option without which it means nothing on a command line.
+    pub requires: Option<&'static str>,
+    /// The value in a specification; [`Value::Unset`] also where it is one of many fields.
+    pub get: fn(&RunSpec) -> Value,
+    /// Sets it.
+    pub set: fn(&mut RunSpec, Value) -> Result<(), String>,
+}
+
+/// How an option is typed.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// After `--`.
+    pub long: &'static str,
+    /// After `-`.
+    pub short: Option<char>,
+    /// Other long names.
+    pub aliases: &'static [&'static str],
+    /// What stands for its value in the help.
+    pub value_name: &'static str,
+    /// The variable of the environment that has its value where it is not given.
+    pub env: Option<&'static str>,
+}
+
+const WHAT: &str = "What to run";
+const HOW: &str = "How to run it";
+
+/// The variable of the environment that names the event loop where no option does.
+const EVENT_LOOP_VARIABLE: &str = "PGMETER_EVENT_LOOP";
+
+/// Protocols by the names that `-M` has for them.
+pub const PROTOCOLS: [(&str, Protocol); 3] =
+    [("simple", Protocol::Simple), ("extended", Protocol::Extended), ("prepared", Protocol::Prepared)];
+const PROTOCOL_WORDS: [&str; 3] = words(&PROTOCOLS);
+/// Event loops by name.
+const EVENT_LOOPS: [(&str, EventLoopChoice); 3] = [
+    ("auto", EventLoopChoice::Auto),
+    ("io_uring", EventLoopChoice::IoUring),
+    ("epoll", EventLoopChoice::Epoll),
+];
+const EVENT_LOOP_WORDS: [&str; 3] = words(&EVENT_LOOPS);
+const LEVELS: [(&str, ObserveLevel); 3] =
+    [("off", ObserveLevel::Off), ("light", ObserveLevel::Light), ("full", ObserveLevel::Full)];
+const LEVEL_WORDS: [&str; 3] = words(&LEVELS);
+
+const ANY: u64 = u64::MAX;
+const INT_MAX: u64 = i32::MAX.unsigned_abs() as u64;
+
+/// The event loop that `PGMETER_EVENT_LOOP` names, if it is set.
+///
+/// # Errors
+/// It names none.
+pub fn event_loop_of_environment() -> Result<EventLoopChoice, RunError> {
+    let Some(name) = std::env::var_os(EVENT_LOOP_VARIABLE).filter(|name| !name.is_empty()) else {
+        return Ok(EventLoopChoice::Auto);
+    };
+    let name = name.to_string_lossy();
+    let found = EVENT_LOOPS.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice);
+    found.ok_or_else(|| {
+        RunError::Usage(format!(
+            "{EVENT_LOOP_VARIABLE} is \"{name}\"; it may be auto, io_uring or epoll, or not be set"
+        ))
+    })
+}
+
+/// All options, in the order of the help.
+pub const OPTIONS: &[RunOption] = &[
+    RunOption {
+        flag: flag("file", 'f', "FILE[@WEIGHT]"),
+        pgbench: Some("-f, --file"),
+        ..what("file", Kind::Words(files), "Script file, @WEIGHT for its share of the mix; - is stdin; may be repeated")
+            .sets(unset, add_scripts)
+    },
+    RunOption {
+        flag: flag("builtin", 'b', "NAME[@WEIGHT]"),
+        pgbench: Some("-b, --builtin"),
+        ..what(
+            "builtin",
+            Kind::Words(builtins),
+            "Built-in script (tpcb-like, simple-update, select-only; a prefix is enough); may be repeated",
+        )
+        .sets(unset, add_scripts)
+    },
+    RunOption {
+        flag: flag("skip-some-updates", 'N', ""),
+        pgbench: Some("-N, --skip-some-updates"),
+        ..what("skip_some_updates", Kind::Flag, "Same as -b simple-update")
+            .sets(unset, |spec, _| add_builtin(spec, "simple-update"))
+    },
+    RunOption {
+        flag: flag("select-only", 'S', ""),
+        pgbench: Some("-S, --select-only"),
+        ..what("select_only", Kind::Flag, "Same as -b select-only")
+            .sets(unset, |spec, _| add_builtin(spec, "select-only"))
+    },
+    RunOption {
+        is_key: true,
+        ..what("script", Kind::Words(builtins), "A built-in script, a file that ends in .sql, or a list of such, with weights")
+            .sets(
+                |spec| Value::Scripts(spec.scripts.clone()),
+                |spec, value| put(&mut spec.scripts, scripts_of(value)),
+            )
+    },
+    RunOption {
+        in_file: Some("Variables of the scripts; one alone as variables.NAME"),
+        is_key: true,
+        flag: flag("define", 'D', "NAME=VALUE"),
+        pgbench: Some("-D, --define"),
+        ..what("variables", Kind::Words(definitions), "Define a variable of the scripts; may be repeated").sets(
+            unset,
+            |spec, value| match value {
+                Value::Pairs(pairs) => {
+                    spec.variables.extend(pairs);
+                    Ok(())
+                }
+                other => Err(format!("{other:?} are no variables")),
+            },
+        )
+    },
+    RunOption {
+        flag: flag("scale", 's', "N"),
+        pgbench: Some("-s, --scale"),
+        ..what(
+            "scale",
+            Kind::Count { least: 1, most: INT_MAX, most_in_file: INT_MAX },
+            "Value of :scale for script files [default: 1]; built-in scripts count pgbench_branches",
+        )
+        .sets(|spec| spec.scale.into(), |spec, value| put(&mut spec.scale, value.optional()))
+    },
+    RunOption {
+        is_key: true,
+        flag: aliased("clients", Some('c'), &["client"], "N"),
+        pgbench: Some("-c, --client"),
+        ..how("clients", Kind::count(100_000), "Simulated users, each with its own connection")
+            .sets(|spec| spec.clients.into(), |spec, value| put(&mut spec.clients, value.try_into()))
+    },
+    RunOption {
+        is_key: true,
+        key_alias: Some("threads"),
+        flag: aliased("workers", Some('j'), &["jobs"], "N"),
+        pgbench: Some("-j, --jobs"),
+        ..how("workers", Kind::count(1_000), "Threads that drive the clients")
+            .sets(|spec| spec.workers.into(), |spec, value| put(&mut spec.workers, value.try_into()))
+    },
+    RunOption {
+        in_file: Some("Measured time, such as \"60s\""),
+        is_key: true,
+        flag: aliased("duration", Some('T'), &["time"], "SECONDS"),
+        pgbench: Some("-T, --time"),
+        conflicts: &["transactions"],
+        ..how("duration", Kind::Time { may_be_zero: false }, "Seconds measured").sets(
+            |spec| match spec.limit {
+                Limit::Duration(time) => time.into(),
+                Limit::TransactionsPerClient(_) => Value::Unset,
+            },
+            |spec, value| {
+                spec.limit = Limit::Duration(value.try_into()?);
+                Ok(())
+            },
+        )
+    },
+    RunOption {
+        in_file: Some("Transactions of each client, instead of a duration"),
+        is_key: true,
+        flag: flag("transactions", 't', "N"),
+        pgbench: Some("-t, --transactions"),
+        default_in_words: Some("10, if there is no duration"),
+        ..how(
+            "transactions",
+            Kind::Count { least: 1, most: ANY, most_in_file: i64::MAX.unsigned_abs() },
+            "Transactions of each client",
+        )
+        .sets(unset, |spec, value| {
+            spec.limit = Limit::TransactionsPerClient(value.try_into()?);
+            Ok(())
+        })
+    },
+    RunOption {
+        in_file: Some("Time before measuring, such as \"5s\""),
+        is_key: true,
+        flag: long("warmup", "SECONDS"),
+        ..how("warmup", Kind::Time { may_be_zero: true }, "Seconds run before measuring")
+            .sets(|spec| spec.warmup.into(), |spec, value| put(&mut spec.warmup, value.try_into()))
+    },
+    RunOption {
+        is_key: true,
+        in_file: Some(
+            "Time after the end for transactions that are still running; then they are cancelled and count as unfinished; \
+             \"auto\": ten times the p99, at least 10s and at most 60s",
+        ),
+        flag: long("grace", "DURATION"),
+        unset: Some("auto"),
+        default_in_words: Some("ten times the p99, at least 10s and at most 60s"),
+        ..how(
+            "grace",
+            Kind::Time { may_be_zero: true },
+            "Time after the end for transactions that are still running; then they are cancelled and count as unfinished",
+        )
+        .sets(unset, |spec, value| {
+            spec.grace = value.optional()?.map_or(Grace::Automatic, Grace::Fixed);
+            Ok(())
+        })
+    },
+    RunOption {
+        in_file: Some("Ends a trial sooner, once throughput and mean latency are known to ± this share (95 % intervals), such as \"1%\""),
+        is_key: true,
+        flag: long("until", "PERCENT"),
+        unset: Some("none"),
+        requires: Some("duration"),
+        ..how(
+            "until",
+            Kind::Percent,
+            "End sooner, once throughput and mean latency are known to ±PERCENT (95 % intervals), such as 1%",
+        )
+        .sets(
+            |spec| spec.until.map_or(Value::Unset, |share| Value::Text(format!("{}%", share * 100.0))),
+            |spec, value| put(&mut spec.until, value.optional()),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: flag("protocol", 'M', "PROTOCOL"),
+        pgbench: Some("-M, --protocol"),
+        ..how("protocol", Kind::Choice(&PROTOCOL_WORDS), "How SQL commands travel").sets(
+            |spec| word_of(&PROTOCOLS, &spec.protocol),
+            |spec, value| put(&mut spec.protocol, value.one_of(&PROTOCOLS)),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: flag("rate", 'R', "TPS"),
+        pgbench: Some("-R, --rate"),
+        unset: Some("none"),
+        ..how(
+            "rate",
+            Kind::Rate,
+            "Open loop: transactions scheduled per second in all, whether or not the server keeps up",
+        )
+        .sets(|spec| spec.rate_tps.into(), |spec, value| put(&mut spec.rate_tps, value.optional()))
+    },
+    RunOption {
+        in_file: Some("A transaction that takes longer is late; with a rate, one that would start later than that is skipped"),
+        is_key: true,
+        flag: flag("latency-limit", 'L', "MS"),
+        pgbench: Some("-L, --latency-limit"),
+        unset: Some("none"),
+        ..how(
+            "latency_limit",
+            Kind::Milliseconds,
+            "Milliseconds above which a transaction is late; with -R, what would start later than that is skipped",
+        )
+        .sets(|spec| spec.latency_limit.into(), |spec, value| put(&mut spec.latency_limit, value.optional()))
+    },
+    RunOption {
+        in_file: Some("Tries of a transaction after serialization failures and deadlocks; 0: no limit"),
+        is_key: true,
+        flag: long("max-tries", "N"),
+        pgbench: Some("--max-tries"),
+        ..how(
+            "max_tries",
+            Kind::Count { least: 0, most: u32::MAX as u64, most_in_file: 1_000_000 },
+            "Tries of a transaction after serialization failures and deadlocks; 0: no limit, which needs -T or -L",
+        )
+        .sets(
+            |spec| spec.max_tries.map_or(0, NonZeroU32::get).into(),
+            |spec, value| put(&mut spec.max_tries, u32::try_from(value).map(NonZeroU32::new)),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("continue-on-error", ""),
+        pgbench: Some("--continue-on-error"),
+        ..how("continue_on_error", Kind::Flag, "An SQL error fails its transaction, and the client goes on").sets(
+            |spec| spec.continue_on_error.into(),
+            |spec, value| put(&mut spec.continue_on_error, value.try_into()),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("exit-on-abort", ""),
+        pgbench: Some("--exit-on-abort"),
+        ..how("exit_on_abort", Kind::Flag, "The first client that cannot go on ends the run").sets(
+            |spec| spec.exit_on_abort.into(),
+            |spec, value| put(&mut spec.exit_on_abort, value.try_into()),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: with_env("event-loop", "NAME", EVENT_LOOP_VARIABLE),
+        ..how("event_loop", Kind::Choice(&EVENT_LOOP_WORDS), "How to wait for sockets").sets(
+            |spec| word_of(&EVENT_LOOPS, &spec.event_loop),
+            |spec, value| put(&mut spec.event_loop, value.one_of(&EVENT_LOOPS)),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("observe", "LEVEL"),
+        ..how(
+            "observe",
+            Kind::Choice(&LEVEL_WORDS),
+            "How closely to look at the server meanwhile, on a connection of its own: waits, counters, events",
+        )
+        .sets(
+            |spec| word_of(&LEVELS, &spec.observe),
+            |spec, value| put(&mut spec.observe, value.one_of(&LEVELS)),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: flag("connect", 'C', ""),
+        pgbench: Some("-C, --connect"),
+        ..how("reconnect", Kind::Flag, "A new connection for each transaction")
+            .sets(|spec| spec.reconnect.into(), |spec, value| put(&mut spec.reconnect, value.try_into()))
+    },
+    RunOption {
+        in_file: Some("Further servers by name, as connection strings without passwords, for scripts that begin with \\target NAME"),
+        is_key: true,
+        flag: long("target", "NAME=CONNECTION"),
+        ..how("targets", Kind::Words(targets), "A further server, for scripts that begin with \\target NAME; may be repeated")
+            .sets(unset, set_targets)
+    },
+    RunOption {
+        flag: aliased("seed", None, &["random-seed"], "SEED"),
+        pgbench: Some("--random-seed"),
+        default_in_words: Some("from the system"),
+        ..how(
+            "seed",
+            Kind::Count { least: 0, most: ANY, most_in_file: ANY },
+            "Number from which every random draw comes",
+        )
+        .sets(unset, |spec, value| put(&mut spec.seed, value.optional()))
+    },
+    RunOption {
+        flag: flag("no-vacuum", 'n', ""),
+        pgbench: Some("-n, --no-vacuum"),
+        ..how("no_vacuum", Kind::Flag, "Do not vacuum the tables and empty pgbench_history before the run").sets(
+            unset,
+            |spec, _| {
+                spec.vacuum = Vacuum::Nothing;
+                Ok(())
+            },
+        )
+    },
+    RunOption {
+        flag: flag("vacuum-all", 'v', ""),
+        pgbench: Some("-v, --vacuum-all"),
+        conflicts: &["no_vacuum"],
+        ..how("vacuum_all", Kind::Flag, "Vacuum and analyze pgbench_accounts too").sets(unset, |spec, _| {
+            spec.vacuum = Vacuum::AllTables;
+            Ok(())
+        })
+    },
+];
+
+/// The row of this name.
+#[must_use]
+pub fn option(name: &str) -> Option<&'static RunOption> {
+    OPTIONS.iter().find(|option| option.name == name)
+}
+
+/// The rows that are keys of experiments.
+pub fn keys() -> impl Iterator<Item = &'static RunOption> {
+    OPTIONS.iter().filter(|option| option.is_key)
+}
+
+/// The row of an experiment's key, by any of its names.
+#[must_use]
+pub fn key(name: &str) -> Option<&'static RunOption> {
+    keys().find(|option| option.name == name || option.key_alias == Some(name))
+}
+
+/// The manual's table of the options, as Markdown.
+#[must_use]
+pub fn table() -> String {
+    let mut out = "| option | key | pgbench | what | default |\n|---|---|---|---|---|\n".to_owned();
+    for option in OPTIONS {
+        let Some(flag) = option.flag else { continue };
+        let short = flag.short.map_or(String::new(), |short| format!("-{short}, "));
+        let value = if flag.value_name.is_empty() { String::new() } else { format!(" {}", flag.value_name) };
+        let key = if option.is_key { format!("`{}`", option.name) } else { String::new() };
+        let pgbench = option.pgbench.map_or(String::new(), |pgbench| format!("`{pgbench}`"));
+        let choices = match option.kind {
+            Kind::Choice(words) => format!(" ({})", words.join(", ")),
+            _ => String::new(),
+        };
+        let default = option.default(&RunSpec::default(), Value::on_command_line).unwrap_or_default();
+        let help = option.help.replace(" [default: 1]", "");
+        let _ = writeln!(
+            out,
+            "| `{short}--{}{value}` | {key} | {pgbench} | {help}{choices} | {default} |",
+            flag.long
+        );
+    }
+    out
+}
+
+const fn what(name: &'static str, kind: Kind, help: &'static str) -> RunOption {
+    RunOption {
+        name,
+        is_key: false,
+        key_alias: None,
+        flag: None,
+        pgbench: None,
+        kind,
+        unset: None,
+        help,
+        in_file: None,
+        default_in_words: None,
+        heading: WHAT,
+        conflicts: &[],
+        requires: None,
+        get: unset,
+        set: |_, _| Ok(()),
+    }
+}
+
+const fn how(name: &'static str, kind: Kind, help: &'static str) -> RunOption {
+    RunOption { heading: HOW, ..what(name, kind, help) }
+}
+
+impl RunOption {
+    const fn sets(
+        self,
+        get: fn(&RunSpec) -> Value,
+        set: fn(&mut RunSpec, Value) -> Result<(), String>,
+    ) -> Self {
+        Self { get, set, ..self }
+    }
+
+    /// The default that a help text or a table shows, given the specification that a front end begins with.
+    #[must_use]
+    pub fn default(&self, base: &RunSpec, shown: fn(&Value) -> String) -> Option<String> {
+        if let Some(words) = self.default_in_words {
+            return Some(words.to_owned());
+        }
+        let value = (self.get)(base);
+        let text = shown(&value);
+        (value != Value::Truth(false) && !text.is_empty()).then_some(text)
+    }
+}
+
+const fn aliased(
+    long: &'static str,
+    short: Option<char>,
+    aliases: &'static [&'static str],
+    value_name: &'static str,
+) -> Option<Flag> {
+    Some(Flag { long, short, aliases, value_name, env: None })
+}
+
+const fn flag(long: &'static str, short: char, value_name: &'static str) -> Option<Flag> {
+    aliased(long, Some(short), &[], value_name)
+}
+
+const fn long(long: &'static str, value_name: &'static str) -> Option<Flag> {
+    aliased(long, None, &[], value_name)
+}
+
+const fn with_env(long: &'static str, value_name: &'static str, env: &'static str) -> Option<Flag> {
+    Some(Flag { long, short: None, aliases: &[], value_name, env: Some(env) })
+}
+
+fn unset(_: &RunSpec) -> Value {
+    Value::Unset
+}
+
+fn put<T>(field: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *field = value?;
+    Ok(())
+}
+
+/// Adds scripts: built-in ones come before files, whatever was typed first.
+fn add_scripts(spec: &mut RunSpec, value: Value) -> Result<(), String> {
+    spec.scripts.extend(scripts_of(value)?);
+    spec.scripts.sort_by_key(|script| matches!(script.source, ScriptSource::File(_)));
+    Ok(())
+}
+
+fn scripts_of(value: Value) -> Result<Vec<ScriptSpec>, String> {
+    match value {
+        Value::Scripts(scripts) => Ok(scripts),
+        other => Err(format!("{other:?} are no scripts")),
+    }
+}
+
+fn add_builtin(spec: &mut RunSpec, name: &str) -> Result<(), String> {
+    add_scripts(spec, Value::Scripts(vec![ScriptSpec::new(ScriptSource::Builtin(name.to_owned()))]))
+}
+
+fn files(words: &[String]) -> Result<Value, String> {
+    scripts(words, |path| ScriptSource::File(path.into()))
+}
+
+fn builtins(words: &[String]) -> Result<Value, String> {
+    scripts(words, |name| ScriptSource::Builtin(name.to_owned()))
+}
+
+fn scripts(words: &[String], source: fn(&str) -> ScriptSource) -> Result<Value, String> {
+    let script = |word: &String| {
+        let (name, weight) = weighted(word)?;
+        Ok(ScriptSpec { source: source(name), weight })
+    };
+    Ok(Value::Scripts(words.iter().map(script).collect::<Result<_, String>>()?))
+}
+
+/// `NAME=VALUE` each.
+fn definitions(words: &[String]) -> Result<Value, String> {
+    Ok(Value::Pairs(words.iter().map(|word| definition(word)).collect::<Result<_, _>>()?))
+}
+
+fn definition(word: &str) -> Result<(String, String), String> {
+    match word.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            if script::Symbols::is_valid_name(name) {
+                Ok((name.to_owned(), value.to_owned()))
+            } else {
+                Err(format!("option -D: invalid variable name: \"{name}\""))
+            }
+        }
+        // The word may hold a secret.
+        Some(_) => Err(
+            "invalid variable definition: no name before \"=\", or no value after it; expected -D name=value"
+                .to_owned(),
+        ),
+        None => {
+            Err("invalid variable definition: there is no \"=\" in it; expected -D name=value".to_owned())
+        }
+    }
+}
+
+/// `NAME=CONNECTION` each. What the connection leaves open comes from `-h`, `-p` and `-U`, then from the PG* variables.
+fn targets(words: &[String]) -> Result<Value, String> {
+    let target = |word: &String| {
+        match word.split_once('=') {
+        // A URI without a name may hold a password: nothing of it is shown.
+        Some((name, connection)) if is_target_name(name) && !connection.is_empty() => {
+            Ok((name.to_owned(), connection.to_owned()))
+        }
+        _ => Err("--target: expected NAME=CONNECTION with a name of letters, digits, \"_\", \"-\" and \".\", such as \
+                  --target replica=postgresql://host/db"
+            .to_owned()),
+    }
+    };
+    Ok(Value::Pairs(words.iter().map(target).collect::<Result<_, String>>()?))
+}
+
+fn set_targets(spec: &mut RunSpec, value: Value) -> Result<(), String> {
+    let Value::Pairs(pairs) = value else { return Err(format!("{value:?} are no targets")) };
+    if let Some((name, _)) = pairs.iter().find(|(name, _)| !is_target_name(name)) {
+        return Err(format!(
+            "the name of a target is made of letters, digits, \"_\", \"-\" and \".\", and here it is \"{}\"",
+            name.escape_debug()
+        ));
+    }
+    spec.targets = pairs.into_iter().map(|(name, connection)| TargetSpec { name, connection }).collect();
+    Ok(())
+}
+
+fn is_target_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_that_is_shown_sets_what_was_there() {
+        for option in OPTIONS {
+            let mut spec = RunSpec::default();
+            let value = (option.get)(&spec);
+            let Some(text) = option.default(&spec, Value::on_command_line).filter(|_| value != Value::Unset)
+            else {
+                continue;
+            };
+            let typed = option.kind.word(&text).unwrap_or_else(|why| panic!("{} {text}: {why}", option.name));
+            (option.set)(&mut spec, typed).unwrap();
+            assert_eq!(spec, RunSpec::default(), "{}", option.name);
+        }
+    }
+
+    #[test]
+    fn names_and_flags_are_unique() {
+        let mut names: Vec<&str> = OPTIONS.iter().map(|option| option.name).collect();
+        names.extend(OPTIONS.iter().filter_map(|option| option.key_alias));
+        let flags: Vec<Flag> = OPTIONS.iter().filter_map(|option| option.flag).collect();
+        let mut longs: Vec<&str> =
+            flags.iter().flat_map(|flag| flag.aliases.iter().copied().chain([flag.long])).collect();
+        let mut shorts: Vec<char> = flags.iter().filter_map(|flag| flag.short).collect();
+        let numbers = (names.len(), longs.len(), shorts.len());
+        names.sort_unstable();
+        names.dedup();
+        longs.sort_unstable();
+        longs.dedup();
+        shorts.sort_unstable();
+        shorts.dedup();
+        assert_eq!((names.len(), longs.len(), shorts.len()), numbers);
+    }
+
+    #[test]
+    fn a_definition_has_a_name_and_a_value() {
+        assert_eq!(definition("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert!(definition("a=").is_err_and(|why| why.starts_with("invalid variable definition")));
+        assert_eq!(definition("1a=2"), Err("option -D: invalid variable name: \"1a\"".to_owned()));
+    }
+}

@@ -1,0 +1,429 @@
+//! Values of options: what a word of a command line or a value of an experiment may be, and what it then is. Pure. Which
+//! options there are is `options`' affair.
+
+use std::time::Duration;
+
+use crate::spec::ScriptSpec;
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A whole number. In a file, one above `most_in_file` is taken for a mistake.
+    Count {
+        /// The smallest.
+        least: u64,
+        /// The largest.
+        most: u64,
+        /// The largest in an experiment.
+        most_in_file: u64,
+    },
+    /// A time: on a command line a number of seconds, or a number with a unit, as in files.
+    Time {
+        /// Whether no time at all is one.
+        may_be_zero: bool,
+    },
+    /// A time above zero; a command line has it in milliseconds.
+    Milliseconds,
+    /// A share above 0 and below 1, as a percentage.
+    Percent,
+    /// A number above zero.
+    Rate,
+    /// Given or not; `true` or `false` in files.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Text.
+    Text,
+    /// Given any number of times; all the words together make the value.
+    Words(fn(&[String]) -> Result<Value, String>),
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nothing is asked for.
+    Unset,
+    /// A whole number.
+    Count(u64),
+    /// Any other number.
+    Number(f64),
+    /// A time.
+    Time(Duration),
+    /// Given or not.
+    Truth(bool),
+    /// One of the words of a choice.
+    Choice(&'static str),
+    /// Text.
+    Text(String),
+    /// Names with their values.
+    Pairs(Vec<(String, String)>),
+    /// Scripts with their weights.
+    Scripts(Vec<ScriptSpec>),
+}
+
+/// Longer than anybody waits, short enough for every sum of times.
+const SECONDS_MAX: f64 = 31_536_000.0;
+/// Nobody waits longer for a trial, and sums of such times stay times.
+const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
+const MILLIS_PER_SECOND: f64 = 1000.0;
+/// Units of time in files and options.
+const TIME_UNITS: [(&str, f64); 5] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+/// A time as examples show it.
+const TIME_EXAMPLE: &str = "60s";
+
+impl Kind {
+    /// Whole numbers of 32 bits from 1, of which a file has at most so many.
+    pub(super) const fn count(most_in_file: u64) -> Self {
+        Self::Count { least: 1, most: u32::MAX as u64, most_in_file }
+    }
+
+    /// The value of one word of a command line.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn word(self, word: &str) -> Result<Value, String> {
+        match self {
+            Kind::Count { least, most, .. } => {
+                let count = word.parse().ok().filter(|count| (least..=most).contains(count));
+                count.map(Value::Count).ok_or_else(|| expected_count(least, most))
+            }
+            Kind::Time { may_be_zero } => {
+                let time = seconds_or_time(word)?;
+                if time.is_zero() && !may_be_zero {
+                    Err("must be more than 0".to_owned())
+                } else {
+                    Ok(Value::Time(time))
+                }
+            }
+            // A time longer than any run is as good as one that never passes.
+            Kind::Milliseconds => positive_number(word).map(|number| {
+                Value::Time(Duration::try_from_secs_f64(number / MILLIS_PER_SECOND).unwrap_or(Duration::MAX))
+            }),
+            Kind::Percent => percent(word).map(Value::Number),
+            Kind::Rate => positive_number(word).map(Value::Number),
+            Kind::Flag => match word {
+                "true" | "on" => Ok(Value::Truth(true)),
+                "false" | "off" => Ok(Value::Truth(false)),
+                _ => Err("expected true or false".to_owned()),
+            },
+            Kind::Choice(words) => {
+                let found = words.iter().find(|known| **known == word);
+                found.map(|known| Value::Choice(known)).ok_or_else(|| expected_choice(words))
+            }
+            Kind::Text => Ok(Value::Text(word.to_owned())),
+            Kind::Words(value) => value(&[word.to_owned()]),
+        }
+    }
+
+    /// The value of a text in a file, where times have units.
+    ///
+    /// # Errors
+    /// What was expected instead, as the rest of a sentence.
+    pub fn text_in_file(self, text: &str) -> Result<Value, String> {
+        match self {
+            Kind::Time { may_be_zero: true } => duration(text).map(Value::Time),
+            Kind::Time { may_be_zero: false } | Kind::Milliseconds => match duration(text)? {
+                Duration::ZERO => Err("a time above zero".to_owned()),
+                time => Ok(Value::Time(time)),
+            },
+            Kind::Choice(_) | Kind::Text | Kind::Percent => {
+                self.word(text).map_err(|_| self.expected_in_file())
+            }
+            Kind::Count { .. } | Kind::Rate | Kind::Flag | Kind::Words(_) => Err(self.expected_in_file()),
+        }
+    }
+
+    /// What a file must have here.
+    #[must_use]
+    pub fn expected_in_file(self) -> String {
+        match self {
+            Kind::Count { least, most_in_file, .. } => {
+                format!("a whole number from {least} to {most_in_file}")
+            }
+            Kind::Time { .. } | Kind::Milliseconds => expected_time(),
+            Kind::Percent => {
+                "a percentage above 0% and below 100% in quotation marks, such as \"1%\"".to_owned()
+            }
+            Kind::Rate => "a number above 0".to_owned(),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Choice(words) => {
+                words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
+            }
+            Kind::Text => "text in quotation marks".to_owned(),
+            Kind::Words(_) => "a table of names and values".to_owned(),
+        }
+    }
+}
+
+fn expected_count(least: u64, most: u64) -> String {
+    format!("expected a whole number from {least} to {most}")
+}
+
+fn expected_choice(words: &[&str]) -> String {
+    format!("expected {}", words.join(", "))
+}
+
+impl Value {
+    /// As a command line has it; empty if it has none.
+    #[must_use]
+    pub fn on_command_line(&self) -> String {
+        match self {
+            Value::Count(count) => count.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::Time(time) => time.as_secs_f64().to_string(),
+            Value::Truth(truth) => truth.to_string(),
+            Value::Choice(word) => (*word).to_owned(),
+            Value::Text(text) => text.clone(),
+            Value::Unset | Value::Pairs(_) | Value::Scripts(_) => String::new(),
+        }
+    }
+
+    /// As text in a file has it, without quotation marks.
+    #[must_use]
+    pub fn in_file(&self) -> String {
+        match self {
+            Value::Time(time) => format!("{}s", time.as_secs_f64()),
+            Value::Scripts(scripts) => {
+                scripts.iter().map(|script| script.source.name()).collect::<Vec<_>>().join(" + ")
+            }
+            other => other.on_command_line(),
+        }
+    }
+}
+
+/// The value has another type than the option: a mistake in the table.
+fn mistyped<T>(value: &Value) -> Result<T, String> {
+    Err(format!("{value:?} is no value of this option"))
+}
+
+macro_rules! from_value {
+    ($($type:ty: $variant:ident($value:ident) => $result:expr),* $(,)?) => {
+        $(impl TryFrom<Value> for $type {
+            type Error = String;
+
+            fn try_from(value: Value) -> Result<Self, String> {
+                match value {
+                    Value::$variant($value) => $result,
+                    other => mistyped(&other),
+                }
+            }
+        })*
+    };
+}
+
+from_value! {
+    u64: Count(count) => Ok(count),
+    u32: Count(count) => u32::try_from(count).map_err(|_| "the number is too large".to_owned()),
+    u8: Count(count) => u8::try_from(count).map_err(|_| "the number is too large".to_owned()),
+    f64: Number(number) => Ok(number),
+    Duration: Time(time) => Ok(time),
+    bool: Truth(truth) => Ok(truth),
+    String: Text(text) => Ok(text),
+}
+
+impl Value {
+    /// `None` if nothing is asked for.
+    ///
+    /// # Errors
+    /// The value has another type.
+    pub fn optional<T: TryFrom<Value, Error = String>>(self) -> Result<Option<T>, String> {
+        if self == Value::Unset { Ok(None) } else { T::try_from(self).map(Some) }
+    }
+
+    /// The meaning of the word of a choice.
+    ///
+    /// # Errors
+    /// The value has another type.
+    pub fn one_of<T: Copy>(self, words: &[(&'static str, T)]) -> Result<T, String> {
+        let meaning =
+            |word: &str| words.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning);
+        match &self {
+            Value::Choice(word) => meaning(word).map_or_else(|| mistyped(&self), Ok),
+            other => mistyped(other),
+        }
+    }
+}
+
+impl From<u32> for Value {
+    fn from(count: u32) -> Self {
+        Value::Count(count.into())
+    }
+}
+
+impl From<Duration> for Value {
+    fn from(time: Duration) -> Self {
+        Value::Time(time)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Value::Number(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Value::Truth(truth)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Unset, Into::into)
+    }
+}
+
+/// The words of a choice.
+pub const fn words<const N: usize, T: Copy>(choices: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut words = [""; N];
+    let mut at = 0;
+    while at < N {
+        words[at] = choices[at].0;
+        at += 1;
+    }
+    words
+}
+
+/// The word that stands for a meaning.
+pub fn word_of<T: PartialEq>(choices: &[(&'static str, T)], meaning: &T) -> Value {
+    let found = choices.iter().find(|(_, known)| known == meaning);
+    found.map_or(Value::Unset, |(word, _)| Value::Choice(word))
+}
+
+/// A time such as `60s`, `20min` or `2h`; zero is one. A number without a unit is refused: `90` could be seconds or
+/// minutes.
+///
+/// # Errors
+/// What was expected, as the rest of a sentence.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = with_unit(text, &TIME_UNITS, TIME_EXAMPLE)?;
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= LONGEST);
+    time.ok_or_else(|| "a time of at most 744h, which is a month".to_owned())
+}
+
+fn expected_time() -> String {
+    expected_unit(&TIME_UNITS, TIME_EXAMPLE)
+}
+
+/// What a number with one of these units looks like.
+#[must_use]
+pub fn expected_unit(units: &[(&str, f64)], example: &str) -> String {
+    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+    format!("a number with a unit ({}), such as \"{example}\"", names.join(", "))
+}
+
+/// A number, 0 or more, times its unit, which is one of those in the table.
+///
+/// # Errors
+/// What was expected, as the rest of a sentence.
+pub fn with_unit(text: &str, units: &[(&str, f64)], example: &str) -> Result<f64, String> {
+    let wrong = || expected_unit(units, example);
+    let text = text.trim();
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit_at);
+    let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor).ok_or_else(wrong)?;
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    if number.is_finite() && number >= 0.0 { Ok(number * factor) } else { Err(wrong()) }
+}
+
+/// A number of seconds, 0 or more, such as `10`, `0.5` or `10s`.
+///
+/// # Errors
+/// What was expected.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('s').parse::<f64>() {
+        Ok(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("expected a number of seconds from 0 to {SECONDS_MAX}, such as 10 or 0.5")),
+    }
+}
+
+/// A time in seconds, or with a unit (`90s`, `2min`).
+fn seconds_or_time(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(_) => seconds(text).map(Duration::from_secs_f64),
+        Err(_) => duration(text).map_err(|expected| format!("expected a number of seconds, or {expected}")),
+    }
+}
+
+/// A share, as a percentage such as `1%`.
+///
+/// # Errors
+/// What was expected.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
+    match number {
+        Some(number) if number > 0.0 && number < 100.0 => Ok(number / 100.0),
+        _ => Err("expected a percentage above 0% and below 100%, such as 1%".to_owned()),
+    }
+}
+
+fn positive_number(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("expected a positive number".to_owned()),
+    }
+}
+
+/// Splits `NAME@WEIGHT` at the last `@`.
+///
+/// # Errors
+/// The weight is no number, or too large.
+pub fn weighted(text: &str) -> Result<(&str, u32), String> {
+    let Some((name, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
+    match weight.parse::<i64>() {
+        Ok(number) => match u32::try_from(number).ok().filter(|weight| *weight <= i32::MAX.cast_unsigned()) {
+            Some(weight) => Ok((name, weight)),
+            None => Err(format!("weight specification out of range (0 .. {}): {number}", i32::MAX)),
+        },
+        Err(_) => Err(format!(
+            "invalid weight specification: @{weight} (a file name that contains @ needs a weight after it)"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_in_a_file_has_a_unit() {
+        let seconds = |text| duration(text).map(|time| time.as_secs_f64());
+        assert_eq!(seconds("90s"), Ok(90.0));
+        assert_eq!(seconds(" 1.5 h "), Ok(5400.0));
+        assert_eq!((seconds("20min"), seconds("0us")), (Ok(1200.0), Ok(0.0)));
+        let expected = "a number with a unit (us, ms, s, min, h), such as \"60s\"";
+        for wrong in ["90", "", "h", "2 hours", "-1s", "nans", "infs", "1e999s"] {
+            assert_eq!(seconds(wrong), Err(expected.to_owned()), "{wrong}");
+        }
+        assert_eq!(seconds("744h"), Ok(744.0 * 3600.0));
+        for wrong in ["745h", "99999999999999999999h"] {
+            assert_eq!(seconds(wrong), Err("a time of at most 744h, which is a month".to_owned()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_on_a_command_line_is_in_seconds_or_has_a_unit() {
+        let time = Kind::Time { may_be_zero: true };
+        for (text, seconds) in [("0", 0.0), ("2.5s", 2.5), ("10", 10.0), ("2min", 120.0)] {
+            assert_eq!(time.word(text), Ok(Value::Time(Duration::from_secs_f64(seconds))), "{text}");
+        }
+        for wrong in ["-1", "NaN", "inf", "x", "", "1e9"] {
+            assert!(time.word(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(Kind::Time { may_be_zero: false }.word("0"), Err("must be more than 0".to_owned()));
+    }
+
+    #[test]
+    fn a_weight_follows_the_last_at_sign() {
+        assert_eq!(weighted("a.sql"), Ok(("a.sql", 1)));
+        assert_eq!(weighted("a@b.sql@3"), Ok(("a@b.sql", 3)));
+        assert!(
+            weighted("a@b.sql").is_err_and(|why| why.starts_with("invalid weight specification: @b.sql"))
+        );
+        assert_eq!(
+            weighted("a@-1"),
+            Err("weight specification out of range (0 .. 2147483647): -1".to_owned())
+        );
+    }
+}
