@@ -3,10 +3,9 @@
 
 use connect::{Environment, Overrides, Target};
 use engine::Limit;
-use run::{RunSpec, Runner};
+use run::{RunSpec, Runner, TooFewDescriptors};
 
 use crate::arguments::{BenchArguments, ConnectionArguments, ProgressName};
-use crate::descriptors::{self, TooFewDescriptors};
 use crate::failure::Failure;
 use crate::live::{Live, ProgressStyle};
 use crate::logs::LogOptions;
@@ -39,7 +38,7 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
     arguments.html.as_deref().map(reporting::check_place).transpose()?;
     let runner = runner(arguments, spec)?;
     let connections = u64::from(clients) * runner.targets_in_use() as u64;
-    descriptors::provide_for(connections).map_err(|TooFewDescriptors { needed, limit }| {
+    run::provide_descriptors(connections).map_err(|TooFewDescriptors { needed, limit }| {
         let targets = match runner.targets_in_use() {
             0 | 1 => String::new(),
             several => format!(" with {several} targets"),

@@ -14,12 +14,11 @@ use connect::{Environment, Overrides, Target};
 use engine::{End, Limit, Outcome, Protocol};
 use results::{Calibration, EventLoopName, Host, Level, ObserveLevel, UtcTime};
 use run::options::RunOption;
-use run::{Circumstances, RunSpec, Runner, ScriptSource, ScriptSpec, Vacuum};
+use run::{Circumstances, RunSpec, Runner, ScriptSource, ScriptSpec, TooFewDescriptors, Vacuum};
 use server::Locations;
 use stats::Distribution;
 
 use crate::arguments::CalibrateArguments;
-use crate::descriptors::{self, TooFewDescriptors};
 use crate::failure::Failure;
 use crate::options::{self, RunCommand};
 use crate::signals::Signals;
@@ -82,7 +81,7 @@ pub(crate) fn run(
         return show(&dir, terminal);
     }
     let most = CLIENTS[CLIENTS.len() - 1];
-    descriptors::provide_for(u64::from(most)).map_err(|TooFewDescriptors { needed, limit }| {
+    run::provide_descriptors(u64::from(most)).map_err(|TooFewDescriptors { needed, limit }| {
         Failure::Usage(format!(
             "calibrating needs {needed} open files, and the system allows {limit}: raise it with ulimit -n"
         ))

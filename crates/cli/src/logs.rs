@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use dropin::system_words;
 use engine::{EndedTransaction, WorkerIntro};
 use report::pgbench::{AggregateLog, Columns, LogFormat, transaction_line};
 use results::unix_now;
@@ -15,7 +16,6 @@ use script::Random;
 use stats::Timestamp;
 
 use crate::failure::Failure;
-use crate::system_words::system_words;
 
 /// What is logged, and where.
 #[derive(Clone, Debug)]

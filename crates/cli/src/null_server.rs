@@ -7,7 +7,6 @@ use null::session::Rows;
 use null::{NullOptions, NullServer, Place, Stalls};
 
 use crate::arguments::NullServerArguments;
-use crate::descriptors;
 use crate::failure::Failure;
 use crate::serving::{self, TypedPlace};
 use crate::signals::Signals;
@@ -30,7 +29,7 @@ pub(crate) fn run(
         .stall_for
         .map(|length| Stalls { every: seconds(arguments.stall_every), length: seconds(Some(length)) });
     let rows = Rows { count: arguments.rows, ..Rows::default() };
-    descriptors::raise_to_maximum();
+    run::raise_descriptors_to_maximum();
     let server = NullServer::listen(&place, NullOptions { rows, stalls, ..NullOptions::default() })
         .map_err(cannot(format!("listen at {listen}")))?;
     terminal.print(&format!("{}\n", server.conninfo()));

@@ -10,7 +10,6 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use relay::{Address, Config, JitterShape, Network, Relay, RelayError, Statistics};
 
-use crate::descriptors;
 use crate::failure::Failure;
 use crate::serving::{self, TypedPlace};
 use crate::signals::Signals;
@@ -77,7 +76,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
         seed: arguments.random_seed,
     };
     let (listen, to) = (address(&arguments.listen)?, address(&arguments.to)?);
-    descriptors::raise_to_maximum();
+    run::raise_descriptors_to_maximum();
     let _directory = arguments.own_directory.then(|| OwnDirectory::around(&listen)).transpose()?;
     let relay = Relay::start(Config::new(listen, to, network))?;
     terminal.print(&format!("{}\n", relay.address().conninfo()));

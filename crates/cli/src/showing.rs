@@ -11,7 +11,6 @@ use crate::failure::Failure;
 use crate::listener::circumstances;
 use crate::live::Live;
 use crate::logs::{LogFault, LogOptions, Logs};
-use crate::repeating;
 use crate::signals::Signals;
 use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
@@ -70,7 +69,7 @@ impl<'a> OwnShowing<'a> {
     pub(crate) fn run(&mut self, runner: Runner, signals: &Signals) -> Result<(), Failure> {
         let terminal = self.terminal;
         let circumstances = Circumstances {
-            command_line: Some(repeating::command_line(runner.drawn_seed())),
+            command_line: Some(run::command_line(runner.drawn_seed())),
             records: Some(self.keeper.records()),
             ..circumstances()
         };

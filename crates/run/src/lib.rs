@@ -9,7 +9,9 @@
 #![doc = include_str!("../examples/p99.rs")]
 //! ```
 
+mod command_line;
 mod control;
+mod descriptors;
 mod environment;
 mod error;
 mod event;
@@ -25,7 +27,9 @@ mod scripts;
 mod secrets;
 mod spec;
 
+pub use command_line::command_line;
 pub use control::{Control, OUT_OF_TIME};
+pub use descriptors::{TooFewDescriptors, provide_descriptors, raise_descriptors_to_maximum};
 pub use environment::{look_back, survey};
 pub use error::RunError;
 pub use event::{Event, VacuumEvent};

@@ -43,7 +43,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/observe/src/clock.rs", "when the server is looked at"),
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),
             ("crates/workload/src/stopwatch.rs", "seconds per step of loading"),
-            ("crates/cli/src/pgbench/seed.rs", "a seed of the time"),
+            ("crates/dropin/src/seed.rs", "a seed of the time"),
             ("crates/lab/src/stopwatch.rs", "the time budget of an experiment, and steps that are timed"),
             ("crates/results/src/disk.rs", "how long a flush takes, before a run"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),

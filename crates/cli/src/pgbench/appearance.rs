@@ -4,14 +4,14 @@
 use std::cell::RefCell;
 
 use connect::{Session, Target};
+use dropin::{Level, version};
 use engine::{End, Progress};
 use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
 use results::{Plan, unix_now};
 use run::{Event, Finished, Runner, VacuumEvent};
 use workload::WorkloadError;
 
-use super::diagnostics::{Diagnostics, Level};
-use super::help::version;
+use super::diagnostics::Diagnostics;
 use super::sessions;
 use super::talk::Talk;
 use crate::failure::Failure;

@@ -4,6 +4,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use dropin::{Level, Options, Stop, without_number};
 use engine::{Compatibility, EngineError, EventLoopChoice, Grace, Limit, Plan};
 use report::pgbench::Presentation;
 use results::ObserveLevel;
@@ -11,14 +12,12 @@ use run::{Circumstances, RunError, RunSpec, Runner, Scripts, Vacuum};
 use workload::WorkloadError;
 
 use super::appearance::{Appearance, Debug, Wishes};
-use super::diagnostics::{Diagnostics, Level, Stop};
-use super::options::Options;
+use super::diagnostics::Diagnostics;
 use super::sessions;
 use crate::failure::Failure;
 use crate::logs::LogOptions;
 use crate::password;
 use crate::signals::Signals;
-use crate::system_words::without_number;
 
 /// Transactions of each client when nothing was asked for.
 const DEFAULT_TRANSACTIONS: u64 = 10;

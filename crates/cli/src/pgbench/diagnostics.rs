@@ -7,62 +7,10 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// The name in front of each message.
-pub(super) const PROGRAM: &str = "pgbench";
+use dropin::{Level, Message, PROGRAM};
 
 /// 128 and the number of SIGPIPE: the status by which a shell names a program that ended for a closed pipe.
 const BROKEN_PIPE: i32 = 141;
-
-/// What kind of message it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
-    Error,
-    Warning,
-    Detail,
-    Hint,
-    /// Nothing but the program's name stands in front.
-    Info,
-    /// Not even that.
-    Bare,
-}
-
-/// One message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Message {
-    pub(super) level: Level,
-    pub(super) text: String,
-}
-
-/// Why the program ends before it has done its work: what is still to be said, and the exit status.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stop {
-    pub(super) messages: Vec<Message>,
-    pub(super) code: u8,
-}
-
-impl Stop {
-    /// Exit status 1 with this error.
-    pub(super) fn error(text: impl Display) -> Self {
-        let message = Message { level: Level::Error, text: text.to_string() };
-        Self { messages: vec![message], code: 1 }
-    }
-
-    /// Exit status 0 with this text.
-    pub(super) fn done(text: impl Into<String>) -> Self {
-        Self { messages: vec![Message { level: Level::Bare, text: text.into() }], code: 0 }
-    }
-
-    /// The same, with more to say.
-    pub(super) fn and(mut self, level: Level, text: impl Display) -> Self {
-        self.messages.push(Message { level, text: text.to_string() });
-        self
-    }
-
-    /// The same, with the sentence that follows all mistakes in options.
-    pub(super) fn with_help_hint(self) -> Self {
-        self.and(Level::Hint, format_args!("Try \"{PROGRAM} --help\" for more information."))
-    }
-}
 
 /// stderr with the program's name.
 #[derive(Clone, Debug)]

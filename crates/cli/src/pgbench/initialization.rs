@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use dropin::{Level, Message, Options, Stop};
 use workload::{InitOptions, InitProgress, InitReport, Logging, WorkloadError};
 
-use super::diagnostics::{Diagnostics, Level, Message, Stop};
-use super::options::Options;
+use super::diagnostics::Diagnostics;
 use super::sessions;
 use crate::signals::Signals;
 

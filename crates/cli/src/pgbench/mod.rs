@@ -3,15 +3,8 @@
 
 mod appearance;
 mod benchmark;
-mod decision;
 mod diagnostics;
-mod getopt;
-mod help;
 mod initialization;
-mod numbers;
-mod options;
-mod scripts;
-mod seed;
 mod sessions;
 mod talk;
 
@@ -20,9 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use decision::Task;
-use diagnostics::{Diagnostics, PROGRAM, Stop};
-use options::Options;
+use diagnostics::Diagnostics;
+use dropin::{HELP, Options, PROGRAM, Stop, Task};
 
 /// A command line that is pgbench's.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,8 +61,10 @@ impl Call {
     }
 
     fn obey(self, diagnostics: &Diagnostics) -> Result<(), Stop> {
-        let (mut options, others) = Options::act_on(self.arguments, &self.typed, diagnostics)?;
-        match decision::decide(&mut options, others)? {
+        let (mut options, others) = Options::act_on(self.arguments, &self.typed, &mut |message| {
+            diagnostics.say_all(&[message]);
+        })?;
+        match dropin::decide(&mut options, others)? {
             Task::Initialize => initialization::run(options, diagnostics),
             Task::Benchmark => benchmark::run(options, diagnostics),
         }
@@ -80,8 +74,8 @@ impl Call {
 /// Help and version are given only to a first argument that asks for them.
 fn answer(first: Option<&OsStr>) -> Option<String> {
     match first?.to_str()? {
-        "--help" | "-?" => Some(help::HELP.to_owned()),
-        "--version" | "-V" => Some(help::version_line()),
+        "--help" | "-?" => Some(HELP.to_owned()),
+        "--version" | "-V" => Some(dropin::version_line()),
         _ => None,
     }
 }

@@ -2,10 +2,10 @@
 //! pgbench's rules for the database's name.
 
 use connect::{ConnectError, Environment, Overrides, Session, Target};
+use dropin::{Level, Options, PROGRAM, Stop};
 use run::RunError;
 
-use super::diagnostics::{Diagnostics, Level, PROGRAM, Stop};
-use super::options::Options;
+use super::diagnostics::Diagnostics;
 use crate::password::connect_asking;
 use crate::signals::Signals;
 

@@ -11,11 +11,11 @@ use run::{ScriptText, Scripts};
 use script::Dialect;
 use workload::{PartitionMethod, Step, WorkloadError};
 
-use super::diagnostics::{Diagnostics, Level, Stop};
-use super::getopt::{Argument, CommandLine, Found, Order, Spelling};
-use super::numbers::{self, BadInteger};
-use super::{scripts, seed};
-use crate::descriptors::{self, TooFewDescriptors};
+use crate::getopt::{Argument, CommandLine, Found, Order, Spelling};
+use crate::message::{Level, Message, Stop};
+use crate::numbers::{self, BadInteger};
+use crate::{scripts, seed};
+use run::TooFewDescriptors;
 
 /// The mode that an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,10 @@ enum Mode {
     Both,
 }
 
-type Act = fn(&mut Options, &OsStr, &Diagnostics) -> Result<(), Stop>;
+/// Tells something while options are acted on.
+type Told<'a> = &'a mut dyn FnMut(Message);
+
+type Act = fn(&mut Options, &OsStr, Told<'_>) -> Result<(), Stop>;
 
 /// An option: its spelling, its mode, what it does.
 struct Row(&'static str, Option<u8>, Argument, Mode, Act);
@@ -90,58 +93,59 @@ const ROWS: [Row; 45] = [
 
 const ANY_COUNT: RangeInclusive<i32> = 1..=i32::MAX;
 
-/// All that was asked for, as it was asked for.
+/// All that was asked for, as it was asked for; fields are called as the options.
 #[derive(Debug)]
-pub(super) struct Options {
-    pub(super) initialize: bool,
+#[allow(missing_docs)] // the options of pgbench, by their names
+pub struct Options {
+    pub initialize: bool,
     /// An option was used that belongs to this mode only.
-    pub(super) initialization_option: bool,
-    pub(super) benchmark_option: bool,
+    pub initialization_option: bool,
+    pub benchmark_option: bool,
 
-    pub(super) steps: Option<Vec<Step>>,
-    pub(super) fillfactor: u32,
-    pub(super) quiet: bool,
-    pub(super) foreign_keys: bool,
-    pub(super) index_tablespace: Option<String>,
-    pub(super) tablespace: Option<String>,
-    pub(super) unlogged: bool,
-    pub(super) partitions: u32,
-    pub(super) partition_method: Option<PartitionMethod>,
+    pub steps: Option<Vec<Step>>,
+    pub fillfactor: u32,
+    pub quiet: bool,
+    pub foreign_keys: bool,
+    pub index_tablespace: Option<String>,
+    pub tablespace: Option<String>,
+    pub unlogged: bool,
+    pub partitions: u32,
+    pub partition_method: Option<PartitionMethod>,
 
-    pub(super) no_vacuum: bool,
-    pub(super) scale: Option<u32>,
-    pub(super) debug: bool,
-    pub(super) dbname: Option<String>,
-    pub(super) host: Option<String>,
-    pub(super) port: Option<String>,
-    pub(super) username: Option<String>,
+    pub no_vacuum: bool,
+    pub scale: Option<u32>,
+    pub debug: bool,
+    pub dbname: Option<String>,
+    pub host: Option<String>,
+    pub port: Option<String>,
+    pub username: Option<String>,
 
-    pub(super) scripts: Scripts,
-    pub(super) clients: u32,
-    pub(super) jobs: u32,
-    pub(super) reconnect: bool,
-    pub(super) variables: BTreeMap<String, String>,
-    pub(super) log: bool,
-    pub(super) log_prefix: Option<OsString>,
-    pub(super) sampling_rate: Option<f64>,
-    pub(super) aggregate_interval: Option<u32>,
+    pub scripts: Scripts,
+    pub clients: u32,
+    pub jobs: u32,
+    pub reconnect: bool,
+    pub variables: BTreeMap<String, String>,
+    pub log: bool,
+    pub log_prefix: Option<OsString>,
+    pub sampling_rate: Option<f64>,
+    pub aggregate_interval: Option<u32>,
     /// In milliseconds.
-    pub(super) latency_limit: Option<f64>,
-    pub(super) protocol: Protocol,
-    pub(super) progress: Option<u32>,
-    pub(super) progress_timestamp: bool,
-    pub(super) per_command: bool,
-    pub(super) rate: Option<f64>,
-    pub(super) transactions: Option<u32>,
-    pub(super) duration: Option<u32>,
-    pub(super) vacuum_all: bool,
+    pub latency_limit: Option<f64>,
+    pub protocol: Protocol,
+    pub progress: Option<u32>,
+    pub progress_timestamp: bool,
+    pub per_command: bool,
+    pub rate: Option<f64>,
+    pub transactions: Option<u32>,
+    pub duration: Option<u32>,
+    pub vacuum_all: bool,
     /// 0: unlimited.
-    pub(super) max_tries: u32,
-    pub(super) continue_on_error: bool,
-    pub(super) exit_on_abort: bool,
-    pub(super) failures_detailed: bool,
-    pub(super) verbose_errors: bool,
-    pub(super) seed: u64,
+    pub max_tries: u32,
+    pub continue_on_error: bool,
+    pub exit_on_abort: bool,
+    pub failures_detailed: bool,
+    pub verbose_errors: bool,
+    pub seed: u64,
 }
 
 impl Options {
@@ -195,14 +199,16 @@ impl Options {
 
     /// Acts on each option; also returns the arguments that are none. `typed` is the program's name as getopt
     /// shows it.
-    pub(super) fn act_on(
+    /// # Errors
+    /// An option or its argument is wrong, or asks for something that ends the program.
+    pub fn act_on(
         arguments: Vec<OsString>,
         typed: &str,
-        diagnostics: &Diagnostics,
+        told: Told<'_>,
     ) -> Result<(Self, Vec<OsString>), Stop> {
         let mut options = Self::new();
         if let Some(text) = std::env::var_os("PGBENCH_RANDOM_SEED") {
-            options.set_seed(&text, seed::Origin::Variable, diagnostics)?;
+            options.set_seed(&text, seed::Origin::Variable, told)?;
         }
         let order =
             if std::env::var_os("POSIXLY_CORRECT").is_some() { Order::Posix } else { Order::Permuted };
@@ -223,13 +229,13 @@ impl Options {
                 Run => options.benchmark_option = true,
                 Both => {}
             }
-            act(&mut options, &argument, diagnostics)?;
+            act(&mut options, &argument, told)?;
         }
     }
 }
 
 /// The table as getopt needs it.
-pub(super) fn spellings() -> Vec<Spelling> {
+pub(crate) fn spellings() -> Vec<Spelling> {
     ROWS.iter()
         .map(|Row(long, letter, argument, ..)| Spelling { long, letter: *letter, argument: *argument })
         .collect()
@@ -251,7 +257,7 @@ impl Options {
         self.add_script(scripts::read(&path, weight)?)
     }
 
-    pub(super) fn add_script(&mut self, text: ScriptText) -> Result<(), Stop> {
+    pub(crate) fn add_script(&mut self, text: ScriptText) -> Result<(), Stop> {
         self.scripts.add(text).map_err(Stop::error)?;
         if self.scripts.texts.len() > scripts::SCRIPTS_MAX {
             return Err(Stop::error(format_args!(
@@ -279,7 +285,7 @@ impl Options {
 
     fn set_clients(&mut self, argument: &OsStr) -> Result<(), Stop> {
         int(&mut self.clients, argument, "-c/--client", ANY_COUNT)?;
-        descriptors::provide_for(u64::from(self.clients)).map_err(|TooFewDescriptors { needed, limit }| {
+        run::provide_descriptors(u64::from(self.clients)).map_err(|TooFewDescriptors { needed, limit }| {
             Stop::error(format_args!("need at least {needed} open files, but system limit is {limit}"))
                 .and(Level::Hint, "Ask for fewer clients, or raise the limit with ulimit -n.")
         })
@@ -357,14 +363,9 @@ impl Options {
         Ok(())
     }
 
-    fn set_seed(
-        &mut self,
-        text: &OsStr,
-        origin: seed::Origin,
-        diagnostics: &Diagnostics,
-    ) -> Result<(), Stop> {
+    fn set_seed(&mut self, text: &OsStr, origin: seed::Origin, told: Told<'_>) -> Result<(), Stop> {
         self.seed = seed::named(text, origin)?;
-        diagnostics.say(Level::Info, format_args!("setting random seed to {}", self.seed));
+        told(Message { level: Level::Info, text: format!("setting random seed to {}", self.seed) });
         Ok(())
     }
 }

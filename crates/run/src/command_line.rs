@@ -28,7 +28,8 @@ const VARIABLES: [&str; 12] = [
 ];
 
 /// This process's command, with a seed that was drawn.
-pub(crate) fn command_line(seed_drawn: Option<u64>) -> SafeText {
+#[must_use]
+pub fn command_line(seed_drawn: Option<u64>) -> SafeText {
     let variable = |name: &&str| std::env::var_os(name).map(|value| ((*name).to_owned(), value));
     let variables = VARIABLES.iter().filter_map(variable).collect();
     compose(variables, std::env::args_os().skip(1).collect(), seed_drawn)

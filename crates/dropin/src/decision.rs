@@ -8,19 +8,24 @@ use run::ScriptText;
 use script::PARAMETERS_MAX;
 use workload::{PartitionMethod, Partitioning, Step};
 
-use super::diagnostics::Stop;
-use super::options::Options;
-use super::scripts;
+use crate::message::Stop;
+use crate::options::Options;
+use crate::scripts;
 
 /// What is to be done.
 #[derive(Debug)]
-pub(super) enum Task {
+pub enum Task {
+    /// Tables are made.
     Initialize,
+    /// Transactions are run.
     Benchmark,
 }
 
 /// Checks everything that can be checked without a server, and fills in what was left open.
-pub(super) fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop> {
+///
+/// # Errors
+/// The first thing that is wrong, in pgbench's order.
+pub fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop> {
     if options.scripts.texts.is_empty() && !options.initialize {
         let builtin = scripts::builtin("tpcb-like".as_ref())?;
         options.add_script(ScriptText::of_builtin(builtin, 1))?;
@@ -78,7 +83,8 @@ fn check_initialization(options: &mut Options) -> Result<(), Stop> {
 
 impl Options {
     /// How the accounts are split, if they are.
-    pub(super) fn partitioning(&self) -> Option<Partitioning> {
+    #[must_use]
+    pub fn partitioning(&self) -> Option<Partitioning> {
         let method = self.partition_method.unwrap_or(PartitionMethod::Range);
         (self.partitions > 0).then_some(Partitioning { method, partitions: self.partitions })
     }

@@ -7,24 +7,24 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// How one option may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spelling {
+pub(crate) struct Spelling {
     /// Without the two dashes.
-    pub(super) long: &'static str,
+    pub(crate) long: &'static str,
     /// The letter, if there is one.
-    pub(super) letter: Option<u8>,
-    pub(super) argument: Argument,
+    pub(crate) letter: Option<u8>,
+    pub(crate) argument: Argument,
 }
 
 /// Whether an option takes something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Argument {
+pub(crate) enum Argument {
     None,
     Required,
 }
 
 /// One thing found on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// The option of this row of the table, and its argument (empty if it takes none).
     Option(usize, OsString),
     /// All options have been found; these are the other arguments, in order.
@@ -33,14 +33,14 @@ pub(super) enum Found {
 
 /// Whether options may follow other arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     Permuted,
     /// `POSIXLY_CORRECT`: the first other argument ends the options.
     Posix,
 }
 
 /// A command line that is being read. It is read option by option, because pgbench acts on each at once.
-pub(super) struct CommandLine<'t> {
+pub(crate) struct CommandLine<'t> {
     table: &'t [Spelling],
     arguments: VecDeque<OsString>,
     /// What is left of a bundle of letters.
@@ -50,7 +50,7 @@ pub(super) struct CommandLine<'t> {
 }
 
 impl<'t> CommandLine<'t> {
-    pub(super) fn new(table: &'t [Spelling], arguments: Vec<OsString>, order: Order) -> Self {
+    pub(crate) fn new(table: &'t [Spelling], arguments: Vec<OsString>, order: Order) -> Self {
         Self { table, arguments: arguments.into(), bundle: VecDeque::new(), others: Vec::new(), order }
     }
 
@@ -58,7 +58,7 @@ impl<'t> CommandLine<'t> {
     ///
     /// # Errors
     /// getopt's own sentence, without the program's name.
-    pub(super) fn next(&mut self) -> Result<Found, String> {
+    pub(crate) fn next(&mut self) -> Result<Found, String> {
         if let Some(letter) = self.bundle.pop_front() {
             return self.letter(letter);
         }

@@ -4,11 +4,13 @@
 use std::io;
 
 /// `No such file or directory`
-pub(crate) fn system_words(error: &io::Error) -> String {
+#[must_use]
+pub fn system_words(error: &io::Error) -> String {
     without_number(&error.to_string()).to_owned()
 }
 
 /// The same for a text that such an error has become.
-pub(crate) fn without_number(text: &str) -> &str {
+#[must_use]
+pub fn without_number(text: &str) -> &str {
     text.split_once(" (os error").map_or(text, |(words, _)| words)
 }

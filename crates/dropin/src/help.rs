@@ -1,23 +1,25 @@
 //! What `--help` and `--version` print: our own words for pgbench's options. What the options do is `options`'s; a
 //! test compares the text with that table.
 
-use super::diagnostics::PROGRAM;
+use crate::message::PROGRAM;
 
 /// The release of pgbench whose behaviour this is.
-pub(super) const PGBENCH_VERSION: &str = "19";
+pub(crate) const PGBENCH_VERSION: &str = "19";
 
 /// `19 (pgmeter 0.1.0)`, as the banner shows it.
-pub(super) fn version() -> String {
+#[must_use]
+pub fn version() -> String {
     format!("{PGBENCH_VERSION} (pgmeter {})", env!("CARGO_PKG_VERSION"))
 }
 
 /// The line of `--version`.
-pub(super) fn version_line() -> String {
+#[must_use]
+pub fn version_line() -> String {
     format!("{PROGRAM} (PostgreSQL) {}\n", version())
 }
 
 /// The text of `--help`.
-pub(super) const HELP: &str = "\
+pub const HELP: &str = "\
 pgbench runs a workload on a PostgreSQL server and reports its throughput.
 This is pgmeter in pgbench's clothes; `pgmeter bench` measures the same with percentiles.
 
@@ -93,8 +95,8 @@ Found a mistake? Report it to the project that this pgmeter came from.
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pgbench::getopt::Spelling;
-    use crate::pgbench::options::spellings;
+    use crate::getopt::Spelling;
+    use crate::options::spellings;
 
     #[test]
     fn help_knows_every_option_and_no_other() {

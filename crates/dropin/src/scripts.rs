@@ -10,15 +10,15 @@ use std::path::Path;
 use run::{ScriptText, read_script};
 use workload::{Builtin, WorkloadError};
 
-use super::diagnostics::{Level, Stop};
-use super::numbers;
+use crate::message::{Level, Stop};
+use crate::numbers;
 use crate::system_words::system_words;
 
 /// Most scripts in a mix.
-pub(super) const SCRIPTS_MAX: usize = 128;
+pub(crate) const SCRIPTS_MAX: usize = 128;
 
 /// Splits `NAME@WEIGHT` at the last `@`.
-pub(super) fn weighted(text: &OsStr) -> Result<(OsString, u32), Stop> {
+pub(crate) fn weighted(text: &OsStr) -> Result<(OsString, u32), Stop> {
     let bytes = text.as_bytes();
     let Some(at) = bytes.iter().rposition(|byte| *byte == b'@') else { return Ok((text.to_owned(), 1)) };
     let (name, weight) = (&bytes[..at], &bytes[at + 1..]);
@@ -37,7 +37,7 @@ pub(super) fn weighted(text: &OsStr) -> Result<(OsString, u32), Stop> {
 }
 
 /// A built-in script by its name or a prefix of it.
-pub(super) fn builtin(name: &OsStr) -> Result<&'static Builtin, Stop> {
+pub(crate) fn builtin(name: &OsStr) -> Result<&'static Builtin, Stop> {
     let name = encoding::decode(name.as_bytes());
     workload::builtin(&name).map_err(|error| {
         let sentence = match error {
@@ -51,17 +51,17 @@ pub(super) fn builtin(name: &OsStr) -> Result<&'static Builtin, Stop> {
 }
 
 /// The built-in scripts, with an empty line behind.
-pub(super) fn builtin_list() -> String {
+pub(crate) fn builtin_list() -> String {
     format!("{}\n\n", workload::builtin_list())
 }
 
 /// What `--show-script` shows.
-pub(super) fn shown(builtin: &Builtin) -> String {
+pub(crate) fn shown(builtin: &Builtin) -> String {
     format!("-- {}: {}\n{}\n", builtin.name, builtin.description, builtin.text)
 }
 
 /// Reads a script's file; `-` is stdin.
-pub(super) fn read(path: &OsStr, weight: u32) -> Result<ScriptText, Stop> {
+pub(crate) fn read(path: &OsStr, weight: u32) -> Result<ScriptText, Stop> {
     let name = encoding::decode(path.as_bytes()).into_owned();
     let fault = |what: &str, error: &io::Error| {
         Stop::error(format_args!("could not {what} file \"{name}\": {}", system_words(error)))

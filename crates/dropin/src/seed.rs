@@ -7,18 +7,18 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::diagnostics::{Level, Stop};
-use super::numbers;
+use crate::message::{Level, Stop};
+use crate::numbers;
 
 /// Where a seed was named.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     Option,
     Variable,
 }
 
 /// The seed that this text names: `time`, `rand` or a number.
-pub(super) fn named(text: &OsStr, origin: Origin) -> Result<u64, Stop> {
+pub(crate) fn named(text: &OsStr, origin: Origin) -> Result<u64, Stop> {
     match text.as_bytes() {
         b"time" => Ok(of_time()),
         // The hasher's keys come from the system's random numbers.
@@ -39,7 +39,7 @@ pub(super) fn named(text: &OsStr, origin: Origin) -> Result<u64, Stop> {
 }
 
 /// The seed when none is named: microseconds of the monotonic clock.
-pub(super) fn of_time() -> u64 {
+pub(crate) fn of_time() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     let microseconds = time.tv_sec.wrapping_mul(1_000_000).wrapping_add(time.tv_nsec / 1_000);
     microseconds.cast_unsigned()

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 /// What is wrong with a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BadInteger {
+pub(crate) enum BadInteger {
     /// Something else than a number.
     Invalid,
     /// A number that is not allowed.
@@ -13,7 +13,7 @@ pub(super) enum BadInteger {
 }
 
 /// A whole number with blanks around it and nothing else. As with `strtol`, nothing at all is 0.
-pub(super) fn integer(text: &[u8], range: RangeInclusive<i32>) -> Result<i32, BadInteger> {
+pub(crate) fn integer(text: &[u8], range: RangeInclusive<i32>) -> Result<i32, BadInteger> {
     let Leading { value, rest, .. } = leading_integer(text);
     if rest.iter().any(|byte| !is_blank(*byte)) {
         return Err(BadInteger::Invalid);
@@ -23,7 +23,7 @@ pub(super) fn integer(text: &[u8], range: RangeInclusive<i32>) -> Result<i32, Ba
 }
 
 /// A weight: a number up to the end of the text, with at least one digit.
-pub(super) fn weight(text: &[u8]) -> Option<i64> {
+pub(crate) fn weight(text: &[u8]) -> Option<i64> {
     match leading_integer(text) {
         Leading { value: Some(value), rest: [], digits } if digits > 0 => Some(value),
         _ => None,
@@ -32,14 +32,14 @@ pub(super) fn weight(text: &[u8]) -> Option<i64> {
 
 /// `atoi`: what there is of a number at the beginning, 0 if there is none, cut to 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "the C library's atoi cuts")]
-pub(super) fn atoi(text: &[u8]) -> i32 {
+pub(crate) fn atoi(text: &[u8]) -> i32 {
     let saturated =
         if text.iter().find(|byte| !is_blank(**byte)) == Some(&b'-') { i64::MIN } else { i64::MAX };
     leading_integer(text).value.unwrap_or(saturated) as i32
 }
 
 /// `sscanf("%lu%c")`: blanks, a sign, digits, nothing behind; too large a number becomes the largest.
-pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
+pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
     let text = trim_start(text);
     let (negative, digits) = sign(text);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
@@ -56,7 +56,7 @@ pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
 }
 
 /// `atof`: what there is of a number at the beginning, 0 if there is none.
-pub(super) fn atof(text: &[u8]) -> f64 {
+pub(crate) fn atof(text: &[u8]) -> f64 {
     let text = trim_start(text);
     let (negative, unsigned) = sign(text);
     let magnitude = hexadecimal(unsigned).or_else(|| decimal(unsigned)).or_else(|| word(unsigned));

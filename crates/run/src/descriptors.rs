@@ -10,13 +10,18 @@ const BESIDE_CONNECTIONS: u64 = 64;
 
 /// There is no way to have so many connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooFewDescriptors {
-    pub(crate) needed: u64,
-    pub(crate) limit: u64,
+pub struct TooFewDescriptors {
+    /// Open files that are needed.
+    pub needed: u64,
+    /// Open files that are allowed.
+    pub limit: u64,
 }
 
 /// Sees to it that there can be so many connections.
-pub(crate) fn provide_for(connections: u64) -> Result<(), TooFewDescriptors> {
+///
+/// # Errors
+/// The system does not allow so many.
+pub fn provide_descriptors(connections: u64) -> Result<(), TooFewDescriptors> {
     let needed = connections + STANDARD_STREAMS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     // `None` is no limit.
@@ -38,7 +43,7 @@ pub(crate) fn provide_for(connections: u64) -> Result<(), TooFewDescriptors> {
 }
 
 /// As many as the system allows, for a server that does not know how many clients will come.
-pub(crate) fn raise_to_maximum() {
+pub fn raise_descriptors_to_maximum() {
     let limit = getrlimit(Resource::Nofile);
     // Where it is refused, later clients wait at the door.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
