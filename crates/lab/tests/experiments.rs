@@ -184,7 +184,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("= 3"), @r#"x.toml:2:1: this is not TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#);
     insta::assert_snapshot!(named("[load]\ndurration = \"3s\""), @r#"x.toml:3:1: unknown key "durration" in [load]; did you mean "duration"?"#);
     insta::assert_snapshot!(named("[load]\nscale = 3"), @r#"x.toml:3:1: "scale" belongs into [data]"#);
-    insta::assert_snapshot!(named("[load]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [load]; known are script, variables, clients, workers, duration, transactions, warmup, grace, until, protocol, rate, latency_limit, max_tries, continue_on_error, exit_on_abort, event_loop, observe, reconnect, targets, setup, operations, network, hosts, load_balance_hosts, metrics"#);
+    insta::assert_snapshot!(named("[server]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [server]; known are version, bin_dir, dsn, settings, tablespaces, instrumentation"#);
     insta::assert_snapshot!(named("[load]\nduration = 3"), @r#"x.toml:3:12: expected a number with a unit (us, ms, s, min, h), such as "60s", found 3"#);
     insta::assert_snapshot!(named("[load]\nduration = \"0s\""), @r#"x.toml:3:12: expected a time above zero, found "0s""#);
     insta::assert_snapshot!(named("[load]\nclients = 0"), @r#"x.toml:3:11: expected a whole number from 1 to 100000, found 0"#);

@@ -92,9 +92,7 @@ fn spec(options: Options, event_loop: EventLoopChoice) -> (RunSpec, Scripts) {
                 Limit::TransactionsPerClient(options.transactions.map_or(DEFAULT_TRANSACTIONS, u64::from))
             }
         },
-        warmup: Duration::ZERO,
         grace: Grace::Unlimited,
-        until: None,
         rate_tps: options.rate.and_then(|rate| attainable(rate, options.jobs.min(options.clients))),
         latency_limit: options.latency_limit.and_then(whole_microseconds),
         max_tries: NonZeroU32::new(options.max_tries),
@@ -108,8 +106,8 @@ fn spec(options: Options, event_loop: EventLoopChoice) -> (RunSpec, Scripts) {
             (false, true) => Vacuum::AllTables,
         },
         observe: ObserveLevel::Off,
-        targets: Vec::new(),
         seed: Some(options.seed),
+        ..RunSpec::default()
     };
     (spec, options.scripts)
 }
