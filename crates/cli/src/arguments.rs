@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Quickstart(QuickstartArguments),
     /// Run a workload against any server
     Bench(Box<BenchArguments>),
-    /// Create and fill the tables of the built-in workloads
+    /// Create and fill the tables of a workload
     Init(InitArguments),
     /// Show runs that were recorded: one, or several side by side as a page, a table or a picture
     Report(ReportArguments),
@@ -244,7 +244,13 @@ pub(crate) struct InitArguments {
     /// Print help
     #[arg(short = '?', long, action = ArgAction::Help)]
     help: Option<bool>,
-    /// Scale: 100,000 accounts each (about 15 MB)
+    /// tpcb, the tables of pgbench, or a folder of your own with a workload.toml [default: tpcb]
+    #[arg(long, value_name = "WORKLOAD")]
+    pub(crate) workload: Option<String>,
+    /// Value of a parameter of the workload; may be repeated
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<String>,
+    /// Scale: 100,000 accounts each (about 15 MB), or the unit of the workload
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub(crate) scale: u32,
     /// Steps in order: d drop, t create tables, g generate, G generate on the server, v vacuum, p primary keys, f foreign keys

@@ -1,10 +1,15 @@
-//! `pgmeter init`: creates and fills the tables of the built-in workloads; also the loading of `quickstart`.
+//! `pgmeter init`: creates and fills the tables of a workload; also the loading of `quickstart`.
 //! The work is done by `workload`; here it gets options, bars and a line at the end.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use connect::{Session, Target};
-use workload::{InitOptions, InitProgress, InitReport, Logging, PartitionMethod, Partitioning, Step};
+use workload::{
+    InitOptions, InitProgress, InitReport, Logging, PartitionMethod, Partitioning, Step, Workload,
+    WorkloadName,
+};
 
 use crate::arguments::{InitArguments, PartitionMethodName};
 use crate::bench::target;
@@ -17,10 +22,18 @@ use crate::terminal::{Bar, Terminal, Unit};
 const LINES_APART: Duration = Duration::from_secs(30);
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let options = options(arguments)?;
+    let named = arguments.workload.as_deref().map(|text| WorkloadName::find(text, Path::new("")));
+    let workload = named.transpose()?.unwrap_or_default().open()?;
+    workload.check_options(&options)?;
     let mut target = target(&arguments.connection)?;
     let mut session = connect_asking(&mut target, signals)?;
     let noise = if arguments.quiet { Noise::LastLine } else { Noise::Bars };
-    load(&target, &mut session, &options, noise, terminal, signals)
+    load(&*workload, &target, &mut session, &options, noise, terminal, signals)
+}
+
+/// `NAME=VALUE` each.
+fn parameters(words: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    words.iter().map(|word| run::options::definition(word).map_err(Failure::Usage)).collect()
 }
 
 fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
@@ -42,6 +55,7 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         index_tablespace: arguments.index_tablespace.clone(),
         jobs: arguments.jobs.unwrap_or_else(run::loading_sessions),
         resumes: arguments.resume,
+        parameters: parameters(&arguments.parameters)?,
     };
     if arguments.no_vacuum {
         options.steps.retain(|step| *step != Step::Vacuum);
@@ -61,6 +75,7 @@ pub(crate) enum Noise {
 
 /// Takes the steps, with a bar for the rows and a line at the end.
 pub(crate) fn load(
+    workload: &dyn Workload,
     target: &Target,
     session: &mut Session,
     options: &InitOptions,
@@ -69,7 +84,7 @@ pub(crate) fn load(
     signals: &Signals,
 ) -> Result<(), Failure> {
     let mut view = LoadView { terminal, noise, bar: None, due: LINES_APART };
-    let report = run::load(target, session, options, signals, &mut |progress| view.show(progress));
+    let report = run::load(workload, target, session, options, signals, &mut |progress| view.show(progress));
     drop(view);
     terminal.say(summary(options, &report?));
     Ok(())
@@ -98,9 +113,8 @@ impl<'a> LoadView<'a> {
             return;
         }
         match progress {
-            InitProgress::Started(step) => {
+            InitProgress::Started { doing } => {
                 self.bar = None;
-                let doing = step.facts().doing;
                 // Who has waited that long for the rows wants to know what else takes time.
                 if self.due > LINES_APART && !self.terminal.is_watched() {
                     self.terminal.say(format_args!("{doing} …"));
@@ -152,11 +166,8 @@ pub(crate) fn lost(doing: &str, reason: &str) -> String {
 }
 
 pub(crate) fn summary(options: &InitOptions, report: &InitReport) -> String {
-    let steps: Vec<String> = report
-        .steps
-        .iter()
-        .map(|time| format!("{} {:.2} s", time.step.facts().name, time.took.as_secs_f64()))
-        .collect();
+    let steps: Vec<String> =
+        report.steps.iter().map(|time| format!("{} {:.2} s", time.name, time.took.as_secs_f64())).collect();
     let scale = options.scale;
     format!("loaded scale {scale} in {:.2} s ({})", report.total().as_secs_f64(), steps.join(", "))
 }

@@ -10,7 +10,7 @@ use engine::Limit;
 use run::options::RunOption;
 use run::{RunSpec, Runner, ScriptSource, ScriptSpec};
 use server::{Locations, Server, ServerOptions};
-use workload::InitOptions;
+use workload::{InitOptions, Script, Workload};
 
 use crate::arguments::QuickstartArguments;
 use crate::bench::progress_style;
@@ -29,8 +29,18 @@ use crate::terminal::Terminal;
 pub(crate) struct Quickstart;
 
 impl RunCommand for Quickstart {
-    const OPTIONS: &'static [&'static str] =
-        &["clients", "workers", "duration", "warmup", "grace", "protocol", "event_loop", "observe", "seed"];
+    const OPTIONS: &'static [&'static str] = &[
+        "workload",
+        "clients",
+        "workers",
+        "duration",
+        "warmup",
+        "grace",
+        "protocol",
+        "event_loop",
+        "observe",
+        "seed",
+    ];
 
     fn base() -> RunSpec {
         RunSpec {
@@ -45,7 +55,7 @@ impl RunCommand for Quickstart {
         let argument = argument.help_heading(None);
         match option.name {
             "duration" | "warmup" => {
-                let text = format!("{}, for each workload", option.help);
+                let text = format!("{}, for each mix of scripts", option.help);
                 argument.help(options::help(option, &text, &Self::base()))
             }
             _ => argument,
@@ -53,8 +63,6 @@ impl RunCommand for Quickstart {
     }
 }
 
-/// What is run, in this order.
-const WORKLOADS: [&str; 2] = ["tpcb-like", "select-only"];
 /// Connections beside the clients: control sessions, and some for the user who looks on.
 const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
 
@@ -78,6 +86,9 @@ fn measure_on_server(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
+    let spec = arguments.run.spec()?;
+    let spec = RunSpec { workload: Some(spec.workload.clone().unwrap_or_default()), ..spec };
+    let workload = spec.workload.clone().unwrap_or_default().open()?;
     sweep(locations, listener);
     let programs = Programs {
         version: &arguments.pg_version,
@@ -88,13 +99,12 @@ fn measure_on_server(
     signals.check()?;
 
     let busy = listener.busy(format_args!("starting PostgreSQL {} …", installation.version));
-    let spec = arguments.run.spec()?;
     let options =
         ServerOptions { stop: Some(signals.shared_stop()), ..server_options(arguments, spec.clients)? };
     let mut server = Server::start(&installation, &options, locations)?;
     drop(busy);
     warn_without_statements(&server, arguments.no_instrumentation, listener);
-    let result = measure(arguments, &spec, &server, terminal, signals);
+    let result = measure(arguments, &spec, &*workload, &server, terminal, signals);
     if arguments.keep && result.is_ok() {
         let status = server.keep()?;
         let conninfo = status.conninfo_tcp.as_ref().unwrap_or(&status.conninfo);
@@ -107,10 +117,11 @@ fn measure_on_server(
     Ok(stopped?)
 }
 
-/// Loads and runs the workloads on a running server.
+/// Loads the workload and runs its scripts on a running server.
 fn measure(
     arguments: &QuickstartArguments,
     spec: &RunSpec,
+    workload: &dyn Workload,
     server: &Server,
     terminal: &Terminal,
     signals: &Signals,
@@ -123,19 +134,24 @@ fn measure(
     let mut session = signals.connect(&target)?;
     let options =
         InitOptions { scale: arguments.scale, jobs: run::loading_sessions(), ..InitOptions::default() };
-    let loaded = init::load(&target, &mut session, &options, Noise::Bars, terminal, signals);
+    let loaded = init::load(workload, &target, &mut session, &options, Noise::Bars, terminal, signals);
     // An interrupted load of a server that goes away needs no advice on how to load it again.
     signals.check()?;
     loaded?;
     drop(session);
     let mut shown = Vec::new();
-    for name in WORKLOADS {
+    for mix in workload.quickstart() {
         signals.check()?;
-        terminal.say(format_args!("\n{}", heading(name, spec)));
+        terminal.say(format_args!("\n{}", heading(&mix, spec)));
         let live = Live::new(terminal, progress_style(None, terminal), None);
         let mut showing =
             OwnShowing::new(terminal, live, spec.clients, arguments.places.clone(), Watching::default());
-        let scripts = vec![ScriptSpec::new(ScriptSource::Builtin(name.to_owned()))];
+        // A script that runs by itself needs no weight.
+        let script = |script: &&Script| ScriptSpec {
+            source: ScriptSource::OfWorkload(script.name.clone().into_owned()),
+            weight: if mix.len() == 1 { 1 } else { script.weight },
+        };
+        let scripts = mix.iter().map(script).collect();
         let runner = Runner::on(target.clone(), RunSpec { scripts, ..spec.clone() })?;
         showing.run(runner, signals)?;
         shown.extend(showing.take_shown());
@@ -146,7 +162,8 @@ fn measure(
     }
 }
 
-fn heading(name: &str, spec: &RunSpec) -> String {
+fn heading(mix: &[&Script], spec: &RunSpec) -> String {
+    let name = mix.iter().map(|script| &*script.name).collect::<Vec<_>>().join(" and ");
     let noun = if spec.clients == 1 { "client" } else { "clients" };
     let measured = match spec.limit {
         Limit::Duration(time) => format!("{} s", time.as_secs_f64()),

@@ -78,13 +78,17 @@ impl<'a> OwnShowing<'a> {
         let witnesses = self.witnesses(prepared.plan())?;
         self.keeper.begin(&prepared)?;
         let live = &mut self.live;
-        let finished = prepared.run(signals, &*witnesses, &mut |event| {
-            if let Event::Second { progress, waits } = event {
-                live.show(progress, waits);
+        let finished = prepared.run(signals, &*witnesses, &mut |event| match event {
+            Event::Second { progress, waits } => live.show(progress, waits),
+            Event::Checking(number) => {
+                live.end();
+                let noun = if number == 1 { "check" } else { "checks" };
+                terminal.say(format_args!("executing {number} {noun} of the workload …"));
             }
+            _ => {}
         });
         let finished = finished.inspect_err(|error| self.keeper.break_off(error))?;
-        self.conclude(&finished)
+        self.conclude(finished)
     }
 
     fn witnesses(&mut self, plan: &Plan) -> Result<WitnessMaker, Failure> {
@@ -101,15 +105,15 @@ impl<'a> OwnShowing<'a> {
     }
 
     /// An aborted or interrupted run is reported and recorded too, and then is a failure.
-    fn conclude(&mut self, Finished { record, outcome }: &Finished) -> Result<(), Failure> {
+    fn conclude(&mut self, Finished { record, outcome, checked }: Finished) -> Result<(), Failure> {
         let terminal = self.terminal;
         self.live.end();
         // Kept before anything is shown: a terminal that is stopped must not keep the record from being written.
-        let kept = self.keeper.finish(record);
+        let kept = self.keeper.finish(&record);
         terminal.say("");
-        terminal.print(&report::text(record, terminal.style()));
+        terminal.print(&report::text(&record, terminal.style()));
         if self.watching.commands {
-            terminal.print(&report::command_table(record, terminal.style()));
+            terminal.print(&report::command_table(&record, terminal.style()));
         }
         let Kept { run, record: path } = kept?;
         terminal.print(&format!("\n  run {run:<11} {}\n", path.display()));
@@ -127,7 +131,7 @@ impl<'a> OwnShowing<'a> {
             }
             End::CutOff(cut_off) if outcome.aborted.is_empty() => Err(Failure::Aborted(cut_off.to_string())),
             _ if outcome.aborted.is_empty() => match self.log_fault.get() {
-                None => Ok(()),
+                None => Ok(checked?),
                 Some(reason) => Err(Failure::LogCut(reason.to_owned())),
             },
             _ => Err(Failure::Aborted(format!(
@@ -142,8 +146,9 @@ impl<'a> OwnShowing<'a> {
 /// What is to be said of a run before it begins.
 pub(crate) fn warn(event: &Event<'_>, terminal: &Terminal) {
     match event {
-        Event::ScaleIgnored { asked, scale } if asked != scale => terminal
-            .warn(format_args!("scale option ignored, using count from pgbench_branches table ({scale})")),
+        Event::ScaleIgnored { asked, scale, table } if asked != scale => {
+            terminal.warn(format_args!("scale option ignored, using count from {table} table ({scale})"));
+        }
         Event::Vacuum(VacuumEvent::Failed(failure)) => {
             terminal.warn(format_args!("{failure} (the run goes on)"));
         }

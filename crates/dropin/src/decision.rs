@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use run::ScriptText;
 use script::PARAMETERS_MAX;
-use workload::{PartitionMethod, Partitioning, Step};
+use workload::{PartitionMethod, Partitioning, Step, Tpcb};
 
 use crate::message::Stop;
 use crate::options::Options;
@@ -28,7 +28,7 @@ pub enum Task {
 pub fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop> {
     if options.scripts.texts.is_empty() && !options.initialize {
         let builtin = scripts::builtin("tpcb-like".as_ref())?;
-        options.add_script(ScriptText::of_builtin(builtin, 1))?;
+        options.add_script(ScriptText { weight: 1, ..ScriptText::of_workload(builtin, &Tpcb) })?;
     }
     if let Some(text) = options.scripts.too_many_parameters(options.protocol) {
         return Err(Stop::error(format_args!(

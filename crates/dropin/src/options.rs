@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use engine::Protocol;
 use run::{ScriptText, Scripts};
 use script::Dialect;
-use workload::{PartitionMethod, Step, WorkloadError};
+use workload::{PartitionMethod, Step, Tpcb, WorkloadError};
 
 use crate::getopt::{Argument, CommandLine, Found, Order, Spelling};
 use crate::message::{Level, Message, Stop};
@@ -249,7 +249,7 @@ impl Options {
             return Err(Stop::done(scripts::builtin_list()));
         }
         let builtin = scripts::builtin(&name)?;
-        self.add_script(ScriptText::of_builtin(builtin, weight))
+        self.add_script(ScriptText { weight, ..ScriptText::of_workload(builtin, &Tpcb) })
     }
 
     fn add_file(&mut self, argument: &OsStr) -> Result<(), Stop> {
@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn the_message_about_a_wrong_step_lists_every_letter() {
-        let letters: String = workload::STEPS.iter().map(|facts| facts.letter).collect();
+        let letters: String = workload::tpcb::STEPS.iter().map(|facts| facts.letter).collect();
         assert_eq!(STEP_LETTERS, letters);
     }
 }

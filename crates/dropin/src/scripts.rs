@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use run::{ScriptText, read_script};
-use workload::{Builtin, WorkloadError};
+use workload::{Script, WorkloadError, tpcb};
 
 use crate::message::{Level, Stop};
 use crate::numbers;
@@ -37,9 +37,9 @@ pub(crate) fn weighted(text: &OsStr) -> Result<(OsString, u32), Stop> {
 }
 
 /// A built-in script by its name or a prefix of it.
-pub(crate) fn builtin(name: &OsStr) -> Result<&'static Builtin, Stop> {
+pub(crate) fn builtin(name: &OsStr) -> Result<&'static Script, Stop> {
     let name = encoding::decode(name.as_bytes());
-    workload::builtin(&name).map_err(|error| {
+    tpcb::script(&name).map_err(|error| {
         let sentence = match error {
             WorkloadError::AmbiguousBuiltin { prefix, found } => {
                 format!("ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"")
@@ -52,11 +52,11 @@ pub(crate) fn builtin(name: &OsStr) -> Result<&'static Builtin, Stop> {
 
 /// The built-in scripts, with an empty line behind.
 pub(crate) fn builtin_list() -> String {
-    format!("{}\n\n", workload::builtin_list())
+    format!("{}\n\n", tpcb::script_list())
 }
 
 /// What `--show-script` shows.
-pub(crate) fn shown(builtin: &Builtin) -> String {
+pub(crate) fn shown(builtin: &Script) -> String {
     format!("-- {}: {}\n{}\n", builtin.name, builtin.description, builtin.text)
 }
 

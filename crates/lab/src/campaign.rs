@@ -399,6 +399,9 @@ pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunEr
     if !subject.file.as_os_str().is_empty() {
         add(&subject.file)?;
     }
+    for name in subject.plan.data.iter().filter_map(|(_, data)| data.workload.as_ref()) {
+        name.open()?.files().iter().try_for_each(|(path, _)| add(path))?;
+    }
     for cell in &subject.plan.cells {
         let configuration = &cell.configuration;
         for step in &configuration.steps {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use engine::Limit;
 use run::RunSpec;
+use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
 
 use crate::steps::Step;
 
@@ -21,6 +22,8 @@ pub struct Configuration {
     pub network: Network,
     /// The load; scale and vacuum are those of the data, the seed is the trial's.
     pub load: RunSpec,
+    /// Whether all its scripts are known to leave the data as they were; found out when the workload is read.
+    pub scripts_only_read: bool,
     /// SQL that is run before the trial, such as functions that the script calls.
     pub setup: Option<PathBuf>,
     /// Operations of the users that one transaction of the script does: 1,000 for a batch of so many.
@@ -53,6 +56,7 @@ impl Default for Configuration {
             data: DataSpec::default(),
             network: Network::default(),
             load: default_load(),
+            scripts_only_read: false,
             setup: None,
             operations: 1,
             hosts: Vec::new(),
@@ -138,8 +142,10 @@ pub enum Origin {
 /// The tables of a trial. Trials with equal ones, on equal servers, share them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DataSpec {
-    /// What is loaded.
-    pub workload: Workload,
+    /// What is loaded; `None`: nothing but what `setup` makes.
+    pub workload: Option<WorkloadName>,
+    /// Values of the workload's parameters.
+    pub parameters: BTreeMap<String, String>,
     /// Scale: 100,000 accounts each.
     pub scale: u32,
     /// How full, in percent, pages are packed.
@@ -166,15 +172,6 @@ pub struct DataSpec {
     pub checkpoint: bool,
     /// A vacuum before each trial.
     pub vacuum: bool,
-}
-
-/// What is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Workload {
-    /// The tables of the built-in scripts.
-    Tpcb,
-    /// Nothing but what `setup` makes.
-    Nothing,
 }
 
 /// How data are brought back.
@@ -234,7 +231,8 @@ impl Default for ServerSpec {
 impl Default for DataSpec {
     fn default() -> Self {
         Self {
-            workload: Workload::Tpcb,
+            workload: Some(WorkloadName::default()),
+            parameters: BTreeMap::new(),
             scale: 1,
             fillfactor: 100,
             unlogged: false,
@@ -248,6 +246,40 @@ impl Default for DataSpec {
             restore: Restore::Auto,
             checkpoint: true,
             vacuum: true,
+        }
+    }
+}
+
+impl DataSpec {
+    /// How the workload is to make the data; sessions in parallel are left to the caller.
+    ///
+    /// # Errors
+    /// If the steps are none.
+    pub fn init_options(&self) -> Result<InitOptions, WorkloadError> {
+        let method = if self.partition_by_hash { PartitionMethod::Hash } else { PartitionMethod::Range };
+        let mut options = InitOptions {
+            scale: self.scale,
+            steps: workload::Step::parse_list(&self.init_steps)?,
+            fillfactor: self.fillfactor,
+            partitioning: (self.partitions > 0)
+                .then_some(Partitioning { method, partitions: self.partitions }),
+            logging: if self.unlogged { Logging::None } else { Logging::All },
+            tablespace: self.tablespace.clone(),
+            index_tablespace: self.index_tablespace.clone(),
+            parameters: self.parameters.clone(),
+            ..InitOptions::default()
+        };
+        if self.foreign_keys {
+            options.add_foreign_keys();
+        }
+        Ok(options)
+    }
+
+    /// About how many bytes a unit of scale brings; `None` where nothing is known of the tables.
+    pub(crate) fn bytes_per_scale(&self) -> Option<u64> {
+        match &self.workload {
+            Some(name @ WorkloadName::Shipped(_)) => name.open().ok()?.bytes_per_scale(),
+            Some(WorkloadName::Folder(_)) | None => None,
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::io;
 
+use config::FileError;
+
 /// Why an experiment cannot be planned.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -15,17 +17,8 @@ pub enum LabError {
         source: io::Error,
     },
     /// Something in the file is wrong.
-    #[error("{file}:{line}:{column}: {what}")]
-    File {
-        /// As it was named.
-        file: String,
-        /// From 1.
-        line: usize,
-        /// In characters, from 1.
-        column: usize,
-        /// What is wrong there, and what would be right.
-        what: String,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Something that was typed is wrong.
     #[error("{option}: {what}")]
     Typed {

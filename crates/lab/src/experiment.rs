@@ -2,12 +2,12 @@
 //! Read here and checked; multiplied out by `matrix`, put in order by `plan`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+
+use config::{Complaint, Node, Place, Table, Value, nearest, unknown_key};
 
 use crate::LabError;
 use crate::configuration::{Configuration, Origin};
-use crate::document::{self, Complaint, Node, Place, Table, Value, nearest, unknown_key};
 use crate::keys::{self, Section};
 use crate::presentation::{self, Chart, Difference, check_combination, combination};
 use crate::{schema, steps};
@@ -104,12 +104,7 @@ impl Experiment {
     pub fn read(path: &Path, profile: Profile) -> Result<Experiment, LabError> {
         let file = path.display().to_string();
         let unreadable = |source| LabError::Read { file: file.clone(), source };
-        let about = fs::metadata(path).map_err(unreadable)?;
-        if !about.is_file() || about.len() > FILE_LENGTH_MAX {
-            let what = format!("an experiment is a file of at most {FILE_LENGTH_MAX} bytes");
-            return Err(unreadable(std::io::Error::other(what)));
-        }
-        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let text = config::text_of(path, FILE_LENGTH_MAX).map_err(unreadable)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         Experiment::parse(&text, &file, folder, profile)
     }
@@ -119,8 +114,8 @@ impl Experiment {
     /// # Errors
     /// If something in it is wrong; with the place.
     pub fn parse(text: &str, file: &str, folder: &Path, profile: Profile) -> Result<Experiment, LabError> {
-        let experiment = document::read(text).and_then(|top| Reader { folder, profile }.experiment(top));
-        experiment.map_err(|complaint| complaint.in_file(file))
+        let experiment = config::read(text).and_then(|top| Reader { folder, profile }.experiment(top));
+        Ok(experiment.map_err(|complaint| complaint.in_file(file))?)
     }
 }
 
@@ -233,7 +228,7 @@ impl Reader<'_> {
         let mut described = levels.take(name).map(Node::into_table).transpose()?;
         if !keys::is_key(name) && described.is_none() {
             let mut known = keys::names();
-            known.extend(["settings.NAME", "variables.NAME"]);
+            known.extend(["settings.NAME", "parameters.NAME", "variables.NAME"]);
             let help =
                 nearest(name, &known).map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
             let what = format!(
@@ -269,8 +264,10 @@ impl Reader<'_> {
 
     /// The keys of one level, which may be of any section.
     fn settings_of_level(&self, node: Node) -> Result<Vec<(String, Node)>, Complaint> {
-        let table = node.into_table()?;
+        let mut table = node.into_table()?;
         keys::check_rivals(keys::places(&table.entries))?;
+        // Names of scripts are those of the workload.
+        table.entries.sort_by_key(|entry| entry.key != "workload");
         let mut sets = Vec::new();
         for entry in table.entries {
             if !keys::is_key(&entry.key) {
@@ -429,7 +426,7 @@ impl Level {
 /// The keys that an entry sets: of a table of settings or variables each by itself.
 fn names_set<'a>(name: &'a str, node: &'a Node) -> Box<dyn Iterator<Item = String> + 'a> {
     match &node.value {
-        Value::Table(entries) if name == "settings" || name == "variables" => {
+        Value::Table(entries) if keys::PARENTS.contains(&name) => {
             Box::new(entries.iter().map(move |entry| format!("{name}.{}", entry.key)))
         }
         _ => Box::new(std::iter::once(name.to_owned())),

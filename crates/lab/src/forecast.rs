@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::Limit;
 
-use crate::configuration::{Configuration, DataSpec, Origin, Workload};
+use crate::configuration::{Configuration, DataSpec, Origin};
 use crate::memory::data_bytes;
 use crate::plan::Plan;
 use crate::readiness::{Preparation, Readiness};
@@ -137,5 +137,5 @@ fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
 }
 
 fn scale(data: &DataSpec) -> f64 {
-    if data.workload == Workload::Tpcb { f64::from(data.scale) } else { 0.0 }
+    if data.workload.is_some() { f64::from(data.scale) } else { 0.0 }
 }

@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use config::{Complaint, Entry, Node, Place};
 use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
+use workload::WorkloadName;
 
-use crate::configuration::{Configuration, Origin, Restore, Workload};
-use crate::document::{Complaint, Entry, Node, Place};
-use crate::values::{dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version};
+use crate::configuration::{Configuration, Origin, Restore};
+use crate::values::{
+    dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version, workload,
+};
 
 /// Where a key stands if it is not a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +71,6 @@ const fn node(
     Key { name, section, help, takes: Takes::Node(rule, set), get: |_| OptionValue::Unset }
 }
 
-const WORKLOADS: [(&str, Workload); 2] = [("tpcb", Workload::Tpcb), ("none", Workload::Nothing)];
-const WORKLOAD_WORDS: [&str; 2] = words(&WORKLOADS);
 const PARTITION_METHODS: [(&str, bool); 2] = [("range", false), ("hash", true)];
 const PARTITION_METHOD_WORDS: [&str; 2] = words(&PARTITION_METHODS);
 const RESTORES: [(&str, Restore); 5] = [
@@ -138,19 +139,29 @@ pub(crate) const KEYS: &[Key] = &[
         |it| it.server.instrumentation.into(),
         |it, value| put(&mut it.server.instrumentation, value.try_into()),
     ),
-    value(
-        "workload",
+    Key {
+        get: |it| OptionValue::Text(it.data.workload.clone().unwrap_or_default().to_string()),
+        ..node(
+            "workload",
+            Section::Data,
+            "text",
+            "\"tpcb\": the tables of the built-in scripts; the folder of a workload of your own, relative to the \
+             experiment; \"none\": only what data_setup makes",
+            |it, node, folder| put(&mut it.data.workload, workload(node, folder)),
+        )
+    },
+    node(
+        "parameters",
         Section::Data,
-        Kind::Choice(&WORKLOAD_WORDS),
-        "\"tpcb\": the tables of the built-in scripts; \"none\": only what data_setup makes",
-        |it| word_of(&WORKLOADS, &it.data.workload),
-        |it, value| put(&mut it.data.workload, value.one_of(&WORKLOADS)),
+        "settings",
+        "Values of the workload's parameters; one alone as parameters.NAME",
+        |it, node, _| pairs(&mut it.data.parameters, node),
     ),
     value(
         "scale",
         Section::Data,
         Kind::Count { least: 1, most: SCALE_MAX, most_in_file: SCALE_MAX },
-        "100,000 accounts each",
+        "100,000 accounts each, or the unit of the workload",
         |it| it.data.scale.into(),
         |it, value| put(&mut it.data.scale, value.try_into()),
     ),
@@ -333,7 +344,10 @@ pub(crate) fn section_of(name: &str) -> Option<Section> {
     of_runs.or_else(|| KEYS.iter().find(|key| key.name == name).map(|key| key.section))
 }
 
-/// Whether a name is that of a key, `settings.NAME` and `variables.NAME` included.
+/// Keys that hold names of the user's; one alone is written with a dot, such as `settings.NAME`.
+pub(crate) const PARENTS: [&str; 3] = ["settings", "parameters", "variables"];
+
+/// Whether a name is that of a key, `settings.NAME` and the like included.
 pub fn is_key(name: &str) -> bool {
     section_of(name).is_some() || parent(name).is_some()
 }
@@ -341,7 +355,7 @@ pub fn is_key(name: &str) -> bool {
 /// `settings` of `settings.wal_compression`.
 fn parent(name: &str) -> Option<(&'static str, &str)> {
     let (parent, child) = name.split_once('.')?;
-    let parent = ["settings", "variables"].into_iter().find(|known| *known == parent)?;
+    let parent = PARENTS.into_iter().find(|known| *known == parent)?;
     (!child.is_empty()).then_some((parent, child))
 }
 
@@ -387,16 +401,16 @@ pub(crate) fn set(
         if parent == "variables" {
             check_variable(child, node.place)?;
         }
-        let values = if parent == "settings" {
-            &mut configuration.server.settings
-        } else {
-            &mut configuration.load.variables
+        let values = match parent {
+            "settings" => &mut configuration.server.settings,
+            "parameters" => &mut configuration.data.parameters,
+            _ => &mut configuration.load.variables,
         };
         values.insert(child.to_owned(), node.scalar()?);
         return Ok(());
     }
     if let Some(option) = options::key(name) {
-        let value = option_value(option, node, folder)?;
+        let value = option_value(option, node, folder, configuration.data.workload.as_ref())?;
         return (option.set)(&mut configuration.load, value).map_err(|what| Complaint::at(node.place, what));
     }
     match KEYS.iter().find(|key| key.name == name).map(|key| &key.takes) {
@@ -405,16 +419,19 @@ pub(crate) fn set(
             let value = value_of(*kind, None, node)?;
             set(configuration, value).map_err(|what| Complaint::at(node.place, what))
         }
-        None => {
-            Err(Complaint::at(node.place, crate::document::unknown_key(name, "the experiment", &names())))
-        }
+        None => Err(Complaint::at(node.place, config::unknown_key(name, "the experiment", &names()))),
     }
 }
 
 /// The value of an option of a run.
-fn option_value(option: &RunOption, node: &Node, folder: &Path) -> Result<OptionValue, Complaint> {
+fn option_value(
+    option: &RunOption,
+    node: &Node,
+    folder: &Path,
+    workload: Option<&WorkloadName>,
+) -> Result<OptionValue, Complaint> {
     match option.name {
-        "script" => Ok(OptionValue::Scripts(scripts(node, folder)?)),
+        "script" => Ok(OptionValue::Scripts(scripts(node, folder, workload)?)),
         "variables" => {
             let mut named = BTreeMap::new();
             pairs(&mut named, node)?;

@@ -36,9 +36,9 @@ mod presentation;
 
 mod schema;
 
-mod document;
-
 mod typed;
+
+mod workloads;
 
 mod error;
 
@@ -68,10 +68,10 @@ mod compare;
 
 pub use campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, profile_name};
 pub use compare::{Comparable, CompareOptions, ComparisonRun, compare};
+pub use config::Place;
 pub use configuration::{
-    Configuration, DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec, Workload, default_load,
+    Configuration, DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec, default_load,
 };
-pub use document::Place;
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};
 pub use experiment::{Design, Experiment, Factor, Level, Order, Profile};

@@ -119,7 +119,7 @@ pub(crate) fn levels_in_words(factor: &Factor) -> Vec<String> {
     lines
 }
 
-fn level_in_words(level: &Level, on_top: bool, own: &[(String, crate::document::Node)]) -> String {
+fn level_in_words(level: &Level, on_top: bool, own: &[(String, config::Node)]) -> String {
     let mut line = format!("{}: ", level.label);
     if on_top {
         line += "as before, and ";

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use crate::configuration::{Configuration, Workload};
+use crate::configuration::Configuration;
 use crate::experiment::Experiment;
 use crate::keys;
+use crate::workloads::Workloads;
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,8 +17,8 @@ pub struct Cell {
     pub configuration: Configuration,
 }
 
-/// The combinations in the file's order, the last factor varying fastest.
-pub(crate) fn cells(experiment: &Experiment, folder: &Path) -> Vec<Cell> {
+/// The combinations in the file's order, the last factor varying fastest. An error says what a workload lacks.
+pub(crate) fn cells(experiment: &Experiment, folder: &Path) -> Result<Vec<Cell>, String> {
     let mut cells = vec![Cell { levels: Vec::new(), configuration: experiment.base.clone() }];
     for factor in &experiment.factors {
         let with = |cell: &Cell| {
@@ -41,9 +42,13 @@ pub(crate) fn cells(experiment: &Experiment, folder: &Path) -> Vec<Cell> {
         experiment.exclude.iter().any(|pairs| pairs.iter().all(|pair| cell.levels.contains(pair)))
     };
     cells.retain(|cell| !is_left_out(cell));
-    for cell in cells.iter_mut().filter(|cell| cell.configuration.times_loading()) {
-        // The tables are made by the trial itself.
-        cell.configuration.data.workload = Workload::Nothing;
+    let mut workloads = Workloads::default();
+    for Cell { configuration, .. } in &mut cells {
+        workloads.complete(configuration)?;
+        if configuration.times_loading() {
+            // The tables are made by the trial itself.
+            configuration.data.workload = None;
+        }
     }
-    cells
+    Ok(cells)
 }

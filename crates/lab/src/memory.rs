@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::configuration::{DataSpec, Origin, ServerSpec, Workload};
+use crate::configuration::{DataSpec, Origin, ServerSpec};
 use crate::matrix::Cell;
 
 /// The memory of the machine that servers are started on.
@@ -47,8 +47,6 @@ const USABLE_PERCENT: u64 = 80;
 const SERVER_BYTES: u64 = 64 << 20;
 /// The allowance for each connection: a backend's own memory, mostly caches of catalogues and plans, and `work_mem`.
 const CONNECTION_BYTES: u64 = 10 << 20;
-/// Accounts with their index: 100,000 rows are 13 MB and 2 MB, tellers and branches next to nothing.
-const BYTES_PER_SCALE: u64 = 16 << 20;
 
 impl Arrangement {
     /// How these servers may stand, with these data on them, for these cells.
@@ -88,7 +86,7 @@ fn server_bytes<'a>(
     data: impl Iterator<Item = &'a DataSpec> + Clone,
     default_bytes: u64,
 ) -> u64 {
-    let is_unknown = data.clone().any(|data| data.workload == Workload::Nothing || data.setup.is_some());
+    let is_unknown = data.clone().any(|data| data.bytes_per_scale().is_none() || data.setup.is_some());
     let data_bytes = data.map(data_bytes).max().unwrap_or(0).saturating_mul(2);
     let shared_buffers_bytes = shared_buffers_bytes(&server.settings).unwrap_or(default_bytes);
     // Memory that no page was ever put into is not taken from anybody.
@@ -96,14 +94,10 @@ fn server_bytes<'a>(
     SERVER_BYTES.saturating_add(filled).saturating_add(data_bytes)
 }
 
-/// How large a data set is, about, in bytes; nothing is known of what the experiment's own SQL makes.
+/// How large a data set is, about, in bytes; nothing is known of tables that a user's SQL makes.
 pub(crate) fn data_bytes(data: &DataSpec) -> u64 {
-    match data.workload {
-        Workload::Tpcb => {
-            u64::from(data.scale).saturating_mul(BYTES_PER_SCALE) / u64::from(data.fillfactor.max(1)) * 100
-        }
-        Workload::Nothing => 0,
-    }
+    let bytes_per_scale = data.bytes_per_scale().unwrap_or(0);
+    u64::from(data.scale).saturating_mul(bytes_per_scale) / u64::from(data.fillfactor.max(1)) * 100
 }
 
 /// The setting `shared_buffers` in bytes, if it is there and can be understood.

@@ -4,8 +4,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::configuration::{DataSpec, Network, NetworkKind, Origin, ServerSpec, Workload};
-use crate::document::turns_direction;
+use config::turns_direction;
+use workload::WorkloadName;
+
+use crate::configuration::{DataSpec, Network, NetworkKind, Origin, ServerSpec};
 use crate::experiment::{Experiment, Order};
 use crate::load_words::{levels_in_words, load_in_words};
 use crate::memory::{Arrangement, data_bytes};
@@ -138,12 +140,18 @@ fn server_in_words(server: &ServerSpec) -> String {
 
 fn data_in_words(data: &DataSpec) -> String {
     let plain = DataSpec::default();
-    let mut words = match data.workload {
-        Workload::Tpcb => {
-            format!("TPC-B-like tables at scale {}, about {}", data.scale, size(data_bytes(data)))
+    let mut words = match (&data.workload, data.bytes_per_scale()) {
+        (None, _) => "no tables".to_owned(),
+        (Some(name), None) => format!("the workload {name} at scale {}", data.scale),
+        (Some(name), Some(_)) => {
+            let about = WorkloadName::about().find(|(shipped, _)| *shipped == name.to_string());
+            let tables = about.map_or_else(String::new, |(_, about)| about.to_owned());
+            format!("{tables} at scale {}, about {}", data.scale, size(data_bytes(data)))
         }
-        Workload::Nothing => "no tables".to_owned(),
     };
+    for (name, value) in &data.parameters {
+        let _ = write!(words, ", {name} = {value}");
+    }
     if data.fillfactor != plain.fillfactor {
         let _ = write!(words, ", fillfactor {}", data.fillfactor);
     }
@@ -197,7 +205,7 @@ fn arrangement_in_words(arrangement: Arrangement, order: Order) -> Option<String
 
 /// How trials get their data back, and why so.
 fn way_back_in_words(plan: &Plan, number: usize, data: &DataSpec) -> &'static str {
-    if data.workload == Workload::Nothing && data.setup.is_none() {
+    if data.workload.is_none() && data.setup.is_none() {
         return "nothing is loaded before a trial";
     }
     let on_it = plan.cells.iter().zip(&plan.data_of).filter(|(_, data)| **data == number);

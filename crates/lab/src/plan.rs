@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use config::{Complaint, Place};
 use stats::SplitMix64;
 
 use crate::LabError;
@@ -67,7 +68,8 @@ impl Plan {
         folder: &Path,
         memory: &Memory,
     ) -> Result<Plan, LabError> {
-        let complain = |what: String| LabError::File { file: file.to_owned(), line: 1, column: 1, what };
+        let start = Place { line: 1, column: 1 };
+        let complain = |what: String| LabError::File(Complaint::at(start, what).in_file(file));
         let levels = experiment.factors.iter().map(|factor| factor.levels.len());
         let combinations = levels.fold(1, usize::saturating_mul);
         if combinations > COMBINATIONS_MAX {
@@ -80,7 +82,7 @@ impl Plan {
         if number > TRIALS_MAX {
             return Err(complain(format!("these are {number} trials, more than {TRIALS_MAX}")));
         }
-        let cells = cells(experiment, folder);
+        let cells = cells(experiment, folder).map_err(complain)?;
         if cells.is_empty() {
             return Err(complain("all combinations are left out by exclude".to_owned()));
         }

@@ -1,7 +1,8 @@
 //! What an experiment's file says of showing its results: charts, and differences that are told beside the table.
 //! Read here and checked against the factors; drawn elsewhere.
 
-use crate::document::{Complaint, Node, Value, unknown_key};
+use config::{Complaint, Node, Value, unknown_key};
+
 use crate::experiment::{Factor, label, text};
 use crate::schema;
 

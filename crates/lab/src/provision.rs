@@ -11,10 +11,10 @@ use connect::quote::{identifier, literal};
 use connect::{ConnectError, Environment, Overrides, Session, Target};
 use run::{Control, RunError};
 use server::{Locations, Server, ServerOptions};
-use workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step};
+use workload::{InitOptions, InitProgress};
 
 use crate::campaign::{Subject, text_of};
-use crate::configuration::{Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec, Workload};
+use crate::configuration::{Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec};
 use crate::event::{Event, Listener};
 use crate::leftovers;
 use crate::memory::Arrangement;
@@ -381,11 +381,12 @@ fn in_database(target: &Target, database: &str) -> Target {
 }
 
 fn load(target: &Target, spec: &DataSpec, listener: Listener<'_>, control: &Control) -> Result<(), RunError> {
-    if spec.workload == Workload::Tpcb {
+    if let Some(name) = &spec.workload {
+        let workload = name.open()?;
         let mut session = control.connect(target)?;
-        let options = options(spec)?;
+        let options = InitOptions { jobs: run::loading_sessions(), ..spec.init_options()? };
         let mut told = |progress: InitProgress<'_>| listener.tell(Event::Load(progress));
-        let report = run::load(target, &mut session, &options, control, &mut told)?;
+        let report = run::load(&*workload, target, &mut session, &options, control, &mut told)?;
         listener.tell(Event::Loaded(&options, &report));
         control.check()?;
     }
@@ -393,26 +394,6 @@ fn load(target: &Target, spec: &DataSpec, listener: Listener<'_>, control: &Cont
         Some(setup) => execute_file(target, setup, control),
         None => Ok(()),
     }
-}
-
-/// How the loader is to make the data.
-pub(super) fn options(spec: &DataSpec) -> Result<InitOptions, RunError> {
-    let method = if spec.partition_by_hash { PartitionMethod::Hash } else { PartitionMethod::Range };
-    let mut options = InitOptions {
-        scale: spec.scale,
-        steps: Step::parse_list(&spec.init_steps)?,
-        fillfactor: spec.fillfactor,
-        partitioning: (spec.partitions > 0).then_some(Partitioning { method, partitions: spec.partitions }),
-        logging: if spec.unlogged { Logging::None } else { Logging::All },
-        tablespace: spec.tablespace.clone(),
-        index_tablespace: spec.index_tablespace.clone(),
-        jobs: run::loading_sessions(),
-        resumes: false,
-    };
-    if spec.foreign_keys {
-        options.add_foreign_keys();
-    }
-    Ok(options)
 }
 
 /// Runs the statements of a file, all of them or none.

@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use run::ScriptSource;
-
 use crate::configuration::{Configuration, DataSpec, Restore};
 use crate::memory::Arrangement;
 use crate::plan::Plan;
@@ -93,10 +91,6 @@ impl DataSpec {
 impl Configuration {
     /// Whether trials leave the data as they were: only what is known to.
     pub fn only_reads(&self) -> bool {
-        let reads =
-            |script: &ScriptSource| matches!(script, ScriptSource::Builtin(name) if name == "select-only");
-        self.steps.is_empty()
-            && self.setup.is_none()
-            && self.load.scripts.iter().all(|choice| reads(&choice.source))
+        self.steps.is_empty() && self.setup.is_none() && self.scripts_only_read
     }
 }

@@ -225,7 +225,7 @@ fn trial(own: &[Field]) -> Value {
     let mut trial = table(own.iter().map(property).chain(keys));
     let one =
         json!({ "description": "One setting or variable alone", "type": ["string", "number", "boolean"] });
-    trial["patternProperties"] = json!({ "^(settings|variables)\\..+$": one });
+    trial["patternProperties"] = json!({ "^(settings|parameters|variables)\\..+$": one });
     trial
 }
 
@@ -346,7 +346,7 @@ fn named(name: &str) -> Value {
             { "type": "integer", "minimum": 10 },
             { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)*$" }
         ] }),
-        "settings" | "variables" => table_of(scalar()),
+        "settings" | "parameters" | "variables" => table_of(scalar()),
         "targets" => table_of(of_kind(Kind::Text)),
         "tablespaces" => table_of(json!({ "type": "string", "pattern": "^(/.*)?$" })),
         "init_steps" => json!({ "type": "string", "pattern": "^[dtgGvpf]+$" }),

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use config::{Complaint, Node, Place, Table, Value};
+
 use crate::configuration::Configuration;
-use crate::document::{Complaint, Node, Place, Table, Value};
 use crate::experiment::text;
 use crate::{keys, schema, values};
 
@@ -98,7 +99,7 @@ fn step(node: Node, folder: &Path) -> Result<Step, Complaint> {
     // What nobody knows is told first: it may be what is missing.
     let known = schema::names(schema::STEP);
     if let Some(entry) = table.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
-        let what = crate::document::unknown_key(&entry.key, "[[step]]", &known);
+        let what = config::unknown_key(&entry.key, "[[step]]", &known);
         return Err(Complaint::at(entry.place, what));
     }
     let work = work(&mut table, place, folder)?;
@@ -151,7 +152,7 @@ fn one_sql(table: &mut Table, names: (&str, &str), folder: &Path) -> Result<Opti
         let is_there = !sql.trim().is_empty() && !sql.contains('\0');
         return if is_there { Ok(Some(StepSql::Here(sql))) } else { Err(node.expected("SQL")) };
     }
-    file.map(|node| Ok(StepSql::File(values::beside(node.text()?, &node, folder)?))).transpose()
+    file.map(|node| Ok(StepSql::File(values::beside(&node, folder)?))).transpose()
 }
 
 fn name(node: &Node) -> Result<String, Complaint> {

@@ -10,9 +10,10 @@ use run::{
     Circumstances, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces, Vacuum,
     event_loop_of_environment,
 };
+use workload::WorkloadName;
 
 use crate::campaign::ExecutionContext;
-use crate::configuration::{Configuration, Workload};
+use crate::configuration::Configuration;
 use crate::event::{Event, TrialRecord};
 use crate::matrix::Cell;
 use crate::network;
@@ -106,11 +107,12 @@ fn finish(run: i64, record: Record) -> Result<Finished, RunError> {
 
 /// Whether the scripts of all cells can be understood.
 pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
-    let mut seen: Vec<&[ScriptSpec]> = Vec::new();
+    let mut seen: Vec<(Option<&WorkloadName>, &[ScriptSpec])> = Vec::new();
     for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.steps.is_empty()) {
-        let scripts = configuration.load.scripts.as_slice();
+        let scripts = (configuration.data.workload.as_ref(), configuration.load.scripts.as_slice());
         if !seen.contains(&scripts) {
-            Scripts::read(scripts)?;
+            let workload = scripts.0.cloned().unwrap_or_default().open()?;
+            Scripts::read(scripts.1, &*workload)?;
             seen.push(scripts);
         }
     }
@@ -120,8 +122,11 @@ pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
 /// The load of a cell on this server.
 pub(crate) fn runner(cell: &Cell, seed: u64, target: Target) -> Result<Runner, RunError> {
     let Configuration { data, load, .. } = &cell.configuration;
-    let vacuum = data.vacuum && data.workload == Workload::Tpcb;
+    let vacuum = data.vacuum && data.workload.is_some();
     let spec = RunSpec {
+        // The tables of pgbench are looked at if one of its scripts runs, the user's own in any case.
+        workload: data.workload.clone().filter(|name| *name != WorkloadName::default()),
+        variables: data.parameters.clone().into_iter().chain(load.variables.clone()).collect(),
         scale: Some(data.scale),
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
         seed: Some(seed),

@@ -3,8 +3,10 @@
 
 use std::path::{self, Path};
 
+use config::{Complaint, Entry, Node, Place, Value, nearest, unknown_key};
+use workload::WorkloadName;
+
 use crate::configuration::Configuration;
-use crate::document::{self, Complaint, Entry, Node, Place, Value, nearest, unknown_key};
 use crate::experiment::{Experiment, Factor, Level, Profile};
 use crate::{LabError, keys};
 
@@ -22,7 +24,7 @@ pub struct Typed {
 /// Files that are typed may be anywhere.
 const ROOT: &str = "/";
 /// Keys whose values are paths.
-const PATHS: [&str; 4] = ["script", "setup", "data_setup", "bin_dir"];
+const PATHS: [&str; 5] = ["script", "setup", "data_setup", "bin_dir", "workload"];
 
 impl Typed {
     /// The folder that its experiment's files are in.
@@ -57,7 +59,7 @@ impl Typed {
         };
         if !keys::is_key(name) {
             let mut known = keys::names();
-            known.extend(["settings.NAME", "variables.NAME"]);
+            known.extend(["settings.NAME", "parameters.NAME", "variables.NAME"]);
             let what = unknown_key(name, "an experiment", &known);
             return Err(complain(if nearest(name, &known).is_some() {
                 what
@@ -108,7 +110,7 @@ fn value(text: &str) -> Option<Node> {
     if text.contains(['\n', '\r']) {
         return None;
     }
-    let mut top = document::read(&format!("v = {text}")).ok()?;
+    let mut top = config::read(&format!("v = {text}")).ok()?;
     let node = top.take("v")?;
     Some(at_no_place(node.value)).filter(|_| top.entries.is_empty())
 }
@@ -144,7 +146,11 @@ fn located(key: &str, node: Node) -> Node {
 }
 
 fn below_root(key: &str, text: String) -> String {
-    let is_file = text.contains('/') || key == "bin_dir" || text.ends_with(".sql");
+    let is_file = match key {
+        "bin_dir" => true,
+        "workload" => WorkloadName::shipped().all(|name| name != text) && Path::new(&text).is_dir(),
+        _ => text.contains('/') || text.ends_with(".sql"),
+    };
     if text.is_empty() || !is_file {
         return text;
     }

@@ -2,14 +2,15 @@
 //! network. Called by `keys` and `steps`; what is wrong is told with its place.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use config::{Complaint, Node, Table, Value};
 use run::options::{Kind, Value as OptionValue, expected_unit, with_unit};
 use run::{ScriptSource, ScriptSpec};
+use workload::WorkloadName;
 
 use crate::configuration::{Network, NetworkKind};
-use crate::document::{Complaint, Node, Table, Value};
 use crate::schema;
 
 /// The longest delay that a relay makes.
@@ -37,32 +38,12 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
 /// A file beside the experiment; `""` takes it away again.
 pub(crate) fn file(node: &Node, folder: &Path) -> Result<Option<PathBuf>, Complaint> {
     let name = node.text()?;
-    if name.is_empty() { Ok(None) } else { beside(name, node, folder).map(Some) }
+    if name.is_empty() { Ok(None) } else { beside(node, folder).map(Some) }
 }
 
-/// A path that stays within the experiment's folder and is there.
-pub(crate) fn beside(name: &str, node: &Node, folder: &Path) -> Result<PathBuf, Complaint> {
-    let relative = Path::new(name);
-    let stays = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if !stays {
-        return Err(node.expected("a file in the experiment's folder"));
-    }
-    let path = folder.join(relative);
-    if !path.is_file() {
-        let what = format!("there is no file {} (looked for at {})", name, path.display());
-        return Err(Complaint::at(node.place, what));
-    }
-    // A link may lead anywhere; whoever gets the folder would not get what it leads to.
-    let home = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let is_inside = match (path.canonicalize(), home.canonicalize()) {
-        (Ok(real), Ok(home)) => real.starts_with(home),
-        _ => false,
-    };
-    if is_inside {
-        Ok(path)
-    } else {
-        Err(node.expected("a file in the experiment's folder, not a link out of it"))
-    }
+/// A file in the experiment's folder.
+pub(crate) fn beside(node: &Node, folder: &Path) -> Result<PathBuf, Complaint> {
+    config::beside(node, folder, "the experiment")
 }
 
 pub(crate) fn pairs(target: &mut BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
@@ -145,37 +126,57 @@ pub(crate) fn init_steps(node: &Node) -> Result<String, Complaint> {
 }
 
 /// A built-in script, a file, or a list of such with weights: `["a.sql", { script = "select-only", weight = 9 }]`.
-pub(crate) fn scripts(node: &Node, folder: &Path) -> Result<Vec<ScriptSpec>, Complaint> {
-    let Value::List(nodes) = &node.value else { return Ok(vec![one_script(node, folder)?]) };
-    let scripts: Vec<ScriptSpec> =
-        nodes.iter().map(|node| one_script(node, folder)).collect::<Result<_, Complaint>>()?;
+pub(crate) fn scripts(
+    node: &Node,
+    folder: &Path,
+    workload: Option<&WorkloadName>,
+) -> Result<Vec<ScriptSpec>, Complaint> {
+    let one_script = |node: &Node| one_script(node, folder, workload);
+    let Value::List(nodes) = &node.value else { return Ok(vec![one_script(node)?]) };
+    let scripts: Vec<ScriptSpec> = nodes.iter().map(one_script).collect::<Result<_, Complaint>>()?;
     if scripts.iter().all(|script| script.weight == 0) {
         return Err(Complaint::at(node.place, "at least one script has to have a weight above 0"));
     }
     Ok(scripts)
 }
 
-fn one_script(node: &Node, folder: &Path) -> Result<ScriptSpec, Complaint> {
-    const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
+fn one_script(node: &Node, folder: &Path, workload: Option<&WorkloadName>) -> Result<ScriptSpec, Complaint> {
     if let Value::Table(entries) = &node.value {
         let mut table = Table { place: node.place, entries: entries.clone() };
         let script = table.take("script").ok_or_else(|| node.expected("a table with the key script"))?;
         let weight = table.take("weight").map_or(Ok(1), |weight| weight.whole(0, schema::WEIGHT_MAX))?;
         table.finish("a script", &schema::names(schema::SCRIPT))?;
-        let chosen = one_script(&script, folder)?;
+        let chosen = one_script(&script, folder, workload)?;
         return Ok(ScriptSpec { weight: u32::try_from(weight).unwrap_or(u32::MAX), ..chosen });
     }
     let name = node.text()?;
-    let source = if BUILTINS.contains(&name) {
-        ScriptSource::Builtin(name.to_owned())
-    } else if name.ends_with(".sql") {
-        ScriptSource::File(beside(name, node, folder)?)
-    } else {
-        return Err(
-            node.expected("tpcb-like, simple-update, select-only, or the name of a file that ends in .sql")
-        );
+    let source = match workload {
+        _ if name.ends_with(".sql") => ScriptSource::File(beside(node, folder)?),
+        // Its scripts are looked up when it is read.
+        Some(WorkloadName::Folder(_)) => ScriptSource::OfWorkload(name.to_owned()),
+        Some(WorkloadName::Shipped(_)) | None => {
+            let workload = workload.cloned().unwrap_or_default().open();
+            let workload = workload.map_err(|error| Complaint::at(node.place, error.to_string()))?;
+            let names: Vec<&str> = workload.scripts().iter().map(|script| &*script.name).collect();
+            if !names.contains(&name) {
+                let names = names.join(", ");
+                return Err(node.expected(&format!("{names}, or the name of a file that ends in .sql")));
+            }
+            ScriptSource::OfWorkload(name.to_owned())
+        }
     };
     Ok(ScriptSpec::new(source))
+}
+
+/// The name of a shipped workload, a folder relative to the experiment's, or "none". A folder is read later, once.
+pub(crate) fn workload(node: &Node, folder: &Path) -> Result<Option<WorkloadName>, Complaint> {
+    match node.text()? {
+        "none" => Ok(None),
+        name => {
+            let found = WorkloadName::find(name, folder);
+            found.map(Some).map_err(|error| Complaint::at(node.place, error.to_string()))
+        }
+    }
 }
 
 /// `"socket"`, `"tcp"`, `"tls"`, or `{ kind = "tcp", delay = "10ms", jitter = "1ms", bandwidth = "100Mbit" }`.

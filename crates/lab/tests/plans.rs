@@ -252,10 +252,10 @@ fn a_ladder_may_set_network_reconnecting_script_and_anything_else() {
     large 10 90: File("/function.sql") Simple TCP, 1ms each way setup variables
     small 1 90: File("/function.sql") Prepared TCP, 1ms each way setup variables
     large 10 90: File("/function.sql") Prepared TCP, 1ms each way setup variables
-    small 1 90: Builtin("tpcb-like") Prepared TCP, 1ms each way settings variables
-    large 10 90: Builtin("tpcb-like") Prepared TCP, 1ms each way settings variables
-    small 1 90: Builtin("tpcb-like") Prepared Unix socket unlogged settings variables
-    large 10 90: Builtin("tpcb-like") Prepared Unix socket unlogged settings variables
+    small 1 90: OfWorkload("tpcb-like") Prepared TCP, 1ms each way settings variables
+    large 10 90: OfWorkload("tpcb-like") Prepared TCP, 1ms each way settings variables
+    small 1 90: OfWorkload("tpcb-like") Prepared Unix socket unlogged settings variables
+    large 10 90: OfWorkload("tpcb-like") Prepared Unix socket unlogged settings variables
     "#);
     assert_eq!(plan.servers.len(), 2, "the setting of the last rungs asks for a server of its own");
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pgmeter_lab::{Experiment, Plan, Profile, Step, StepSql, StepWork, Workload, outline};
+use pgmeter_lab::{Experiment, Plan, Profile, Step, StepSql, StepWork, outline};
 
 const WAL: &str = r#"
 name = "wal"
@@ -78,7 +78,7 @@ fn the_quick_profile_takes_steps_less_often_and_with_other_variables() {
 #[test]
 fn loading_that_is_timed_begins_on_an_empty_database() {
     let (experiment, plan) = read(INIT, Profile::Full).unwrap();
-    assert!(plan.cells.iter().all(|cell| cell.configuration.data.workload == Workload::Nothing));
+    assert!(plan.cells.iter().all(|cell| cell.configuration.data.workload.is_none()));
     let orders: Vec<_> = plan.cells.iter().map(|cell| cell.configuration.data.init_steps.as_str()).collect();
     assert_eq!(orders, ["dtgv", "dtgvp"]);
     let names: Vec<_> = experiment.base.steps.iter().map(|step| step.name.as_str()).collect();

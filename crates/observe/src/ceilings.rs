@@ -69,12 +69,7 @@ fn hottest_row(record: &Record) -> Option<Ceiling> {
     let scripts = record.plan.scripts.iter().zip(&record.summary.scripts);
     let found = scripts.filter_map(|(script, summary)| {
         let contention = script.contention.as_ref()?;
-        let rows = match &contention.variable {
-            None => f64::from(contention.factor),
-            Some(name) => {
-                f64::from(contention.factor) * record.plan.variables.get(name)?.parse::<f64>().ok()?
-            }
-        };
+        let rows = as_f64(contention.rows(&record.plan.variables)?);
         let commands = Timed::of_script(&summary.commands);
         let locking = contention.command as usize;
         let flush_us = commit_flush(record).and_then(|flushing| flushing.one_us()).map(|(us, _)| us);

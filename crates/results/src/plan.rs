@@ -12,6 +12,9 @@ use crate::{KeptText, SafeText};
 /// What was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
+    /// The workload whose tables were used; `null`: none.
+    #[serde(default)]
+    pub workload: Option<String>,
     /// The scripts, in the order of every per-script list of the record.
     pub scripts: Vec<Script>,
     /// Simulated users, one connection each.
@@ -90,6 +93,16 @@ pub struct Contention {
     pub factor: u32,
     /// The script variable that it is multiplied with.
     pub variable: Option<String>,
+}
+
+impl Contention {
+    /// How many rows there are; `None` if the variable holds no number.
+    pub fn rows(&self, variables: &BTreeMap<String, String>) -> Option<u64> {
+        match &self.variable {
+            None => Some(u64::from(self.factor)),
+            Some(name) => variables.get(name)?.parse::<u64>().ok()?.checked_mul(u64::from(self.factor)),
+        }
+    }
 }
 
 /// A [`Script`] as it stands in a record.

@@ -38,7 +38,7 @@ const RULES: [Rule; 19] = [
     (Severity::Caution, fsync_off),
     (Severity::Caution, full_page_writes_off),
     (Severity::Caution, memory_disk),
-    (Severity::Caution, fewer_branches),
+    (Severity::Caution, contended_rows),
     (Severity::Caution, not_settled),
     (Severity::Caution, stalled),
     (Severity::Caution, left_out),
@@ -168,22 +168,29 @@ fn writes(record: &Record) -> bool {
     record.plan.scripts.iter().any(|script| mentions(script, &WORDS))
 }
 
-fn fewer_branches(record: &Record) -> Option<String> {
-    let scale = record.tables.scale.filter(|_| record.plan.scripts.iter().any(|script| script.builtin))?;
-    let clients = record.plan.clients;
-    let updates = |script: &Script| {
-        script.builtin && mentions(script, &["update"]) && {
-            let text = script.text.to_ascii_lowercase();
-            text.contains("update pgbench_branches")
-        }
+/// More clients than rows that each transaction of a script locks one of.
+fn contended_rows(record: &Record) -> Option<String> {
+    let plan = &record.plan;
+    let clients = plan.clients;
+    let of_script = |script: &'_ Script| {
+        let contention = script.contention.clone().filter(|_| script.weight > 0)?;
+        Some((contention.rows(&plan.variables)?, contention, script.name.clone()))
     };
-    (clients > scale && record.plan.scripts.iter().any(updates)).then(|| {
+    let (rows, contention, script) =
+        plan.scripts.iter().filter_map(of_script).min_by_key(|(rows, ..)| *rows)?;
+    let enough = || match contention.variable.as_deref() {
+        Some("scale") => {
+            format!("have tables of scale {} or more", number(u64::from(clients.div_ceil(contention.factor))))
+        }
+        _ => format!("have at least {} such rows", number(u64::from(clients))),
+    };
+    (u64::from(clients) > rows).then(|| {
         format!(
-            "{} clients update {} pgbench_branches, so they queue for the locks of those rows, and the figures show the \
-             queue more than the server: have at least as many branches as clients (pgmeter init --scale {clients}), or \
-             run simple-update, which leaves the branches alone",
+            "{} clients of {script} lock {}, so they queue for the locks of those rows, and the figures show the queue more \
+             than the server: {}, or run a script that leaves those rows alone",
             number(u64::from(clients)),
-            if scale == 1 { "the one row of".to_owned() } else { format!("{} rows of", number(u64::from(scale))) },
+            if rows == 1 { "the same row".to_owned() } else { format!("{} rows", number(rows)) },
+            enough()
         )
     })
 }

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use pgmeter_results::{
-    ConnectionInUse, Disk, DiskHolds, LimitedBy, Observation, OtherEndings, Percentiles, PgmeterBuild,
-    ProcessorShares, Record, ServerResource, Settings, Severity, Stall, Stalls, SteadyState, TransportInUse,
-    WaitMethod, WaitShare, Waits, warnings, warnings_of_comparison,
+    ConnectionInUse, Contention, Disk, DiskHolds, LimitedBy, Observation, OtherEndings, Percentiles,
+    PgmeterBuild, ProcessorShares, Record, ServerResource, Settings, Severity, Stall, Stalls, SteadyState,
+    TransportInUse, WaitMethod, WaitShare, Waits, warnings, warnings_of_comparison,
 };
 
 /// A long run of the TPC-B-like script against another host, of which there is nothing to say.
@@ -182,24 +182,31 @@ fn what_makes_commits_cheaper_than_they_are_is_named_if_there_are_any() {
 }
 
 #[test]
-fn more_clients_than_branches_queue_for_rows() {
-    let crowded = |record: &mut Record| {
+fn more_clients_than_contended_rows_queue_for_them() {
+    let of_scale = |record: &mut Record, clients: u32, factor: u32, scale: &str| {
+        record.plan.clients = clients;
+        record.plan.variables.insert("scale".to_owned(), scale.to_owned());
+        record.plan.scripts[0].contention =
+            Some(Contention { command: 8, factor, variable: Some("scale".to_owned()) });
+    };
+    insta::assert_snapshot!(caution(|record| of_scale(record, 64, 1, "10")), @"64 clients of tpcb-like lock 10 rows, so they queue for the locks of those rows, and the figures show the queue more than the server: have tables of scale 64 or more, or run a script that leaves those rows alone");
+    let single = caution(|record| of_scale(record, 2, 1, "1"));
+    assert!(single.contains("2 clients of tpcb-like lock the same row"), "{single}");
+    let tens = caution(|record| of_scale(record, 64, 10, "6"));
+    assert!(tens.contains("lock 60 rows") && tens.contains("have tables of scale 7 or more"), "{tens}");
+    let fixed = caution(|record| {
         record.plan.clients = 64;
-        record.tables.scale = Some(10);
-    };
-    insta::assert_snapshot!(caution(crowded), @"64 clients update 10 rows of pgbench_branches, so they queue for the locks of those rows, and the figures show the queue more than the server: have at least as many branches as clients (pgmeter init --scale 64), or run simple-update, which leaves the branches alone");
-    let single = |record: &mut Record| record.tables.scale = Some(1);
-    assert!(caution(single).contains("2 clients update the one row of pgbench_branches"));
-    let elsewhere = |record: &mut Record| {
-        crowded(record);
-        record.plan.scripts[0].text = "UPDATE pgbench_accounts SET abalance = 0;".to_owned();
-    };
-    assert_eq!(said(elsewhere), []);
-    let none = |record: &mut Record| {
-        crowded(record);
+        record.plan.scripts[0].contention = Some(Contention { command: 0, factor: 5, variable: None });
+    });
+    assert!(fixed.contains("lock 5 rows") && fixed.contains("have at least 64 such rows"), "{fixed}");
+    let enough = |record: &mut Record| of_scale(record, 64, 10, "7");
+    assert_eq!(said(enough), []);
+    let never_run = |record: &mut Record| {
+        of_scale(record, 64, 1, "10");
         record.plan.scripts[0].weight = 0;
+        record.plan.scripts[0].text = "UPDATE t SET a = 1;".to_owned();
     };
-    assert_eq!(said(none), []);
+    assert_eq!(said(never_run), []);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use connect::ConnectError;
 use engine::EngineError;
 use results::ResultsError;
-use script::ParseError;
+use script::{ParseError, StatementsError};
 use server::ServerError;
 use thiserror::Error;
 use workload::WorkloadError;
@@ -66,6 +66,15 @@ pub enum RunError {
     Interrupted(&'static str),
 }
 
+impl From<StatementsError> for RunError {
+    fn from(error: StatementsError) -> Self {
+        match error {
+            StatementsError::Parse(error) => Self::Script(error),
+            StatementsError::MetaCommand { .. } => Self::Usage(error.to_string()),
+        }
+    }
+}
+
 impl RunError {
     /// Whether the user asked to stop.
     #[must_use]
@@ -75,7 +84,7 @@ impl RunError {
             Self::Interrupted(_)
                 | Self::Engine(EngineError::InterruptedBeforeStart)
                 | Self::Server(ServerError::Interrupted)
-                | Self::Workload(WorkloadError::Interrupted)
+                | Self::Workload(WorkloadError::Interrupted | WorkloadError::InterruptedForGood { .. })
         )
     }
 }

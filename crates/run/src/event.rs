@@ -18,9 +18,13 @@ pub enum Event<'a> {
         asked: u32,
         /// As it is.
         scale: u32,
+        /// The table that tells it.
+        table: &'a str,
     },
     /// The tables are vacuumed.
     Vacuum(VacuumEvent<'a>),
+    /// The run is over, and so many checks of the workload begin.
+    Checking(usize),
     /// A second has passed.
     Second {
         /// What was measured in it.
@@ -33,10 +37,10 @@ pub enum Event<'a> {
 /// A step of vacuuming.
 #[derive(Clone, Copy, Debug)]
 pub enum VacuumEvent<'a> {
-    /// The small tables are begun.
+    /// What is vacuumed before each run is begun.
     SmallTables,
-    /// The large table is begun.
-    LargeTable,
+    /// The other tables are begun.
+    LargeTables,
     /// A statement failed; the run goes on all the same.
     Failed(&'a WorkloadError),
     /// What was begun is done.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use connect::{Session, Target};
-use workload::{InitOptions, InitProgress, InitReport, WorkloadError};
+use workload::{InitOptions, InitProgress, InitReport, Workload};
 
 use crate::control::Control;
 use crate::error::RunError;
@@ -29,6 +29,7 @@ pub fn loading_sessions() -> u32 {
 /// # Errors
 /// A step failed; a statement that was cancelled because of an interruption is an interruption.
 pub fn load(
+    workload: &dyn Workload,
     target: &Target,
     session: &mut Session,
     options: &InitOptions,
@@ -43,9 +44,9 @@ pub fn load(
             ControlFlow::Continue(())
         }
     };
-    let result = control.guard(session, |session| workload::init(target, session, options, &mut step));
+    let result = control.guard(session, |session| workload.load(target, session, options, &mut step));
     if result.is_err() && control.stop().load(Ordering::Relaxed) {
-        return Err(WorkloadError::Interrupted.into());
+        return Err(workload.interrupted().into());
     }
     Ok(result?)
 }

@@ -6,9 +6,11 @@ mod value;
 
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
+use std::path::Path;
 
 use engine::{EventLoopChoice, Grace, Limit, Protocol};
 use results::ObserveLevel;
+use workload::WorkloadName;
 
 pub use value::{
     Kind, Value, duration, expected_unit, percent, seconds, weighted, with_unit, word_of, words,
@@ -111,6 +113,20 @@ pub fn event_loop_of_environment() -> Result<EventLoopChoice, RunError> {
 /// All options, in the order of the help.
 pub const OPTIONS: &[RunOption] = &[
     RunOption {
+        flag: long("workload", "WORKLOAD"),
+        default_in_words: Some("tpcb"),
+        ..what(
+            "workload",
+            Kind::Text,
+            "tpcb, the tables and scripts of pgbench, or a folder of your own with a workload.toml",
+        )
+        .sets(unset, |spec, value| {
+            let text: Option<String> = value.optional()?;
+            let named = text.map(|text| WorkloadName::find(&text, Path::new(""))).transpose();
+            put(&mut spec.workload, named.map_err(|error| error.to_string()))
+        })
+    },
+    RunOption {
         flag: flag("file", 'f', "FILE[@WEIGHT]"),
         pgbench: Some("-f, --file"),
         ..what("file", Kind::Words(files), "Script file, @WEIGHT for its share of the mix; - is stdin; may be repeated")
@@ -122,7 +138,7 @@ pub const OPTIONS: &[RunOption] = &[
         ..what(
             "builtin",
             Kind::Words(builtins),
-            "Built-in script (tpcb-like, simple-update, select-only; a prefix is enough); may be repeated",
+            "Script of the workload (tpcb-like, simple-update, select-only; a prefix is enough); may be repeated",
         )
         .sets(unset, add_scripts)
     },
@@ -140,11 +156,13 @@ pub const OPTIONS: &[RunOption] = &[
     },
     RunOption {
         is_key: true,
-        ..what("script", Kind::Words(builtins), "A built-in script, a file that ends in .sql, or a list of such, with weights")
-            .sets(
-                |spec| Value::Scripts(spec.scripts.clone()),
-                |spec, value| put(&mut spec.scripts, scripts_of(value)),
-            )
+        ..what(
+            "script",
+            Kind::Words(builtins),
+            "A script of the workload, a file that ends in .sql, or a list of such, with weights; if not given, the mix of \
+             the workload: tpcb-like",
+        )
+        .sets(unset, |spec, value| put(&mut spec.scripts, scripts_of(value)))
     },
     RunOption {
         in_file: Some("Variables of the scripts; one alone as variables.NAME"),
@@ -168,7 +186,7 @@ pub const OPTIONS: &[RunOption] = &[
         ..what(
             "scale",
             Kind::Count { least: 1, most: INT_MAX, most_in_file: INT_MAX },
-            "Value of :scale for script files [default: 1]; built-in scripts count pgbench_branches",
+            "Value of :scale for script files [default: 1]; scripts of the workload take that of its tables",
         )
         .sets(|spec| spec.scale.into(), |spec, value| put(&mut spec.scale, value.optional()))
     },
@@ -378,7 +396,7 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         flag: flag("no-vacuum", 'n', ""),
         pgbench: Some("-n, --no-vacuum"),
-        ..how("no_vacuum", Kind::Flag, "Do not vacuum the tables and empty pgbench_history before the run").sets(
+        ..how("no_vacuum", Kind::Flag, "Do not vacuum or empty tables of the workload before the run").sets(
             unset,
             |spec, _| {
                 spec.vacuum = Vacuum::Nothing;
@@ -390,10 +408,19 @@ pub const OPTIONS: &[RunOption] = &[
         flag: flag("vacuum-all", 'v', ""),
         pgbench: Some("-v, --vacuum-all"),
         conflicts: &["no_vacuum"],
-        ..how("vacuum_all", Kind::Flag, "Vacuum and analyze pgbench_accounts too").sets(unset, |spec, _| {
+        ..how("vacuum_all", Kind::Flag, "Vacuum and analyze its large tables too").sets(unset, |spec, _| {
             spec.vacuum = Vacuum::AllTables;
             Ok(())
         })
+    },
+    RunOption {
+        flag: long("check", ""),
+        ..how(
+            "check",
+            Kind::Flag,
+            "Afterwards execute the checks of the workload: SQL that returns no row if the data are sound",
+        )
+        .sets(|spec| spec.check.into(), |spec, value| put(&mut spec.check, value.try_into()))
     },
 ];
 
@@ -529,7 +556,7 @@ fn scripts_of(value: Value) -> Result<Vec<ScriptSpec>, String> {
 }
 
 fn add_builtin(spec: &mut RunSpec, name: &str) -> Result<(), String> {
-    add_scripts(spec, Value::Scripts(vec![ScriptSpec::new(ScriptSource::Builtin(name.to_owned()))]))
+    add_scripts(spec, Value::Scripts(vec![ScriptSpec::new(ScriptSource::OfWorkload(name.to_owned()))]))
 }
 
 fn files(words: &[String]) -> Result<Value, String> {
@@ -537,7 +564,7 @@ fn files(words: &[String]) -> Result<Value, String> {
 }
 
 fn builtins(words: &[String]) -> Result<Value, String> {
-    scripts(words, |name| ScriptSource::Builtin(name.to_owned()))
+    scripts(words, |name| ScriptSource::OfWorkload(name.to_owned()))
 }
 
 fn scripts(words: &[String], source: fn(&str) -> ScriptSource) -> Result<Value, String> {
@@ -553,7 +580,11 @@ fn definitions(words: &[String]) -> Result<Value, String> {
     Ok(Value::Pairs(words.iter().map(|word| definition(word)).collect::<Result<_, _>>()?))
 }
 
-fn definition(word: &str) -> Result<(String, String), String> {
+/// Splits `NAME=VALUE`, as `-D` has it.
+///
+/// # Errors
+/// It is none, or no script can call a variable so.
+pub fn definition(word: &str) -> Result<(String, String), String> {
     match word.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
             if script::Symbols::is_valid_name(name) {

@@ -40,6 +40,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
     let mut variables = recorded_variables(&spec.variables);
     variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
     results::Plan {
+        workload: runner.needs_tables().then(|| runner.workload.name().to_owned()),
         scripts: scripts.collect(),
         clients: spec.clients,
         workers: spec.workers,
@@ -67,7 +68,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
     }
 }
 
-/// The rows that a script's transactions compete for, as the script says or as is known of a built-in one.
+/// The rows that a script's transactions compete for, as its text or its workload says.
 fn contention(text: &ScriptText, program: &Program) -> Option<results::Contention> {
     if let Some((command, rows)) = program.contention() {
         let variable = rows.variable.as_deref().map(str::to_owned);
@@ -99,7 +100,7 @@ pub(crate) fn tables(tables: &workload::Tables) -> results::Tables {
         workload::PartitionMethod::Hash => results::PartitionMethod::Hash,
     });
     results::Tables {
-        scale: Some(tables.scale),
+        scale: tables.scale,
         partition_method: method,
         partitions: Some(tables.partitioning.map_or(0, |(_, partitions)| partitions)),
     }

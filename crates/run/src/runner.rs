@@ -1,9 +1,10 @@
 //! A run, from the moment when it is known what is asked for to the record. The measuring is done by `engine`; here the
 //! server is asked, the seconds are collected, and the record is made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
@@ -17,7 +18,7 @@ use results::{
 use script::Program;
 use server::{Facts, ServerError};
 use stats::{Timestamp, Until};
-use workload::{Tables, WorkloadError};
+use workload::{Tables, Tpcb, Workload, WorkloadError};
 
 use crate::control::Control;
 use crate::environment;
@@ -82,6 +83,7 @@ impl Default for Circumstances {
 /// A run whose scripts are parsed and whose servers are known; nothing is connected yet.
 pub struct Runner {
     pub(crate) spec: RunSpec,
+    pub(crate) workload: Arc<dyn Workload>,
     pub(crate) scripts: Scripts,
     pub(crate) target: Target,
     /// Further servers, by the names that scripts call them.
@@ -164,7 +166,12 @@ impl Runner {
     /// # Errors
     /// A script cannot be read or parsed, or runs on a target that has no name.
     pub fn on_with(target: Target, spec: RunSpec, overrides: &Overrides) -> Result<Self, RunError> {
-        let scripts = Scripts::read(&spec.scripts)?;
+        let workload = spec.workload.clone().unwrap_or_default().open()?;
+        let scripts = Scripts::read(&spec.scripts, &*workload)?;
+        let mut spec = spec;
+        for (name, value) in workload.parameters() {
+            spec.variables.entry(name.clone()).or_insert_with(|| value.clone());
+        }
         let environment = connect::Environment::of_process();
         let mut targets: Vec<(String, Target)> = Vec::new();
         for further in &spec.targets {
@@ -174,7 +181,7 @@ impl Runner {
             let resolved = connect::resolve(Some(&further.connection), overrides, &environment)?;
             targets.push((further.name.clone(), resolved));
         }
-        let runner = Self { targets, ..Self::with_scripts(target, spec, scripts) };
+        let runner = Self { targets, workload, ..Self::with_scripts(target, spec, scripts) };
         match runner.scripts.programs.iter().find(|program| runner.target_of(program).is_none()) {
             None => Ok(runner),
             Some(program) => {
@@ -186,11 +193,13 @@ impl Runner {
         }
     }
 
-    /// On this server, with scripts that are parsed already, in whatever dialect; those of the specification do not count.
+    /// On this server, with scripts that are parsed already, in whatever dialect, on the tables of pgbench; the
+    /// specification's scripts and workload do not count.
     #[must_use]
     pub fn with_scripts(target: Target, spec: RunSpec, scripts: Scripts) -> Self {
         let seed = spec.seed.unwrap_or_else(plan_record::fresh_seed);
-        Self { spec, scripts, target, targets: Vec::new(), seed, circumstances: Circumstances::default() }
+        let (workload, circumstances) = (Arc::new(Tpcb), Circumstances::default());
+        Self { spec, workload, scripts, target, targets: Vec::new(), seed, circumstances }
     }
 
     /// The same under other circumstances than the default ones.
@@ -203,6 +212,11 @@ impl Runner {
     #[must_use]
     pub fn drawn_seed(&self) -> Option<u64> {
         self.spec.seed.is_none().then_some(self.seed)
+    }
+
+    /// Whether the tables of the workload are looked at: it was asked for, or one of its scripts runs.
+    pub(crate) fn needs_tables(&self) -> bool {
+        self.spec.workload.is_some() || self.scripts.need_tables()
     }
 
     /// How many servers each client has a connection to; as the engine counts, a script without weight needs none.
@@ -247,6 +261,11 @@ impl Runner {
         };
         let circumstances = self.circumstances.clone();
         let until = self.spec.until.map(Until::new);
+        let checks = self.spec.check.then(|| Checks {
+            workload: Arc::clone(&self.workload),
+            target: self.target.clone(),
+            variables: self.workload.variables(&self.spec.variables, scale),
+        });
         let plan = self.into_plan(places, further, scale);
         let settings_error = facts.and_then(Result::err);
         Ok(Prepared {
@@ -258,6 +277,7 @@ impl Runner {
             observing,
             until,
             circumstances,
+            checks,
             started_at: UtcTime::now(),
         })
     }
@@ -289,33 +309,35 @@ impl Runner {
         let places = Places::of(&session, &self.target, control)?;
         control.guard(&mut session, |session| {
             let tables = self.find_tables(session, events)?;
-            let scale = tables.map(|tables| tables.scale).or(self.spec.scale).unwrap_or(1);
-            vacuum(self.spec.vacuum, session, &mut |event| events(Event::Vacuum(event)));
+            let scale = tables.and_then(|tables| tables.scale).or(self.spec.scale).unwrap_or(1);
+            vacuum(self.spec.vacuum, &*self.workload, session, &mut |event| events(Event::Vacuum(event)));
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));
             let tables = match tables {
-                Some(tables) => plan_record::tables(&tables),
+                Some(tables) => results::Tables { scale: Some(scale), ..plan_record::tables(&tables) },
                 None => results::Tables { scale: Some(scale), ..results::Tables::default() },
             };
             Ok(Found { places, further, scale, tables, facts })
         })
     }
 
-    /// Looks at the tables of the built-in scripts, if one is used.
+    /// Looks at the tables of the workload, if they are used.
     fn find_tables(
         &self,
         session: &mut Session,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Option<Tables>, RunError> {
-        if !self.scripts.has_builtin() {
+        if !self.needs_tables() {
             return Ok(None);
         }
-        let tables = workload::detect_tables(session)?;
+        let tables = self.workload.find_tables(session)?;
         // pgbench runs on empty tables too, and its scripts then fail.
-        if tables.scale == 0 && self.circumstances.compatibility == Compatibility::Pgmeter {
-            return Err(WorkloadError::ScaleUnusable { branches: "0".to_owned() }.into());
+        if self.circumstances.compatibility == Compatibility::Pgmeter {
+            self.workload.check_scale(&tables)?;
         }
-        if let Some(asked) = self.spec.scale {
-            events(Event::ScaleIgnored { asked, scale: tables.scale });
+        if let (Some(asked), Some(scale), Some(table)) =
+            (self.spec.scale, tables.scale, self.workload.scale_table())
+        {
+            events(Event::ScaleIgnored { asked, scale, table });
         }
         Ok(Some(tables))
     }
@@ -327,7 +349,7 @@ impl Runner {
             .iter()
             .map(|(text, program)| (self.target_of(program).unwrap_or(0), text.weight))
             .collect();
-        let Self { spec, scripts, target, targets: named, seed, circumstances } = self;
+        let Self { spec, workload: _, scripts, target, targets: named, seed, circumstances } = self;
         let place = |name: &str, target: &Target, places: Places| {
             let host = |(address, transport)| {
                 let startup = target.startup_parameters(target.host_of(&address));
@@ -367,18 +389,23 @@ impl Runner {
     }
 }
 
-fn vacuum(what: Vacuum, session: &mut Session, events: &mut dyn FnMut(VacuumEvent<'_>)) {
+fn vacuum(
+    what: Vacuum,
+    workload: &dyn Workload,
+    session: &mut Session,
+    events: &mut dyn FnMut(VacuumEvent<'_>),
+) {
     if what == Vacuum::Nothing {
         return;
     }
     events(VacuumEvent::SmallTables);
-    for failure in workload::prepare_run(session) {
+    for failure in workload.prepare_run(session) {
         events(VacuumEvent::Failed(&failure));
     }
     events(VacuumEvent::Done);
     if what == Vacuum::AllTables {
-        events(VacuumEvent::LargeTable);
-        if let Err(failure) = workload::vacuum_accounts(session) {
+        events(VacuumEvent::LargeTables);
+        for failure in workload.vacuum_all(session) {
             events(VacuumEvent::Failed(&failure));
         }
         events(VacuumEvent::Done);
@@ -395,7 +422,22 @@ pub struct Prepared {
     observing: Observing,
     until: Option<Until>,
     circumstances: Circumstances,
+    checks: Option<Checks>,
     started_at: UtcTime,
+}
+
+/// What is checked after a run, and where.
+struct Checks {
+    workload: Arc<dyn Workload>,
+    target: Target,
+    variables: BTreeMap<String, String>,
+}
+
+impl Checks {
+    fn run(&self, control: &Control) -> Result<(), RunError> {
+        let mut session = control.connect(&self.target)?;
+        control.guard(&mut session, |session| Ok(self.workload.run_checks(session, &self.variables)?))
+    }
 }
 
 /// A run that is over.
@@ -404,6 +446,8 @@ pub struct Finished {
     pub record: Record,
     /// What of the engine's account is not in the record: aborted clients one by one, and how it ended.
     pub outcome: Outcome,
+    /// Why the data are not sound, or could not be checked, if that was asked.
+    pub checked: Result<(), RunError>,
 }
 
 impl Prepared {
@@ -456,8 +500,19 @@ impl Prepared {
             .map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility))?;
         let disturbances = [pauses.and_then(PauseDetector::end), output.and_then(|end| end())];
         environment::look_back(&mut self.environment, processors);
-        let record = self.record(&outcome, intervals.0, disturbances);
-        Ok(Finished { record, outcome })
+        let checks = self.checks.take();
+        let mut record = self.record(&outcome, intervals.0, disturbances);
+        let checked = match &checks {
+            Some(checks) => {
+                events(Event::Checking(checks.workload.checks().len()));
+                checks.run(control)
+            }
+            None => Ok(()),
+        };
+        if let Err(error @ RunError::Workload(WorkloadError::ChecksFailed { .. })) = &checked {
+            record.warnings.push(SafeText::from(error.to_string()));
+        }
+        Ok(Finished { record, outcome, checked })
     }
 
     fn record(

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use engine::Protocol;
 use script::{CommandKind, Dialect, PARAMETERS_MAX, ParseError, Program, Symbols};
-use workload::Builtin;
+use workload::{Script, Workload};
 
 use crate::error::RunError;
 use crate::spec::{ScriptSource, ScriptSpec};
@@ -44,16 +44,20 @@ pub struct ScriptText {
     pub weight: u32,
     /// Whether it comes with pgmeter.
     pub builtin: bool,
+    /// Whether it is one of the workload, and needs its tables.
+    pub is_of_workload: bool,
     /// Of a built-in script: how the command begins that locks one of as many rows as the scale says.
     pub contended: Option<&'static str>,
 }
 
 impl ScriptText {
     /// Reads the text of a script.
-    fn of(spec: &ScriptSpec) -> Result<Self, RunError> {
+    fn of(spec: &ScriptSpec, workload: &dyn Workload) -> Result<Self, RunError> {
         let weight = spec.weight;
         Ok(match &spec.source {
-            ScriptSource::Builtin(prefix) => Self::of_builtin(workload::builtin(prefix)?, weight),
+            ScriptSource::OfWorkload(prefix) => {
+                Self { weight, ..Self::of_workload(workload.script(prefix)?, workload) }
+            }
             ScriptSource::File(path) => Self::of_file(path.display().to_string(), read_file(path)?, weight),
             ScriptSource::Text { name, text } => {
                 Self::of_file(name.clone(), text.clone().into_bytes(), weight)
@@ -61,24 +65,25 @@ impl ScriptText {
         })
     }
 
-    /// One that comes with pgmeter.
+    /// One of a workload, with its weight there.
     #[must_use]
-    pub fn of_builtin(builtin: &Builtin, weight: u32) -> Self {
-        let (name, description) = (builtin.name.to_owned(), builtin.description.to_owned());
+    pub fn of_workload(script: &Script, workload: &dyn Workload) -> Self {
         Self {
-            name,
-            description,
-            text: builtin.text.as_bytes().to_owned(),
-            weight,
-            builtin: true,
-            contended: builtin.contended,
+            name: script.name.clone().into_owned(),
+            description: script.description.clone().into_owned(),
+            text: script.text.as_bytes().to_owned(),
+            weight: script.weight,
+            builtin: workload.files().is_empty(),
+            is_of_workload: true,
+            contended: script.contended,
         }
     }
 
     /// One of the user's own.
     #[must_use]
     pub fn of_file(name: String, text: Vec<u8>, weight: u32) -> Self {
-        Self { description: name.clone(), name, text, weight, builtin: false, contended: None }
+        let description = name.clone();
+        Self { name, description, text, weight, builtin: false, is_of_workload: false, contended: None }
     }
 }
 
@@ -111,16 +116,20 @@ impl Scripts {
         Self { dialect, texts: Vec::new(), programs: Vec::new(), symbols: Symbols::new() }
     }
 
-    /// Reads and parses all of them, in pgmeter's own dialect.
+    /// Reads and parses all of them, in pgmeter's own dialect; the workload's mix if none is named.
     ///
     /// # Errors
     /// One cannot be read or parsed, or there are too many.
-    pub fn read(specs: &[ScriptSpec]) -> Result<Self, RunError> {
+    pub fn read(specs: &[ScriptSpec], workload: &dyn Workload) -> Result<Self, RunError> {
         if specs.len() > SCRIPTS_MAX {
             return Err(RunError::Usage(format!("at most {SCRIPTS_MAX} SQL scripts are allowed")));
         }
         // All are read before the first is parsed: a missing file is told first.
-        let texts = specs.iter().map(ScriptText::of).collect::<Result<Vec<_>, _>>()?;
+        let texts = if specs.is_empty() {
+            workload.mix().into_iter().map(|script| ScriptText::of_workload(script, workload)).collect()
+        } else {
+            specs.iter().map(|spec| ScriptText::of(spec, workload)).collect::<Result<Vec<_>, _>>()?
+        };
         let mut scripts = Self::new(Dialect::Extended);
         texts.into_iter().try_for_each(|text| scripts.add(text)).map_err(RunError::Script)?;
         Ok(scripts)
@@ -162,7 +171,8 @@ impl Scripts {
         self.texts.iter().map(|text| u64::from(text.weight)).sum()
     }
 
-    pub(crate) fn has_builtin(&self) -> bool {
-        self.texts.iter().any(|text| text.builtin)
+    /// Whether one of them needs the workload's tables.
+    pub(crate) fn need_tables(&self) -> bool {
+        self.texts.iter().any(|text| text.is_of_workload)
     }
 }

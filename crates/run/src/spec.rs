@@ -8,16 +8,19 @@ use std::time::Duration;
 
 use engine::{EventLoopChoice, Grace, Limit, Protocol};
 use results::ObserveLevel;
+use workload::WorkloadName;
 
 /// A load, how it is run, and how closely it is looked at. Where the server is, is told beside it: an experiment runs one
 /// load on many servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSpec {
-    /// The mix; each transaction runs one of them, by weight.
+    /// The workload whose tables are used; `None`: that of pgbench, as far as one of its scripts is run.
+    pub workload: Option<WorkloadName>,
+    /// The mix; each transaction runs one of them, by weight. Empty: the workload's own mix.
     pub scripts: Vec<ScriptSpec>,
     /// Variables of the scripts, by name.
     pub variables: BTreeMap<String, String>,
-    /// `:scale` for script files; built-in scripts take that of their tables.
+    /// `:scale` where no table of a workload tells it.
     pub scale: Option<u32>,
     /// Simulated users, each with a connection of its own.
     pub clients: u32,
@@ -49,6 +52,8 @@ pub struct RunSpec {
     pub event_loop: EventLoopChoice,
     /// What is vacuumed before.
     pub vacuum: Vacuum,
+    /// Whether the workload's checks are executed afterwards.
+    pub check: bool,
     /// How closely the server is looked at meanwhile.
     pub observe: ObserveLevel,
     /// Further servers, for scripts that begin with `\target NAME`.
@@ -60,7 +65,8 @@ pub struct RunSpec {
 impl Default for RunSpec {
     fn default() -> Self {
         Self {
-            scripts: vec![ScriptSpec::new(ScriptSource::Builtin("tpcb-like".to_owned()))],
+            workload: None,
+            scripts: Vec::new(),
             variables: BTreeMap::new(),
             scale: None,
             clients: 1,
@@ -78,6 +84,7 @@ impl Default for RunSpec {
             exit_on_abort: false,
             event_loop: EventLoopChoice::Auto,
             vacuum: Vacuum::SmallTables,
+            check: false,
             observe: ObserveLevel::Light,
             targets: Vec::new(),
             seed: None,
@@ -105,8 +112,8 @@ impl ScriptSpec {
 /// Where the text of a script is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptSource {
-    /// Built in: its name, or a prefix that is no other's.
-    Builtin(String),
+    /// One of the workload: its name, or a prefix that is no other's.
+    OfWorkload(String),
     /// In a file; `-` is standard input.
     File(PathBuf),
     /// Here.
@@ -123,7 +130,7 @@ impl ScriptSource {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Builtin(name) | Self::Text { name, .. } => name.clone(),
+            Self::OfWorkload(name) | Self::Text { name, .. } => name.clone(),
             Self::File(path) => {
                 path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
             }
@@ -145,8 +152,8 @@ pub struct TargetSpec {
 pub enum Vacuum {
     /// Nothing.
     Nothing,
-    /// Branches and tellers; and the history is emptied.
+    /// The tables that the workload has vacuumed or emptied before each run.
     SmallTables,
-    /// These, and the accounts.
+    /// These, and all others.
     AllTables,
 }

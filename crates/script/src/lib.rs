@@ -12,6 +12,7 @@ mod dialect;
 mod program;
 mod scan;
 mod sql;
+mod statements;
 
 mod meta;
 
@@ -49,6 +50,7 @@ pub use random::Random;
 pub use shell::{SetShell, Shell};
 pub use sleep::Sleep;
 pub use sql::{Capture, CaptureKind, PARAMETERS_MAX, Sql};
+pub use statements::{Statement, StatementsError, statements};
 pub use symbols::{Slot, Symbols};
 pub use value::Value;
 pub use variables::Variables;

@@ -1,16 +1,101 @@
 //! Everything that can go wrong with a workload, each with the sentence that a user needs.
 //! Messages that exist in `pgbench` keep its words.
 
-use connect::ConnectError;
+use std::fmt;
+use std::io;
 
-use crate::builtin::builtin_list;
-use crate::step::step_letters;
+use config::FileError;
+use connect::{ConnectError, Row};
+use script::StatementsError;
+
+use crate::tpcb::{script_list, step_letters};
 
 /// Why a workload could not be found, made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
+    /// Neither a workload that comes with pgmeter nor a folder.
+    #[error(
+        "there is no workload \"{name}\", and no folder of that name; {}",
+        nearest.as_ref().map_or(format!("pgmeter comes with: {known}"), |nearest| format!("did you mean {nearest}?"))
+    )]
+    UnknownWorkload {
+        /// What was asked for.
+        name: String,
+        /// The names of all.
+        known: String,
+        /// The one that was probably meant.
+        nearest: Option<String>,
+    },
+    /// A workload.toml cannot be read.
+    #[error("cannot read the workload {file}: {source}")]
+    Read {
+        /// Its path.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something in a workload's folder is wrong.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file of SQL cannot be understood.
+    #[error(transparent)]
+    Statements(#[from] StatementsError),
+    /// A workload has no such script, or several whose names begin so.
+    #[error("the workload {workload} has no script that \"{name}\" names; it has {known}")]
+    UnknownScript {
+        /// Its name.
+        workload: String,
+        /// What was asked for.
+        name: String,
+        /// Its scripts.
+        known: String,
+    },
+    /// A workload has no such parameter.
+    #[error("the workload {workload} has no parameter \"{name}\"; {known}")]
+    UnknownParameter {
+        /// Its name.
+        workload: String,
+        /// What was asked for.
+        name: String,
+        /// What it has, in a few words.
+        known: String,
+    },
+    /// An option that other workloads than that of pgbench do not have.
+    #[error(
+        "{option} can be asked for with the tables of pgbench (the workload tpcb) alone; \
+         SQL files of its own make the tables of {workload}"
+    )]
+    OnlyTpcb {
+        /// The option, in a few words.
+        option: &'static str,
+        /// The workload's name.
+        workload: String,
+    },
+    /// A statement of a load step failed.
+    #[error(
+        "{file}:{line}: {source}{}",
+        if *is_misplaced { "; put transaction = false beside the file in workload.toml" } else { "" }
+    )]
+    LoadStep {
+        /// The file.
+        file: String,
+        /// Where the statement begins, from 1.
+        line: u32,
+        /// What the server or the connection said.
+        source: ConnectError,
+        /// Whether the statement cannot be executed in a transaction.
+        is_misplaced: bool,
+    },
+    /// Checks returned rows.
+    #[error("{}", checks_failed(workload, failed))]
+    ChecksFailed {
+        /// The workload's name.
+        workload: String,
+        /// Those that returned rows; never empty.
+        failed: Vec<FailedCheck>,
+    },
     /// No built-in script begins with this name.
-    #[error("no builtin script found for name \"{name}\"\n{}", builtin_list())]
+    #[error("no builtin script found for name \"{name}\"\n{}", script_list())]
     UnknownBuiltin {
         /// What was asked for.
         name: String,
@@ -18,7 +103,7 @@ pub enum WorkloadError {
     /// More than one built-in script begins with this prefix.
     #[error(
         "ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"\n{}",
-        builtin_list()
+        script_list()
     )]
     AmbiguousBuiltin {
         /// What was asked for.
@@ -69,18 +154,20 @@ pub enum WorkloadError {
         /// What the server or the connection said.
         source: ConnectError,
     },
-    /// A table that the built-in scripts use is not there, or not in the search path.
+    /// A table that the scripts use is not there, or not in the search path.
     #[error(
-        "database \"{database}\" has no table {table}. Create and fill the tables with `pgmeter init` \
+        "database \"{database}\" has no table {table}. Create and fill the tables with `{init}` \
          (on the same connection), or name your own script with -f"
     )]
     TablesMissing {
         /// The database looked in.
         database: String,
         /// The table.
-        table: &'static str,
+        table: String,
+        /// The command that makes it.
+        init: String,
         /// What the server said; nothing for a table that was looked up and not found.
-        source: Option<ConnectError>,
+        source: Option<Box<ConnectError>>,
     },
     /// The accounts are partitioned in a way that is not one of those that loading makes.
     #[error(
@@ -93,16 +180,26 @@ pub enum WorkloadError {
     },
     /// The tables are there and hold no usable number of rows.
     #[error(
-        "pgbench_branches has {branches} rows, which gives no scale to run at. \
-         Fill the tables with `pgmeter init` (on the same connection)"
+        "{table} has {rows} rows, which gives no scale to run at. \
+         Fill the tables with `{init}` (on the same connection)"
     )]
     ScaleUnusable {
-        /// `count(*)` of pgbench_branches, as the server wrote it.
-        branches: String,
+        /// The table that tells the scale.
+        table: String,
+        /// Its rows, as the server wrote the number.
+        rows: String,
+        /// The command that fills it.
+        init: String,
     },
     /// The caller's progress function asked to stop.
     #[error("loading was interrupted; go on with `pgmeter init --resume` and the same options")]
     Interrupted,
+    /// The same, of a workload whose loading cannot be resumed.
+    #[error("loading was interrupted; begin it anew with `{init}`")]
+    InterruptedForGood {
+        /// The command that loads it.
+        init: String,
+    },
     /// The tables that are there were not begun with these options.
     #[error(
         "--resume goes on only with what the same options began, and {found}; \
@@ -112,4 +209,51 @@ pub enum WorkloadError {
         /// What is different.
         found: String,
     },
+}
+
+/// A check that returned rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedCheck {
+    /// The check's name.
+    pub name: String,
+    /// How many rows it returned.
+    pub rows: usize,
+    /// The first of them, shortened.
+    pub first: String,
+}
+
+impl FailedCheck {
+    /// Most characters of a row that a message shows.
+    const SHOWN_MAX: usize = 100;
+
+    pub(crate) fn new(name: &str, rows: usize, first: &Row) -> FailedCheck {
+        let values = (0..first.len()).map(|column| first.get(column).unwrap_or("NULL"));
+        let text = values.collect::<Vec<_>>().join(" | ");
+        let mut shown: String = text.chars().take(Self::SHOWN_MAX).collect();
+        if shown.len() < text.len() {
+            shown.push('…');
+        }
+        FailedCheck { name: name.to_owned(), rows, first: shown }
+    }
+}
+
+impl fmt::Display for FailedCheck {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, rows, first } = self;
+        match rows {
+            1 => write!(out, "{name} (1 row: {first})"),
+            _ => write!(out, "{name} ({rows} rows, the first: {first})"),
+        }
+    }
+}
+
+/// `1 check of the workload shop failed: stock (2 rows, the first: 7 | -1). Sound data return no row`
+fn checks_failed(workload: &str, failed: &[FailedCheck]) -> String {
+    let shown: Vec<String> = failed.iter().map(ToString::to_string).collect();
+    let noun = if failed.len() == 1 { "check" } else { "checks" };
+    format!(
+        "{} {noun} of the workload {workload} failed: {}. A check returns no row if the data are sound",
+        failed.len(),
+        shown.join(", ")
+    )
 }

@@ -1,27 +1,21 @@
-//! What a run works on: the built-in scripts, the TPC-B-like tables, and the loader that fills them.
+//! Workloads: scripts, the tables that they work on, and how these are made, prepared and checked.
 //!
-//! The same scripts, tables and rows as `pgbench` and `pgbench -i`. No load is made here (that is
-//! the engine's work) and nothing is printed: `cli` calls this crate and shows what it returns.
+//! A [`Workload`] is a value: [`Tpcb`], the tables and scripts of `pgbench`, or a [`Folder`] with a workload.toml.
+//! [`WorkloadName`] finds one by its name or its folder. No load is made here (that is the engine's work), and nothing
+//! is printed.
 
-mod builtin;
-mod connection;
-mod crew;
 mod error;
-mod init;
-mod memory;
-mod options;
-mod prepare;
-mod rows;
-mod schema;
-mod stage;
-mod standing;
-mod step;
+mod folder;
+mod load;
+mod manifest;
+mod registry;
 mod stopwatch;
+pub mod tpcb;
+mod workload;
 
-pub use builtin::{BUILTINS, Builtin, builtin, builtin_list};
-pub use error::WorkloadError;
-pub use init::{InitProgress, InitReport, ROWS_PER_PROGRESS, StepTime, init};
-pub use options::{InitOptions, Logging};
-pub use prepare::{Tables, detect_scale, detect_tables, prepare_run, vacuum_accounts};
-pub use schema::{PartitionMethod, Partitioning, Table};
-pub use step::{STEPS, Step, StepFacts};
+pub use error::{FailedCheck, WorkloadError};
+pub use folder::Folder;
+pub use load::{InitOptions, InitProgress, InitReport, Logging, Progress, ROWS_PER_PROGRESS, StepTime};
+pub use registry::WorkloadName;
+pub use tpcb::{PartitionMethod, Partitioning, Step, Tpcb};
+pub use workload::{Check, Script, Tables, Workload};

@@ -12,6 +12,7 @@ mod sizes;
 mod source;
 mod tree;
 mod words;
+mod workload_tables;
 
 use std::path::Path;
 use std::process::Command;
@@ -102,7 +103,7 @@ const BANS: &[Ban<'_>] = &[
 /// A rule's name and what it checks.
 type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     ("dependency arrows", arrows::check),
     ("sizes", sizes::check),
     ("caps of crates", lines::check),
@@ -110,6 +111,7 @@ const RULES: [Rule; 10] = [
     ("code map", map::code_map),
     ("names", map::names),
     ("words", |tree| words::check(tree, BANS)),
+    ("tables of workloads", workload_tables::check),
     ("links", links::check),
     ("names in records", record::check),
     ("commands in documents", |tree| commands::check(tree, &crate::CHORES, &mut help_of_program)),

@@ -234,7 +234,7 @@ impl CompareArguments {
         }
         let typed_script = |script: ScriptSpec| match script.source {
             ScriptSource::File(path) => (path.display().to_string(), script.weight),
-            ScriptSource::Builtin(name) | ScriptSource::Text { name, .. } => (name, script.weight),
+            ScriptSource::OfWorkload(name) | ScriptSource::Text { name, .. } => (name, script.weight),
         };
         typed.scripts.extend(scripts.scripts.into_iter().map(typed_script));
         for (option, prefix, pairs) in [("--set", "settings.", &self.settings), ("--key", "", &self.keys)] {

@@ -9,7 +9,7 @@ use engine::{End, Progress};
 use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
 use results::{Plan, unix_now};
 use run::{Event, Finished, Runner, VacuumEvent};
-use workload::WorkloadError;
+use workload::{WorkloadError, tpcb};
 
 use super::diagnostics::Diagnostics;
 use super::sessions;
@@ -80,13 +80,12 @@ impl Appearance<'_> {
         match event {
             Event::Connecting(target) => sessions::warn(target, self.diagnostics),
             Event::Connected(session, target) => self.connected(session, target),
-            Event::ScaleIgnored { scale, .. } => {
-                let sentence =
-                    format!("scale option ignored, using count from pgbench_branches table ({scale})");
+            Event::ScaleIgnored { scale, table, .. } => {
+                let sentence = format!("scale option ignored, using count from {table} table ({scale})");
                 self.diagnostics.say(Level::Warning, sentence);
             }
             Event::Vacuum(event) => self.vacuum(*event),
-            Event::Second { .. } => {}
+            Event::Checking(_) | Event::Second { .. } => {}
         }
     }
 
@@ -108,7 +107,9 @@ impl Appearance<'_> {
     fn vacuum(&self, event: VacuumEvent<'_>) {
         match event {
             VacuumEvent::SmallTables => self.diagnostics.write("starting vacuum..."),
-            VacuumEvent::LargeTable => self.diagnostics.write("starting vacuum pgbench_accounts..."),
+            VacuumEvent::LargeTables => {
+                self.diagnostics.write(&format!("starting vacuum {}...", tpcb::ACCOUNTS_NAME));
+            }
             VacuumEvent::Done => self.diagnostics.write("end.\n"),
             VacuumEvent::Failed(failure) => {
                 match failure {
@@ -152,7 +153,7 @@ impl Appearance<'_> {
         }
     }
 
-    fn conclude(&self, Finished { record, outcome }: &Finished) -> Result<(), Failure> {
+    fn conclude(&self, Finished { record, outcome, .. }: &Finished) -> Result<(), Failure> {
         if let End::AbortedOnError { worker } = outcome.end {
             return Err(Failure::Aborted(format!("Run was aborted due to an error in thread {worker}")));
         }

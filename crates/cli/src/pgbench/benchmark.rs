@@ -9,7 +9,7 @@ use engine::{Compatibility, EngineError, EventLoopChoice, Grace, Limit, Plan};
 use report::pgbench::Presentation;
 use results::ObserveLevel;
 use run::{Circumstances, RunError, RunSpec, Runner, Scripts, Vacuum};
-use workload::WorkloadError;
+use workload::{WorkloadError, tpcb};
 
 use super::appearance::{Appearance, Debug, Wishes};
 use super::diagnostics::Diagnostics;
@@ -80,6 +80,7 @@ fn debug(options: &Options) -> Debug {
 
 fn spec(options: Options, event_loop: EventLoopChoice) -> (RunSpec, Scripts) {
     let spec = RunSpec {
+        workload: None,
         scripts: Vec::new(),
         variables: options.variables,
         scale: options.scale,
@@ -105,6 +106,7 @@ fn spec(options: Options, event_loop: EventLoopChoice) -> (RunSpec, Scripts) {
             (false, false) => Vacuum::SmallTables,
             (false, true) => Vacuum::AllTables,
         },
+        check: false,
         observe: ObserveLevel::Off,
         seed: Some(options.seed),
         ..RunSpec::default()
@@ -138,7 +140,7 @@ fn stop(failure: Failure, database: &str) -> Stop {
                 .and(Level::Error, format_args!("could not create connection for client {client}"))
         }
         Failure::Run(RunError::Workload(WorkloadError::TablesMissing { source: Some(error), .. })) => {
-            let words = sessions::words(&error, Some("select count(*) from pgbench_branches"));
+            let words = sessions::words(&error, Some(tpcb::COUNT_BRANCHES));
             Stop::error(format_args!("could not count number of branches: {words}")).and(
                 Level::Hint,
                 format_args!(

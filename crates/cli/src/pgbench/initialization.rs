@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dropin::{Level, Message, Options, Stop};
-use workload::{InitOptions, InitProgress, InitReport, Logging, WorkloadError};
+use workload::{InitOptions, InitProgress, InitReport, Logging, Tpcb, Workload, WorkloadError};
 
 use super::diagnostics::Diagnostics;
 use super::sessions;
@@ -28,7 +28,7 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
     let init_options = init_options(&options);
     let mut lines = Lines::new(diagnostics, &options);
     let result = signals.guard(&mut session, |session| {
-        workload::init(&target, session, &init_options, &mut |progress| {
+        Tpcb.load(&target, session, &init_options, &mut |progress| {
             lines.show(progress);
             match signals.stop().load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
@@ -51,7 +51,7 @@ fn init_options(options: &Options) -> InitOptions {
         tablespace: options.tablespace.clone(),
         index_tablespace: options.index_tablespace.clone(),
         jobs: run::loading_sessions(),
-        resumes: false,
+        ..InitOptions::default()
     }
 }
 
@@ -77,11 +77,8 @@ fn failed(error: WorkloadError) -> Stop {
 
 /// The last line: how long it took, in all and step by step.
 fn done(report: &InitReport) -> String {
-    let steps: Vec<String> = report
-        .steps
-        .iter()
-        .map(|time| format!("{} {:.2} s", time.step.facts().name, time.took.as_secs_f64()))
-        .collect();
+    let steps: Vec<String> =
+        report.steps.iter().map(|time| format!("{} {:.2} s", time.name, time.took.as_secs_f64())).collect();
     format!("done in {:.2} s ({}).\n", report.total().as_secs_f64(), steps.join(", "))
 }
 
@@ -112,7 +109,7 @@ impl<'a> Lines<'a> {
 
     fn show(&mut self, progress: InitProgress<'_>) {
         match progress {
-            InitProgress::Started(step) => self.diagnostics.write(&format!("{}...\n", step.facts().doing)),
+            InitProgress::Started { doing } => self.diagnostics.write(&format!("{doing}...\n")),
             InitProgress::Partitions(partitions) => {
                 self.diagnostics.write(&format!("creating {partitions} partitions...\n"));
             }

@@ -28,3 +28,4 @@ mod servers;
 mod statistics;
 mod steps;
 mod watching;
+mod workloads;

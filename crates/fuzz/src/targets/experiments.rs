@@ -182,9 +182,9 @@ fn has_no_number(words: &str, text: &str) -> bool {
 
 /// An error names a place in the file, in one line.
 fn check_error(error: &LabError, text: &str) -> Result<(), String> {
-    let LabError::File { line, column, .. } = error else { return Err(format!("no place: {error}")) };
+    let LabError::File(at) = error else { return Err(format!("no place: {error}")) };
     let (said, lines) = (error.to_string(), text.lines().count().max(1) + 1);
-    if !(1..=lines).contains(line) || *column < 1 || *column > text.len() + 1 {
+    if !(1..=lines).contains(&at.line) || at.column < 1 || at.column > text.len() + 1 {
         return Err(format!("a place that is not in the file: {said}"));
     }
     if said.contains(char::is_control) {
@@ -195,6 +195,6 @@ fn check_error(error: &LabError, text: &str) -> Result<(), String> {
 
 /// An error without its place and without what it quotes from the file.
 fn sentence(error: &LabError) -> String {
-    let LabError::File { what, .. } = error else { return error.to_string() };
-    what.split('"').step_by(2).collect::<String>().replace(char::is_numeric, "")
+    let LabError::File(error) = error else { return error.to_string() };
+    error.what.split('"').step_by(2).collect::<String>().replace(char::is_numeric, "")
 }

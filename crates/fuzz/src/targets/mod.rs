@@ -14,6 +14,7 @@ mod scripts;
 mod server;
 mod startup;
 mod store;
+mod workloads;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     scripts::TARGET,
     expressions::TARGET,
     connections::TARGET,
@@ -67,6 +68,7 @@ pub const TARGETS: [Target; 11] = [
     experiments::TARGET,
     records::TARGET,
     store::TARGET,
+    workloads::TARGET,
 ];
 
 const KIB: u64 = 1024;

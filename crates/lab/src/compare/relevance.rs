@@ -3,6 +3,7 @@
 
 use results::{Checkpoints, ComparedMetric, ComparedPair};
 use run::ScriptSource;
+use workload::WorkloadName;
 
 use crate::matrix::Cell;
 
@@ -130,9 +131,10 @@ impl Measured<'_> {
 
     fn is_of_builtins(&self) -> bool {
         self.cells.iter().all(|cell| {
-            let load = &cell.configuration.load;
+            let (load, data) = (&cell.configuration.load, &cell.configuration.data);
             cell.configuration.setup.is_none()
-                && load.scripts.iter().all(|choice| matches!(choice.source, ScriptSource::Builtin(_)))
+                && data.workload.as_ref().is_none_or(|name| *name == WorkloadName::default())
+                && load.scripts.iter().all(|choice| matches!(choice.source, ScriptSource::OfWorkload(_)))
         })
     }
 }
@@ -165,7 +167,7 @@ mod tests {
 
     fn cell(setting: &str, value: &str) -> Cell {
         let mut configuration = Configuration::default();
-        configuration.load.scripts = vec![ScriptSpec::new(ScriptSource::Builtin("tpcb-like".to_owned()))];
+        configuration.load.scripts = vec![ScriptSpec::new(ScriptSource::OfWorkload("tpcb-like".to_owned()))];
         configuration.server.settings.insert(setting.to_owned(), value.to_owned());
         Cell { levels: Vec::new(), configuration }
     }

@@ -7,11 +7,10 @@ use std::sync::atomic::Ordering;
 use connect::Session;
 use results::StepResult;
 use run::RunError;
-use workload::InitOptions;
+use workload::{InitOptions, Tpcb, Workload};
 
 use super::meter::Meter;
 use super::{Trial, limit, result_of};
-use crate::provision;
 use crate::steps::Step;
 
 /// Takes them in the order of `init_steps`; one that comes twice has a result for each.
@@ -20,7 +19,7 @@ pub(super) fn take(
     step: &Step,
     results: &mut Vec<StepResult>,
 ) -> Result<(), RunError> {
-    let options = provision::options(&trial.configuration.data)?;
+    let options = trial.configuration.data.init_options()?;
     for letter in &options.steps {
         let name = free_name(letter.facts().name, results);
         let busy = trial.listener.busy(format!("{} …", letter.facts().doing));
@@ -61,7 +60,7 @@ fn take_letter(
             }
         };
         let work = |session: &mut Session| {
-            workload::init(trial.target, session, options, &mut heed).map(|report| Some(report.total()))
+            Tpcb.load(trial.target, session, options, &mut heed).map(|report| Some(report.total()))
         };
         let outcome = limit::timed(session, step.limit, false, &mut meter, control.stop(), work);
         control.check()?;

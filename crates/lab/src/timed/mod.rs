@@ -4,7 +4,6 @@
 mod init;
 mod limit;
 mod meter;
-mod statements;
 
 use std::collections::BTreeMap;
 
@@ -210,10 +209,9 @@ fn statements_of(
     sql: &StepSql,
     variables: &BTreeMap<String, String>,
 ) -> Result<Vec<String>, RunError> {
-    match sql {
-        StepSql::Here(text) => statements::statements(&format!("step {name}"), text, variables),
-        StepSql::File(path) => {
-            statements::statements(&path.display().to_string(), &text_of(path)?, variables)
-        }
-    }
+    let statements = match sql {
+        StepSql::Here(text) => script::statements(&format!("step {name}"), text, variables)?,
+        StepSql::File(path) => script::statements(&path.display().to_string(), &text_of(path)?, variables)?,
+    };
+    Ok(statements.into_iter().map(|statement| statement.sql).collect())
 }

@@ -194,10 +194,17 @@ pub(crate) fn repeat_command(record: &Record) -> String {
     let connection = &plan.connection;
     let mut words = vec!["pgmeter".to_owned(), "bench".to_owned()];
     let mut option = |flag: &str, value: String| words.extend([flag.to_owned(), quoted(&value)]);
+    // Scripts of a folder are described as `<shop: order>`.
+    let workload = plan.workload.as_deref().unwrap_or_default();
+    let of_folder = |script: &results::Script| script.description == format!("<{workload}: {}>", script.name);
+    if plan.scripts.iter().any(of_folder) {
+        option("--workload", workload.to_owned());
+    }
     for script in &plan.scripts {
-        let name = if script.builtin { &script.name } else { &script.description };
+        let is_named = script.builtin || of_folder(script);
+        let name = if is_named { &script.name } else { &script.description };
         let weight = if script.weight == 1 { String::new() } else { format!("@{}", script.weight) };
-        option(if script.builtin { "-b" } else { "-f" }, format!("{name}{weight}"));
+        option(if is_named { "-b" } else { "-f" }, format!("{name}{weight}"));
     }
     option("-c", plan.clients.to_string());
     option("-j", plan.workers.to_string());

@@ -287,6 +287,7 @@ fn commands(transactions: u64, median_us: f64) -> Vec<CommandSummary> {
 
 fn plan(duration_s: f64) -> Plan {
     Plan {
+        workload: Some("tpcb".to_owned()),
         scripts: vec![Script {
             name: "tpcb-like".to_owned(),
             description: "<builtin: TPC-B (sort of)>".to_owned(),

@@ -28,6 +28,17 @@ fn markdown_has_the_headline_the_tables_and_the_command() {
 }
 
 #[test]
+fn the_command_names_the_workload_of_a_folder_and_its_scripts() {
+    let mut record = short();
+    record.plan.workload = Some("shop".to_owned());
+    record.plan.scripts[0].name = "order".to_owned();
+    record.plan.scripts[0].description = "<shop: order>".to_owned();
+    record.plan.scripts[0].builtin = false;
+    let markdown = pgmeter_report::markdown(&[Run { name: "a run", record: &record }]);
+    assert!(markdown.contains("```sh\npgmeter bench --workload shop -b order -c 8"), "{markdown}");
+}
+
+#[test]
 fn markdown_of_two_runs_says_whether_they_differ() {
     let (first, second) =
         (short(), example::full(&Example { seconds: 5, tps: 4_800.0, ..Example::default() }));

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use connect::{Address, Environment, Overrides, Session, Target};
-use pgmeter_workload::{InitOptions, InitProgress, InitReport, WorkloadError};
+use pgmeter_workload::{InitOptions, InitProgress, InitReport, Tpcb, Workload, WorkloadError};
 use testkit::cluster::Cluster;
 
 pub const NEWEST: &str = "18";
@@ -32,7 +32,7 @@ pub fn init(
     progress: &mut dyn FnMut(InitProgress<'_>) -> ControlFlow<()>,
 ) -> Result<InitReport, WorkloadError> {
     let target = target(session);
-    pgmeter_workload::init(&target, session, options, progress)
+    Tpcb.load(&target, session, options, progress)
 }
 
 /// Takes all steps in silence.

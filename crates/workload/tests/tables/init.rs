@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use pgmeter_workload::{
-    InitOptions, InitProgress, PartitionMethod, Partitioning, ROWS_PER_PROGRESS, Step, WorkloadError,
-    detect_scale,
+    InitOptions, InitProgress, PartitionMethod, Partitioning, ROWS_PER_PROGRESS, Step, Tpcb, Workload,
+    WorkloadError,
 };
 
 use crate::harness::{COLUMNS, KEYS, NEWEST, OLDEST, RELATIONS, ROWS, init, lines, make, session};
@@ -65,7 +65,7 @@ fn check_tables(major: &str, name: &str, letters: &str) {
     assert_eq!(lines(&mut session, COLUMNS), COLUMNS_OF_PGBENCH);
     assert_eq!(lines(&mut session, KEYS), PRIMARY_KEYS_OF_PGBENCH);
     assert_eq!(lines(&mut session, ROWS), ROWS_OF_PGBENCH_AT_SCALE_2);
-    assert_eq!(detect_scale(&mut session).expect("the tables are there"), 2);
+    assert_eq!(Tpcb.find_tables(&mut session).expect("the tables are there").scale, Some(2));
 }
 
 #[test]
@@ -240,10 +240,10 @@ fn steps_partitions_and_notices_are_told_in_the_order_of_pgbench() {
     let mut told = Vec::new();
     init(&mut session, &InitOptions { steps, partitioning, ..InitOptions::default() }, &mut |progress| {
         told.push(match progress {
-            InitProgress::Started(step) => format!("{}...", step.facts().doing),
+            InitProgress::Started { doing } => format!("{doing}..."),
             InitProgress::Partitions(partitions) => format!("creating {partitions} partitions..."),
             InitProgress::Notice(notice) => format!("{}: {}", notice.severity, notice.message),
-            InitProgress::Finished(time) => time.step.facts().name.to_owned(),
+            InitProgress::Finished(time) => time.name.clone(),
             InitProgress::Rows { .. } | InitProgress::Lost { .. } => String::new(),
             InitProgress::Waiting => return ControlFlow::Continue(()),
         });

@@ -4,9 +4,7 @@
 use std::ops::ControlFlow;
 
 use connect::Session;
-use pgmeter_workload::{
-    InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, WorkloadError,
-};
+use pgmeter_workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, WorkloadError};
 use testkit::cluster::Cluster;
 
 use crate::harness::{NEWEST, OLDEST, ROWS, assert_same, definitions, init, lines, make, session};
@@ -116,12 +114,12 @@ fn with_foreign_keys(options: InitOptions) -> InitOptions {
 #[test]
 fn what_was_broken_off_anywhere_is_gone_on_with_and_ends_the_same() {
     let places: [fn(&InitProgress<'_>) -> bool; 6] = [
-        |progress| matches!(progress, InitProgress::Started(Step::CreateTables)),
+        |progress| matches!(progress, InitProgress::Started { doing: "creating tables" }),
         |progress| matches!(progress, InitProgress::Partitions(_)),
         |progress| matches!(progress, InitProgress::Rows { table: "pgbench_accounts", done: 60_000, .. }),
-        |progress| matches!(progress, InitProgress::Started(Step::Vacuum)),
-        |progress| matches!(progress, InitProgress::Started(Step::PrimaryKeys)),
-        |progress| matches!(progress, InitProgress::Started(Step::ForeignKeys)),
+        |progress| matches!(progress, InitProgress::Started { doing: "vacuuming" }),
+        |progress| matches!(progress, InitProgress::Started { doing: "creating primary keys" }),
+        |progress| matches!(progress, InitProgress::Started { doing: "creating foreign keys" }),
     ];
     for (major, options) in
         [(NEWEST, partitioned(3)), (NEWEST, InitOptions::default()), (OLDEST, InitOptions::default())]

@@ -2,6 +2,7 @@
 //! `pgbench`. One program, so that all its tests share one server of each version.
 
 mod beside_pgbench;
+mod folder;
 mod harness;
 mod init;
 mod lasting;

@@ -1,7 +1,7 @@
 //! A loading through PgBouncer: the client that gets the connection to the server next finds its settings as they were.
 //! What another session has left there is asked by `testkit`.
 
-use pgmeter_workload::{InitOptions, PartitionMethod, Partitioning};
+use pgmeter_workload::{InitOptions, PartitionMethod, Partitioning, Tpcb, Workload};
 use testkit::cluster::Cluster;
 use testkit::pooler::PgBouncer;
 
@@ -23,7 +23,7 @@ fn a_loading_leaves_no_setting_behind_in_the_connections_of_a_pooler() {
         let options = InitOptions { partitioning, jobs: 2, ..InitOptions::default() };
         let target = pooler.target();
         let mut go_on = |_: pgmeter_workload::InitProgress<'_>| std::ops::ControlFlow::Continue(());
-        let done = pgmeter_workload::init(&target, &mut session, &options, &mut go_on);
+        let done = Tpcb.load(&target, &mut session, &options, &mut go_on);
         done.expect("a pooler is no obstacle");
         drop(session);
         assert_eq!(pooler.left_behind(), [""; 0], "{partitions} partitions");

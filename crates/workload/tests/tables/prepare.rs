@@ -3,8 +3,7 @@
 
 use connect::Session;
 use pgmeter_workload::{
-    InitOptions, PartitionMethod, Partitioning, Step, Tables, WorkloadError, detect_scale, detect_tables,
-    prepare_run, vacuum_accounts,
+    InitOptions, PartitionMethod, Partitioning, Step, Tables, Tpcb, Workload, WorkloadError,
 };
 
 use crate::harness::{NEWEST, OLDEST, lines, make, session};
@@ -21,8 +20,8 @@ fn unpartitioned_tables_are_seen_as_such_on_every_server() {
     for major in [NEWEST, OLDEST] {
         let mut session = session(major, "plain");
         bare(&mut session, None);
-        let found = detect_tables(&mut session).expect("tables");
-        assert_eq!(found, Tables { scale: 3, partitioning: None }, "PostgreSQL {major}");
+        let found = Tpcb.find_tables(&mut session).expect("tables");
+        assert_eq!(found, Tables { scale: Some(3), partitioning: None }, "PostgreSQL {major}");
     }
 }
 
@@ -31,8 +30,8 @@ fn partitions_are_found_with_their_method_and_number() {
     let mut session = session(NEWEST, "partitions");
     for (method, partitions) in [(PartitionMethod::Range, 4), (PartitionMethod::Hash, 2)] {
         bare(&mut session, Some(Partitioning { method, partitions }));
-        let found = detect_tables(&mut session).expect("tables");
-        assert_eq!(found, Tables { scale: 3, partitioning: Some((method, partitions)) });
+        let found = Tpcb.find_tables(&mut session).expect("tables");
+        assert_eq!(found, Tables { scale: Some(3), partitioning: Some((method, partitions)) });
     }
 }
 
@@ -46,7 +45,7 @@ fn the_first_accounts_in_the_search_path_count() {
              set search_path = other, public",
         )
         .expect("another table");
-    let found = detect_tables(&mut session).expect("tables");
+    let found = Tpcb.find_tables(&mut session).expect("tables");
     assert_eq!(found.partitioning, Some((PartitionMethod::Range, 0)));
 }
 
@@ -59,7 +58,7 @@ fn accounts_that_are_partitioned_by_list_are_refused() {
             "drop table pgbench_accounts; create table pgbench_accounts(aid int) partition by list (aid)",
         )
         .expect("a table");
-    let error = detect_tables(&mut session).expect_err("no such method");
+    let error = Tpcb.find_tables(&mut session).expect_err("no such method");
     assert!(error.to_string().starts_with("unexpected partition method: \"l\""), "{error}");
 }
 
@@ -68,20 +67,20 @@ fn accounts_that_are_missing_are_an_error() {
     let mut session = session(NEWEST, "no_accounts");
     bare(&mut session, None);
     session.execute("drop table pgbench_accounts").expect("a table");
-    let error = detect_tables(&mut session).expect_err("no accounts");
-    assert!(matches!(error, WorkloadError::TablesMissing { table: "pgbench_accounts", .. }), "{error}");
+    let error = Tpcb.find_tables(&mut session).expect_err("no accounts");
+    assert!(error.to_string().contains("no table pgbench_accounts"), "{error}");
 }
 
 #[test]
 fn missing_tables_are_reported_with_the_command_that_makes_them() {
     let mut session = session(NEWEST, "missing");
-    let error = detect_tables(&mut session).expect_err("there are no tables");
+    let error = Tpcb.find_tables(&mut session).expect_err("there are no tables");
     let WorkloadError::TablesMissing { source: Some(source), .. } = &error else { panic!("{error}") };
     assert_eq!(source.sqlstate(), Some(connect::SqlState::UNDEFINED_TABLE));
     let message = error.to_string();
     assert!(message.contains("`pgmeter init`") && message.contains("missing"), "{message}");
-    assert_eq!(prepare_run(&mut session).len(), 3, "each statement fails, and none stops the others");
-    vacuum_accounts(&mut session).expect_err("there are no accounts");
+    assert_eq!(Tpcb.prepare_run(&mut session).len(), 3, "each statement fails, and none stops the others");
+    assert_eq!(Tpcb.vacuum_all(&mut session).len(), 1, "there are no accounts");
 }
 
 #[test]
@@ -89,9 +88,10 @@ fn empty_tables_give_no_scale() {
     let mut session = session(NEWEST, "empty");
     bare(&mut session, None);
     session.execute("truncate pgbench_branches").expect("a table");
-    let message = detect_scale(&mut session).expect_err("there are no rows").to_string();
+    let tables = Tpcb.find_tables(&mut session).expect("tables");
+    assert_eq!(tables.scale, Some(0), "pgbench runs on empty tables");
+    let message = Tpcb.check_scale(&tables).expect_err("there are no rows").to_string();
     assert!(message.contains("pgbench_branches has 0 rows"), "{message}");
-    assert_eq!(detect_tables(&mut session).expect("tables").scale, 0);
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_run_begins_with_an_empty_history() {
         let mut session = session(major, "prepared");
         bare(&mut session, None);
         session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("a row");
-        assert!(prepare_run(&mut session).is_empty());
-        vacuum_accounts(&mut session).expect("accounts");
+        assert!(Tpcb.prepare_run(&mut session).is_empty());
+        assert!(Tpcb.vacuum_all(&mut session).is_empty());
         assert_eq!(lines(&mut session, "select count(*) from pgbench_history"), ["0"]);
     }
 }

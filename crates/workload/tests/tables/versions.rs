@@ -1,7 +1,7 @@
 //! The same tables and rows on every version of the server that counts: loaded by either side, with each kind of
 //! partitions that the version has, packed or not, logged or not.
 
-use pgmeter_workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step, detect_tables};
+use pgmeter_workload::{InitOptions, Logging, PartitionMethod, Partitioning, Step, Tpcb, Workload};
 
 use crate::harness::{RELATIONS, ROWS, lines, make, session};
 
@@ -60,9 +60,9 @@ fn check(major: &str, methods: &[PartitionMethod], steps: &str) {
                 make(&mut session, &options).unwrap_or_else(|error| panic!("{major}: {options:?}: {error}"));
                 assert_eq!(lines(&mut session, RELATIONS), relations(&options), "{major}: {options:?}");
                 assert_eq!(lines(&mut session, ROWS), ROWS_OF_PGBENCH, "{major}: {options:?}");
-                let found = detect_tables(&mut session).expect("tables");
+                let found = Tpcb.find_tables(&mut session).expect("tables");
                 let partitions = partitioning.map(|Partitioning { method, partitions }| (method, partitions));
-                assert_eq!((found.scale, found.partitioning), (1, partitions), "{major}: {options:?}");
+                assert_eq!((found.scale, found.partitioning), (Some(1), partitions), "{major}: {options:?}");
             }
         }
     }

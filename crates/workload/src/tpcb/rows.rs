@@ -1,7 +1,7 @@
 //! The rows of the tables as COPY text: written one after the other into a buffer that is used again,
 //! so that a row costs no allocation. What a row holds depends on its number only.
 
-use crate::schema::{ACCOUNTS, ACCOUNTS_PER_BRANCH, BRANCHES, TELLERS, TELLERS_PER_BRANCH, Table};
+use super::schema::{ACCOUNTS, ACCOUNTS_PER_BRANCH, BRANCHES, TELLERS, TELLERS_PER_BRANCH, Table};
 
 /// A table and the function that writes its row number `k`, counted from 0.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Carries out a stage: connections on threads of their own take chains of jobs, while the caller's thread watches,
+//! Carries out a phase: connections on threads of their own take chains of jobs, while the caller's thread watches,
 //! tells how far it is, and ends the work when it is asked to or when something failed.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use connect::{CancelRequest, Session};
 
+use super::connection::{Cancel, Connection, Event, Running, Shared};
+use super::phase::{Job, LoadPhase};
+use super::step::Step;
 use crate::WorkloadError;
-use crate::connection::{Cancel, Connection, Event, Running, Shared};
-use crate::init::{InitProgress, Progress, ROWS_PER_PROGRESS, StepTime, tell};
-use crate::stage::{Job, Stage};
+use crate::load::{InitProgress, Progress, ROWS_PER_PROGRESS, StepTime, tell};
 use crate::stopwatch::Stopwatch;
 
 /// How often the caller is asked whether to go on when there is nothing to tell.
@@ -28,19 +29,19 @@ const HALT_LIMIT: Duration = Duration::from_secs(3);
 /// Chains that wait for a connection.
 type Queue = Mutex<VecDeque<Vec<Job>>>;
 
-/// Does all of a stage; `sessions` is the first and as many others as may be of use.
+/// Does all of a phase; `sessions` is the first and as many others as may be of use.
 pub(crate) fn work(
-    stage: Stage,
+    phase: LoadPhase,
     sessions: &mut [&mut Session],
     shared: Shared<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<StepTime>, WorkloadError> {
-    let Stage { steps, opening, chains, closing } = stage;
+    let LoadPhase { steps, opening, chains, closing } = phase;
     let mut left = vec![0; steps.len()];
     for job in opening.iter().chain(chains.iter().flatten()).chain(&closing) {
         left[job.step] += 1;
     }
-    let mut watch = Watch {
+    let mut monitor = Monitor {
         progress,
         halt: shared.halt,
         steps,
@@ -51,20 +52,20 @@ pub(crate) fn work(
         count: None,
         is_asked_to_end: false,
     };
-    watch.begin_step()?;
+    monitor.begin_step()?;
     let (first, _) = sessions.split_at_mut(1);
-    watch.round(vec![opening], first, shared)?;
-    watch.round(chains, sessions, shared)?;
+    monitor.round(vec![opening], first, shared)?;
+    monitor.round(chains, sessions, shared)?;
     let (first, _) = sessions.split_at_mut(1);
-    watch.round(vec![closing], first, shared)?;
-    Ok(watch.times)
+    monitor.round(vec![closing], first, shared)?;
+    Ok(monitor.times)
 }
 
-/// Who watches the connections of a stage.
-struct Watch<'a, 'b> {
+/// Who watches the connections of a phase.
+struct Monitor<'a, 'b> {
     progress: &'a mut Progress<'b>,
     halt: &'a AtomicBool,
-    steps: Vec<crate::Step>,
+    steps: Vec<Step>,
     /// Jobs left of each step.
     left: Vec<usize>,
     /// The first step that is not finished.
@@ -75,7 +76,7 @@ struct Watch<'a, 'b> {
     is_asked_to_end: bool,
 }
 
-impl Watch<'_, '_> {
+impl Monitor<'_, '_> {
     /// Has the chains done by the sessions, side by side.
     fn round(
         &mut self,
@@ -166,7 +167,7 @@ impl Watch<'_, '_> {
 
     fn begin_step(&mut self) -> Result<(), WorkloadError> {
         if let Some(&step) = self.steps.get(self.current) {
-            self.say(InitProgress::Started(step))?;
+            self.say(InitProgress::Started { doing: step.facts().doing })?;
         }
         self.finish_steps()
     }
@@ -175,10 +176,11 @@ impl Watch<'_, '_> {
     /// time of the earlier.
     fn finish_steps(&mut self) -> Result<(), WorkloadError> {
         if self.current < self.steps.len() && self.left[self.current] == 0 {
-            let time = StepTime { step: self.steps[self.current], took: self.lap.lap() };
-            self.times.push(time);
+            let name = self.steps[self.current].facts().name.to_owned();
+            let time = StepTime { name, took: self.lap.lap() };
             self.current += 1;
-            self.say(InitProgress::Finished(time))?;
+            self.say(InitProgress::Finished(&time))?;
+            self.times.push(time);
             return self.begin_step();
         }
         Ok(())

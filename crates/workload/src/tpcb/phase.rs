@@ -1,12 +1,13 @@
-//! What is to be done, as data: the steps grouped into stages, each with what comes first, what sessions may do side
-//! by side, and what comes last. Knows what is there already; talks to no server. Carried out by `crew`.
+//! What is to be done, as data: the steps grouped into phases, each with what comes first, what sessions may do side
+//! by side, and what comes last. Knows what is there already; talks to no server. Carried out by `executor`.
 
 use std::ops::Range;
 
-use crate::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, Rows, TELLER_ROWS};
-use crate::schema::{self, ACCOUNTS, BRANCHES, HISTORY, Partitioning, TELLERS};
-use crate::standing::Standing;
-use crate::{InitOptions, PartitionMethod, Step};
+use super::existing::ExistingTables;
+use super::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, Rows, TELLER_ROWS};
+use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, PartitionMethod, Partitioning, TELLERS};
+use super::step::Step;
+use crate::load::InitOptions;
 
 /// Partitions beyond which nobody gains from sessions side by side, and a list of all that is to do gets long.
 const SIDE_BY_SIDE_PARTITIONS_MAX: u32 = 10_000;
@@ -17,7 +18,7 @@ const ANALYZES_ONLY_FROM: u32 = 180_000;
 
 /// Steps that are done together.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct LoadPhase {
     /// One step, or several whose work overlaps, in the order asked for.
     pub steps: Vec<Step>,
     /// What one session does before all else.
@@ -31,7 +32,7 @@ pub(crate) struct Stage {
 /// A task as part of a step.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The place of its step among those of the stage.
+    /// The place of its step among those of the phase.
     pub step: usize,
     pub task: Task,
 }
@@ -43,7 +44,7 @@ pub(crate) enum Task {
     Each(Vec<String>),
     /// Statements that build indexes, each a transaction of its own that begins with the settings of [`Shared`].
     ///
-    /// [`Shared`]: crate::connection::Shared
+    /// [`Shared`]: super::connection::Shared
     BuildKeys(Vec<String>),
     /// Statements in one transaction.
     Together(Vec<String>),
@@ -61,26 +62,26 @@ pub(crate) struct Part {
     pub relation: String,
     /// The numbers of its rows, counted from 0 through the whole table.
     pub numbers: Range<u64>,
-    /// Rows of the whole table that are loaded in this stage, by whichever session.
+    /// Rows of the whole table that are loaded in this phase, by whichever session.
     pub total: u64,
 }
 
-/// What the stages are made from.
+/// What the phases are made from.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct LoadContext<'a> {
     pub options: &'a InitOptions,
     /// The server's version as libpq counts.
     pub version: u32,
-    pub standing: &'a Standing,
+    pub existing: &'a ExistingTables,
 }
 
 /// Groups the steps: those whose work may overlap come together.
-pub(crate) fn grouped(circumstances: Circumstances<'_>) -> Vec<Vec<Step>> {
-    let steps = &circumstances.options.steps;
+pub(crate) fn grouped(context: LoadContext<'_>) -> Vec<Vec<Step>> {
+    let steps = &context.options.steps;
     let mut groups: Vec<Vec<Step>> = Vec::new();
     let mut is_open = false;
     for (place, &step) in steps.iter().enumerate() {
-        let is_shared = circumstances.works_side_by_side(&steps[..place], step);
+        let is_shared = context.works_side_by_side(&steps[..place], step);
         let may_follow = is_shared && matches!(step, Step::Vacuum | Step::PrimaryKeys);
         match groups.last_mut() {
             Some(group) if is_open && may_follow && !group.contains(&step) => group.push(step),
@@ -93,13 +94,13 @@ pub(crate) fn grouped(circumstances: Circumstances<'_>) -> Vec<Vec<Step>> {
     groups
 }
 
-impl Circumstances<'_> {
+impl LoadContext<'_> {
     /// Whether several sessions may share a step's work: that on partitions which these very steps made. Only
     /// then is it known what there is; and a table that others refer to cannot be emptied partition by partition.
     fn works_side_by_side(self, before: &[Step], step: Step) -> bool {
         let options = self.options;
         let Some(Partitioning { method, partitions }) = options.partitioning else { return false };
-        let is_made = before.contains(&Step::CreateTables) || self.standing.has_tables;
+        let is_made = before.contains(&Step::CreateTables) || self.existing.has_tables;
         let is_referred_to = before.contains(&Step::ForeignKeys);
         let is_possible = match step {
             // The server alone knows which hash partition a row belongs to.
@@ -113,27 +114,27 @@ impl Circumstances<'_> {
     }
 
     /// The work of one group of steps; `before` are the steps of the groups before it.
-    pub(crate) fn stage(self, before: &[Step], steps: Vec<Step>) -> Stage {
+    pub(crate) fn phase(self, before: &[Step], steps: Vec<Step>) -> LoadPhase {
         let partitions = self.options.partitioning.map_or(0, |partitioning| partitioning.partitions);
-        let mut stage = Stage { steps, opening: Vec::new(), chains: Vec::new(), closing: Vec::new() };
-        if !stage.steps.iter().all(|&step| self.works_side_by_side(before, step)) {
-            for place in 0..stage.steps.len() {
-                let tasks = self.serial(stage.steps[place]);
-                stage.opening.extend(tasks.into_iter().map(|task| Job { step: place, task }));
+        let mut phase = LoadPhase { steps, opening: Vec::new(), chains: Vec::new(), closing: Vec::new() };
+        if !phase.steps.iter().all(|&step| self.works_side_by_side(before, step)) {
+            for place in 0..phase.steps.len() {
+                let tasks = self.serial(phase.steps[place]);
+                phase.opening.extend(tasks.into_iter().map(|task| Job { step: place, task }));
             }
-            return stage;
+            return phase;
         }
-        if stage.steps[0] == Step::GenerateClientSide && !self.standing.has_branches {
+        if phase.steps[0] == Step::GenerateClientSide && !self.existing.has_branches {
             let parts = vec![self.whole(&BRANCH_ROWS), self.whole(&TELLER_ROWS)];
             let truncate = schema::truncate_tables();
-            stage.opening.push(Job { step: 0, task: Task::Load { truncate, parts } });
+            phase.opening.push(Job { step: 0, task: Task::Load { truncate, parts } });
         }
         // What is to be loaded, so that it is known how far that is.
-        let missing = (1..=partitions).filter(|number| !self.standing.partitions.contains(number));
+        let missing = (1..=partitions).filter(|number| !self.existing.partitions.contains(number));
         let total =
             missing.map(|number| self.numbers(number, partitions)).map(|rows| rows.end - rows.start).sum();
         let chain = |task: &dyn Fn(Step) -> Option<Task>| -> Vec<Job> {
-            let jobs = stage.steps.iter().enumerate();
+            let jobs = phase.steps.iter().enumerate();
             jobs.filter_map(|(place, &step)| Some(Job { step: place, task: task(step)? })).collect()
         };
         let mut chains: Vec<_> = (1..=partitions)
@@ -142,15 +143,15 @@ impl Circumstances<'_> {
         chains.push(chain(&|step| self.of_small_tables(step)));
         let closing = chain(&|step| self.of_parent(step));
         chains.retain(|chain| !chain.is_empty());
-        Stage { chains, closing, ..stage }
+        LoadPhase { chains, closing, ..phase }
     }
 
     /// A step by one session, as pgbench does it.
     fn serial(self, step: Step) -> Vec<Task> {
-        let (options, standing) = (self.options, self.standing);
+        let (options, existing) = (self.options, self.existing);
         match step {
-            Step::DropTables | Step::CreateTables if standing.has_tables => Vec::new(),
-            Step::GenerateClientSide | Step::GenerateServerSide if standing.has_accounts => Vec::new(),
+            Step::DropTables | Step::CreateTables if existing.has_tables => Vec::new(),
+            Step::GenerateClientSide | Step::GenerateServerSide if existing.has_accounts => Vec::new(),
             Step::DropTables => vec![Task::Each(vec![schema::drop_tables()])],
             Step::CreateTables => {
                 let tables = Task::Each(schema::create_tables(options).into());
@@ -169,18 +170,18 @@ impl Circumstances<'_> {
                 each(
                     vacuumed
                         .iter()
-                        .filter(|name| !standing.vacuumed.contains(**name))
+                        .filter(|name| !existing.vacuumed.contains(**name))
                         .map(|name| schema::vacuum(name)),
                 )
             }
             Step::PrimaryKeys => {
                 let place = options.index_tablespace.as_deref();
-                let keys = schema::keyed().filter(|(name, _)| !standing.keyed.contains(*name));
+                let keys = schema::keyed().filter(|(name, _)| !existing.keyed.contains(*name));
                 let statements = keys.map(|(name, key)| schema::primary_key(name, key, place)).collect();
                 not_empty(statements, Task::BuildKeys)
             }
             Step::ForeignKeys => {
-                let missing = |(name, _): &(String, String)| !standing.foreign_keys.contains(name);
+                let missing = |(name, _): &(String, String)| !existing.foreign_keys.contains(name);
                 each(schema::foreign_keys().into_iter().filter(missing).map(|(_, sql)| sql))
             }
         }
@@ -188,12 +189,12 @@ impl Circumstances<'_> {
 
     /// What a step does to one partition.
     fn of_partition(self, number: u32, partitions: u32, total: u64, step: Step) -> Option<Task> {
-        let (options, standing) = (self.options, self.standing);
+        let (options, existing) = (self.options, self.existing);
         let relation = schema::partition_name(number);
         match step {
             Step::GenerateClientSide => {
                 let numbers = self.numbers(number, partitions);
-                if standing.partitions.contains(&number) || numbers.is_empty() {
+                if existing.partitions.contains(&number) || numbers.is_empty() {
                     return None;
                 }
                 let truncate = schema::truncate(&relation);
@@ -201,12 +202,12 @@ impl Circumstances<'_> {
                 Some(Task::Load { truncate, parts: vec![part] })
             }
             // Analyzing the parent includes the partitions, unless the server can be told otherwise.
-            Step::Vacuum if standing.vacuumed.contains(&relation) => None,
+            Step::Vacuum if existing.vacuumed.contains(&relation) => None,
             Step::Vacuum if self.version >= ANALYZES_ONLY_FROM => {
                 Some(Task::Each(vec![schema::vacuum(&relation)]))
             }
             Step::Vacuum => Some(Task::Each(vec![format!("vacuum {relation}")])),
-            Step::PrimaryKeys if standing.keyed.contains(&relation) => None,
+            Step::PrimaryKeys if existing.keyed.contains(&relation) => None,
             Step::PrimaryKeys => {
                 let key = ACCOUNTS.key.unwrap_or("aid");
                 let place = options.index_tablespace.as_deref();
@@ -218,18 +219,18 @@ impl Circumstances<'_> {
 
     /// What a step does to the tables beside the accounts.
     fn of_small_tables(self, step: Step) -> Option<Task> {
-        let standing = self.standing;
+        let existing = self.existing;
         let tasks = match step {
             Step::Vacuum => each(
                 [BRANCHES, TELLERS, HISTORY]
                     .iter()
-                    .filter(|table| !standing.vacuumed.contains(table.name))
+                    .filter(|table| !existing.vacuumed.contains(table.name))
                     .map(|table| schema::vacuum(table.name)),
             ),
             Step::PrimaryKeys => {
                 let place = self.options.index_tablespace.as_deref();
                 let keys = schema::keyed()
-                    .filter(|(name, _)| *name != ACCOUNTS.name && !standing.keyed.contains(*name));
+                    .filter(|(name, _)| *name != ACCOUNTS.name && !existing.keyed.contains(*name));
                 let statements = keys.map(|(name, key)| schema::primary_key(name, key, place)).collect();
                 not_empty(statements, Task::BuildKeys)
             }
@@ -242,12 +243,12 @@ impl Circumstances<'_> {
     fn of_parent(self, step: Step) -> Option<Task> {
         let name = ACCOUNTS.name;
         match step {
-            Step::Vacuum if self.standing.vacuumed.contains(name) => None,
+            Step::Vacuum if self.existing.vacuumed.contains(name) => None,
             Step::Vacuum if self.version >= ANALYZES_ONLY_FROM => {
                 Some(Task::Each(vec![format!("analyze only {name}")]))
             }
             Step::Vacuum => Some(Task::Each(vec![format!("analyze {name}")])),
-            Step::PrimaryKeys if self.standing.keyed.contains(name) => None,
+            Step::PrimaryKeys if self.existing.keyed.contains(name) => None,
             Step::PrimaryKeys => {
                 let place = self.options.index_tablespace.as_deref();
                 Some(Task::BuildKeys(vec![schema::primary_key(name, ACCOUNTS.key.unwrap_or("aid"), place)]))
@@ -293,9 +294,9 @@ mod tests {
 
     /// The groups as letters, for a server of this version.
     fn groups(options: &InitOptions, version: u32) -> Vec<String> {
-        let circumstances = Circumstances { options, version, standing: &Standing::default() };
+        let context = LoadContext { options, version, existing: &ExistingTables::default() };
         let letters = |group: Vec<Step>| group.iter().map(|step| step.facts().letter).collect();
-        grouped(circumstances).into_iter().map(letters).collect()
+        grouped(context).into_iter().map(letters).collect()
     }
 
     /// What a job does, in few words.
@@ -334,22 +335,22 @@ mod tests {
     #[test]
     fn partitions_are_chains_and_the_parent_comes_last() {
         let options = options("dtgvp", 2, PartitionMethod::Range);
-        let standing = Standing::default();
-        let circumstances = Circumstances { options: &options, version: NEWEST, standing: &standing };
+        let existing = ExistingTables::default();
+        let context = LoadContext { options: &options, version: NEWEST, existing: &existing };
         let steps = Step::parse_list("gvp").expect("letters of steps");
-        let stage = circumstances.stage(&options.steps[..2], steps);
-        assert_eq!(all_words(&stage.opening), ["load pgbench_branches 0..1, pgbench_tellers 0..10"]);
+        let phase = context.phase(&options.steps[..2], steps);
+        assert_eq!(all_words(&phase.opening), ["load pgbench_branches 0..1, pgbench_tellers 0..10"]);
         assert_eq!(
-            all_words(&stage.chains[1]),
+            all_words(&phase.chains[1]),
             [
                 "load pgbench_accounts_2 50000..100000",
                 "vacuum analyze pgbench_accounts_2",
                 "alter table pgbench_accounts_2 add primary key (aid)",
             ]
         );
-        assert_eq!(stage.chains.len(), 3, "two partitions, and the small tables");
+        assert_eq!(phase.chains.len(), 3, "two partitions, and the small tables");
         assert_eq!(
-            all_words(&stage.closing),
+            all_words(&phase.closing),
             ["analyze only pgbench_accounts", "alter table pgbench_accounts add primary key (aid)"]
         );
     }
@@ -357,15 +358,16 @@ mod tests {
     #[test]
     fn what_stands_is_left_out() {
         let options = options("dtgvp", 2, PartitionMethod::Range);
-        let mut standing = Standing { has_tables: true, has_branches: true, ..Standing::default() };
-        standing.partitions.insert(1);
-        standing.keyed.insert("pgbench_accounts_1".to_owned());
-        let circumstances = Circumstances { options: &options, version: 170_000, standing: &standing };
-        assert!(circumstances.stage(&[], vec![Step::CreateTables]).opening.is_empty());
+        let mut existing =
+            ExistingTables { has_tables: true, has_branches: true, ..ExistingTables::default() };
+        existing.partitions.insert(1);
+        existing.keyed.insert("pgbench_accounts_1".to_owned());
+        let context = LoadContext { options: &options, version: 170_000, existing: &existing };
+        assert!(context.phase(&[], vec![Step::CreateTables]).opening.is_empty());
         let steps = Step::parse_list("gvp").expect("letters of steps");
-        let stage = circumstances.stage(&options.steps[..2], steps);
-        assert!(stage.opening.is_empty());
-        assert_eq!(all_words(&stage.chains[0]), ["vacuum pgbench_accounts_1"]);
-        assert_eq!(stage.chains[1].len(), 3);
+        let phase = context.phase(&options.steps[..2], steps);
+        assert!(phase.opening.is_empty());
+        assert_eq!(all_words(&phase.chains[0]), ["vacuum pgbench_accounts_1"]);
+        assert_eq!(phase.chains[1].len(), 3);
     }
 }

@@ -1,9 +1,9 @@
-//! An experiment file as it was written: values with the places where they stand, and the reading of a table key by
-//! key, so that what nobody asked for is an error with its line. What the keys mean is `experiment`'s and `keys`' affair.
+//! A TOML file as it was written: values with their places, and the reading of a table key by key, so that an unknown
+//! key is an error with its line. What the keys mean is up to the caller.
 
 use toml_edit::{Document, Item, TableLike, Value as TomlValue};
 
-use crate::LabError;
+use crate::FileError;
 
 /// Where something stands in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,13 +16,16 @@ pub struct Place {
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) place: Place,
-    pub(crate) value: Value,
+#[allow(missing_docs)] // the names say it
+pub struct Node {
+    pub place: Place,
+    pub value: Value,
 }
 
+/// A value of a key; there are no dates.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+#[allow(missing_docs)] // as TOML calls them
+pub enum Value {
     Text(String),
     Integer(i64),
     Float(f64),
@@ -33,27 +36,31 @@ pub(crate) enum Value {
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) place: Place,
-    pub(crate) node: Node,
+#[allow(missing_docs)] // the names say it
+pub struct Entry {
+    pub key: String,
+    pub place: Place,
+    pub node: Node,
 }
 
 /// A sentence about one place of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Complaint {
-    pub(crate) place: Place,
-    pub(crate) what: String,
+#[allow(missing_docs)] // the names say it
+pub struct Complaint {
+    pub place: Place,
+    pub what: String,
 }
 
 impl Complaint {
-    pub(crate) fn at(place: Place, what: impl Into<String>) -> Self {
+    /// A complaint about the value or key at this place.
+    pub fn at(place: Place, what: impl Into<String>) -> Self {
         Self { place, what: what.into() }
     }
 
-    pub(crate) fn in_file(self, file: &str) -> LabError {
+    /// The complaint with the name of its file.
+    pub fn in_file(self, file: &str) -> FileError {
         let Place { line, column } = self.place;
-        LabError::File { file: file.to_owned(), line, column, what: in_one_line(&self.what) }
+        FileError { file: file.to_owned(), line, column, what: in_one_line(&self.what) }
     }
 }
 
@@ -73,12 +80,15 @@ fn in_one_line(what: &str) -> String {
 }
 
 /// Marks, embeddings and isolates of the bidirectional algorithm (Unicode Standard Annex 9).
-pub(crate) fn turns_direction(character: char) -> bool {
+pub fn turns_direction(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Reads the text of a file into its top table.
-pub(crate) fn read(text: &str) -> Result<Table, Complaint> {
+///
+/// # Errors
+/// If it is not TOML, or has a value that no key takes.
+pub fn read(text: &str) -> Result<Table, Complaint> {
     let document = Document::parse(text).map_err(|error| {
         let place = error.span().map_or(Place { line: 1, column: 1 }, |span| place(text, span.start));
         Complaint::at(place, format!("this is not TOML: {}", one_line(error.message())))
@@ -147,28 +157,35 @@ fn value_node(text: &str, value: &TomlValue, of_key: Place) -> Result<Node, Comp
 
 /// A table that is read key by key.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
-    pub(crate) place: Place,
-    pub(crate) entries: Vec<Entry>,
+#[allow(missing_docs)] // the names say it
+pub struct Table {
+    pub place: Place,
+    pub entries: Vec<Entry>,
 }
 
 impl Table {
     /// The value of a key, which is read thereby.
-    pub(crate) fn take(&mut self, key: &str) -> Option<Node> {
+    pub fn take(&mut self, key: &str) -> Option<Node> {
         let at = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(at).node)
     }
 
     /// The table behind a key; an empty one if it is not there.
-    pub(crate) fn take_table(&mut self, key: &str) -> Result<Table, Complaint> {
+    ///
+    /// # Errors
+    /// If the value is no table.
+    pub fn take_table(&mut self, key: &str) -> Result<Table, Complaint> {
         match self.take(key) {
             Some(node) => node.into_table(),
             None => Ok(Table { place: self.place, entries: Vec::new() }),
         }
     }
 
-    /// Nothing may be left that nobody has read; `known` are all keys that might be here.
-    pub(crate) fn finish(self, what: &str, known: &[&str]) -> Result<(), Complaint> {
+    /// Refuses keys that were not read; `known` are all keys that may be here.
+    ///
+    /// # Errors
+    /// The first such key, with the nearest known one.
+    pub fn finish(self, what: &str, known: &[&str]) -> Result<(), Complaint> {
         match self.entries.first() {
             None => Ok(()),
             Some(Entry { key, place, .. }) => Err(Complaint::at(*place, unknown_key(key, what, known))),
@@ -177,7 +194,7 @@ impl Table {
 }
 
 /// `unknown key "durration" in [load]; did you mean "duration"?`
-pub(crate) fn unknown_key(key: &str, what: &str, known: &[&str]) -> String {
+pub fn unknown_key(key: &str, what: &str, known: &[&str]) -> String {
     let nearest = nearest(key, known);
     let help = match nearest {
         Some(nearest) => format!("did you mean \"{nearest}\"?"),
@@ -187,35 +204,43 @@ pub(crate) fn unknown_key(key: &str, what: &str, known: &[&str]) -> String {
 }
 
 /// The name that was probably meant: the fewest edits away (Damerau–Levenshtein), and no more than a third of them.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |name: &&str| strsim::damerau_levenshtein(word, name);
     let nearest = known.iter().copied().min_by_key(distance)?;
     (distance(&nearest) * 3 <= nearest.len().max(word.len())).then_some(nearest)
 }
 
 impl Node {
-    pub(crate) fn into_table(self) -> Result<Table, Complaint> {
+    /// # Errors
+    /// If it is no table.
+    pub fn into_table(self) -> Result<Table, Complaint> {
         match self.value {
             Value::Table(entries) => Ok(Table { place: self.place, entries }),
             _ => Err(self.expected("a table of keys")),
         }
     }
 
-    pub(crate) fn into_list(self) -> Result<Vec<Node>, Complaint> {
+    /// # Errors
+    /// If it is no list.
+    pub fn into_list(self) -> Result<Vec<Node>, Complaint> {
         match self.value {
             Value::List(nodes) => Ok(nodes),
             _ => Err(self.expected("a list in brackets")),
         }
     }
 
-    pub(crate) fn text(&self) -> Result<&str, Complaint> {
+    /// # Errors
+    /// If it is no text.
+    pub fn text(&self) -> Result<&str, Complaint> {
         match &self.value {
             Value::Text(text) => Ok(text),
             _ => Err(self.expected("text in quotation marks")),
         }
     }
 
-    pub(crate) fn truth(&self) -> Result<bool, Complaint> {
+    /// # Errors
+    /// If it is neither true nor false.
+    pub fn truth(&self) -> Result<bool, Complaint> {
         match self.value {
             Value::Boolean(truth) => Ok(truth),
             _ => Err(self.expected("true or false")),
@@ -223,7 +248,10 @@ impl Node {
     }
 
     /// A whole number within these bounds.
-    pub(crate) fn whole(&self, least: u64, most: u64) -> Result<u64, Complaint> {
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn whole(&self, least: u64, most: u64) -> Result<u64, Complaint> {
         let number = match self.value {
             Value::Integer(number) => u64::try_from(number).ok(),
             _ => None,
@@ -233,7 +261,10 @@ impl Node {
     }
 
     /// A finite number above zero.
-    pub(crate) fn positive(&self) -> Result<f64, Complaint> {
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn positive(&self) -> Result<f64, Complaint> {
         let number = match self.value {
             Value::Integer(number) => number as f64,
             Value::Float(number) => number,
@@ -242,8 +273,11 @@ impl Node {
         if number.is_finite() && number > 0.0 { Ok(number) } else { Err(self.expected("a number above 0")) }
     }
 
-    /// Text, number or truth, as it would be written in a configuration file.
-    pub(crate) fn scalar(&self) -> Result<String, Complaint> {
+    /// Text, number or truth, as it would be written in postgresql.conf.
+    ///
+    /// # Errors
+    /// If it is a list or a table.
+    pub fn scalar(&self) -> Result<String, Complaint> {
         match &self.value {
             Value::Text(text) => Ok(text.clone()),
             Value::Integer(number) => Ok(number.to_string()),
@@ -254,14 +288,18 @@ impl Node {
     }
 
     /// One of these names.
-    pub(crate) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, Complaint> {
+    ///
+    /// # Errors
+    /// If it is none of them.
+    pub fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, Complaint> {
         let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
         let found = |text: &str| names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
         let listed = known.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ");
         self.text().ok().and_then(found).ok_or_else(|| self.expected(&listed))
     }
 
-    pub(crate) fn expected(&self, what: &str) -> Complaint {
+    /// `expected WHAT, found VALUE`
+    pub fn expected(&self, what: &str) -> Complaint {
         Complaint::at(self.place, format!("expected {what}, found {}", self.shown()))
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use connect::quote::identifier;
 
-use crate::{InitOptions, Logging};
+use crate::load::{InitOptions, Logging};
 
 /// One of the four tables, its columns, and how many rows it has for each unit of scale.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -211,7 +211,7 @@ pub(crate) fn partition_bounds(
     }
 }
 
-/// Has the server itself make the rows that [`crate::rows`] would send.
+/// Has the server itself make the rows that [`super::rows`] would send.
 pub(crate) fn generate_rows(scale: u32) -> [String; 3] {
     let scale = u64::from(scale);
     [

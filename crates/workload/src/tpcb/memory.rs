@@ -4,9 +4,9 @@
 
 use connect::Session;
 
-use crate::init::query_catalogs;
-use crate::stage::Stage;
-use crate::{InitOptions, Step};
+use super::phase::LoadPhase;
+use super::step::Step;
+use crate::load::{InitOptions, query_catalogs};
 
 /// What all sessions of a loading may take together. A server that serves several hundred megabytes of tables has as
 /// much to spare for the moment in which their keys are made.
@@ -14,20 +14,20 @@ const BUDGET_KB: u64 = 256 * 1024;
 /// What the sort of one account's key takes in memory, its share of arrays that grow by doubling included.
 const BYTES_PER_KEY: u64 = 64;
 
-/// Statements that each transaction of a stage that builds keys begins with; empty where the server's own settings
+/// Statements that each transaction of a phase that builds keys begins with; empty where the server's own settings
 /// will do. They end with the transaction: a session that stayed changed would be handed to others by a pooler.
 pub(crate) fn settings(
     session: &mut Session,
     options: &InitOptions,
-    stage: &Stage,
+    phase: &LoadPhase,
     sessions: usize,
 ) -> String {
-    if !stage.steps.contains(&Step::PrimaryKeys) {
+    if !phase.steps.contains(&Step::PrimaryKeys) {
         return String::new();
     }
     let sessions = sessions as u64;
     let partitions = options.partitioning.map_or(1, |partitioning| u64::from(partitioning.partitions));
-    let accounts = u64::from(options.scale) * crate::schema::ACCOUNTS_PER_BRANCH;
+    let accounts = u64::from(options.scale) * super::schema::ACCOUNTS_PER_BRANCH;
     let needed_kb = (accounts.div_ceil(partitions.max(1)) * BYTES_PER_KEY).div_ceil(1024);
     let wanted_kb = needed_kb.min(BUDGET_KB / sessions);
     let mut settings = String::new();

@@ -1,5 +1,5 @@
 //! A session that loads: does one task after the other, and is made again when it is lost; the task that it was at
-//! then begins anew. Worked by one thread of `crew`, told apart from it so that all that is sent stands here.
+//! then begins anew. Worked by one thread of `executor`, told apart from it so that all that is sent stands here.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, SqlState, Target, Transport};
 
-use crate::init::{ROWS_PER_PROGRESS, query};
-use crate::schema;
-use crate::stage::{Part, Task};
+use super::phase::{Part, Task};
+use super::schema;
+use crate::WorkloadError;
+use crate::load::{InitOptions, ROWS_PER_PROGRESS, query};
 use crate::stopwatch::Stopwatch;
-use crate::{InitOptions, WorkloadError};
 
 /// Pauses before the attempts to connect again, in milliseconds: a server that restarts is back within them, as a
 /// rule, also when it has to recover first.
@@ -94,14 +94,16 @@ impl Connection<'_> {
                 let mut statements = schema::create_partitions(self.shared.options, *partitioning);
                 statements.try_for_each(|sql| self.statement("", &sql))
             }
-            Task::Together(statements) => self.lasting(&statements[statements.len() - 1], |connection, _| {
-                connection.in_transaction(|connection| {
-                    statements.iter().try_for_each(|sql| connection.execute(sql))
+            Task::Together(statements) => {
+                self.with_reconnect(&statements[statements.len() - 1], |connection, _| {
+                    connection.in_transaction(|connection| {
+                        statements.iter().try_for_each(|sql| connection.execute(sql))
+                    })
                 })
-            }),
+            }
             Task::Load { truncate, parts } => {
                 let doing = parts.last().map_or(String::new(), |part| format!("loading {}", part.relation));
-                self.lasting(&doing, |connection, _| {
+                self.with_reconnect(&doing, |connection, _| {
                     connection.in_transaction(|connection| {
                         connection.execute(truncate)?;
                         parts.iter().try_for_each(|part| connection.copy(part))
@@ -114,14 +116,14 @@ impl Connection<'_> {
     /// One statement in a transaction of its own that begins with `settings`. If it is sent again because the
     /// connection was lost, it may have been done before: what it makes is then there.
     fn statement(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
-        self.lasting(sql, |connection, attempt| match connection.execute_with(settings, sql) {
+        self.with_reconnect(sql, |connection, attempt| match connection.execute_with(settings, sql) {
             Err(WorkloadError::Query { source, .. }) if attempt > 0 && is_there_already(&source) => Ok(()),
             other => other,
         })
     }
 
     /// Does something that can be done again, again if the connection is lost.
-    fn lasting(
+    fn with_reconnect(
         &mut self,
         doing: &str,
         mut work: impl FnMut(&mut Self, usize) -> Result<(), WorkloadError>,

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use connect::Session;
 
-use crate::init::{query, query_catalogs};
-use crate::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, Partitioning};
-use crate::{InitOptions, Logging, PartitionMethod, WorkloadError};
+use super::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, PartitionMethod, Partitioning};
+use crate::WorkloadError;
+use crate::load::{InitOptions, Logging, query, query_catalogs};
 
 /// What is there. Nothing, where the loading begins at its beginning.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct ExistingTables {
     /// All four tables, and all partitions.
     pub has_tables: bool,
     /// The rows of pgbench_branches and pgbench_tellers.
@@ -36,18 +36,18 @@ const NUMBERS: &str = "\
     pg_catalog.to_regclass('pgbench_tellers')::pg_catalog.oid";
 
 /// The tables that are there, as object identifiers for SQL.
-struct Ours {
+struct TableIds {
     all: String,
     accounts: String,
     branches: String,
 }
 
-impl Ours {
-    fn find(session: &mut Session) -> Result<Ours, WorkloadError> {
+impl TableIds {
+    fn find(session: &mut Session) -> Result<TableIds, WorkloadError> {
         let rows = query(session, NUMBERS)?;
         let number = |column| rows.first().and_then(|row| row.get(column)).unwrap_or("0").to_owned();
         let all: Vec<_> = (0..4).map(number).collect();
-        Ok(Ours { all: all.join(", "), accounts: number(0), branches: number(1) })
+        Ok(TableIds { all: all.join(", "), accounts: number(0), branches: number(1) })
     }
 }
 
@@ -56,31 +56,37 @@ const PARTITIONS_FROM: u32 = 100_000;
 /// From this version on, each partition is analyzed by itself.
 const ANALYZES_ONLY_FROM: u32 = 180_000;
 
-impl Standing {
+impl ExistingTables {
     /// Looks at the tables.
     ///
     /// # Errors
     /// [`WorkloadError::NotResumable`] if they are others than the options would have begun.
-    pub(crate) fn find(session: &mut Session, options: &InitOptions) -> Result<Standing, WorkloadError> {
-        let ours = Ours::find(session)?;
+    pub(crate) fn find(
+        session: &mut Session,
+        options: &InitOptions,
+    ) -> Result<ExistingTables, WorkloadError> {
+        let ours = TableIds::find(session)?;
         let tables = names(session, &format!("select relname from pg_class where oid in ({})", ours.all))?;
         if tables.is_empty() {
-            return Ok(Standing::default());
+            return Ok(ExistingTables::default());
         }
         let has_all = tables.len() == 4 && has_partitions(session, options, &ours)?;
         if !has_all {
-            return match tables.iter().try_fold(false, |any, name| Ok(any || has_rows(session, name)?))? {
+            return match tables
+                .iter()
+                .try_fold(false, |any, name| has_rows(session, name).map(|has| any || has))?
+            {
                 true => refuse("of the tables that are there some hold rows and others are missing"),
                 // Creating them was broken off.
-                false => Ok(Standing::default()),
+                false => Ok(ExistingTables::default()),
             };
         }
         check_storage(session, options, &ours)?;
-        let mut standing = Standing { has_tables: true, ..Standing::default() };
-        standing.find_rows(session, options)?;
-        standing.find_vacuumed(session, &ours)?;
-        standing.find_keys(session, &ours)?;
-        Ok(standing)
+        let mut existing = ExistingTables { has_tables: true, ..ExistingTables::default() };
+        existing.find_rows(session, options)?;
+        existing.find_vacuumed(session, &ours)?;
+        existing.find_keys(session, &ours)?;
+        Ok(existing)
     }
 
     fn find_rows(&mut self, session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
@@ -112,7 +118,7 @@ impl Standing {
     }
 
     /// Those that somebody vacuumed since rows came. What only the server did by itself is done again.
-    fn find_vacuumed(&mut self, session: &mut Session, ours: &Ours) -> Result<(), WorkloadError> {
+    fn find_vacuumed(&mut self, session: &mut Session, ours: &TableIds) -> Result<(), WorkloadError> {
         let analyzed = "last_analyze is not null and n_mod_since_analyze = 0";
         let vacuumed = format!("last_vacuum is not null and {analyzed}");
         let whole = format!(
@@ -137,7 +143,7 @@ impl Standing {
         Ok(())
     }
 
-    fn find_keys(&mut self, session: &mut Session, ours: &Ours) -> Result<(), WorkloadError> {
+    fn find_keys(&mut self, session: &mut Session, ours: &TableIds) -> Result<(), WorkloadError> {
         let of_ours = format!("conrelid in ({})", ours.all);
         let keyed = format!(
             "select c.relname from pg_catalog.pg_constraint k join pg_catalog.pg_class c on c.oid = k.conrelid \
@@ -154,7 +160,11 @@ impl Standing {
 }
 
 /// Whether pgbench_accounts has the partitions asked for; an error if it has others.
-fn has_partitions(session: &mut Session, options: &InitOptions, ours: &Ours) -> Result<bool, WorkloadError> {
+fn has_partitions(
+    session: &mut Session,
+    options: &InitOptions,
+    ours: &TableIds,
+) -> Result<bool, WorkloadError> {
     let wanted = options.partitioning;
     let found = if session.server_version_num() < PARTITIONS_FROM {
         None
@@ -193,7 +203,7 @@ fn has_partitions(session: &mut Session, options: &InitOptions, ours: &Ours) -> 
 }
 
 /// Fill factor and logging are as asked for.
-fn check_storage(session: &mut Session, options: &InitOptions, ours: &Ours) -> Result<(), WorkloadError> {
+fn check_storage(session: &mut Session, options: &InitOptions, ours: &TableIds) -> Result<(), WorkloadError> {
     let storage = format!(
         "select pg_catalog.array_to_string(reloptions, ',') || ' ' || relpersistence::pg_catalog.text \
          from pg_catalog.pg_class where oid = {}",

@@ -1,0 +1,238 @@
+//! A workload of the user's own, the example of the manual, through every command that takes one. What a folder may
+//! say, and how it is loaded, is tested in `workload`.
+
+use std::fs;
+use std::path::Path;
+
+use connect::Session;
+use results::{Record, Status, Store, TrialStatus};
+use testkit::cluster::Cluster;
+
+use crate::harness::Bench;
+
+/// A directory to run in, with the example in the folder `shop`.
+fn with_shop() -> Bench {
+    let bench = Bench::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workloads/shop");
+    copy(&example, &bench.path().join("shop"));
+    bench
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("a folder can be made");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let to = to.join(entry.file_name());
+        if entry.file_type().expect("a kind").is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).expect("a file can be copied");
+        }
+    }
+}
+
+/// The connection string of a fresh database with the tables of the shop, and a session in it.
+fn loaded(bench: &Bench, name: &str) -> (String, Session) {
+    let conninfo = Cluster::shared("18").database(name);
+    let out = bench.run(["init", "--workload", "shop", "-D", "products=50", "-s", "2", &conninfo]).exits(0);
+    assert!(out.stderr.contains("loaded scale 2 in ") && out.stderr.contains("(schema "), "{}", out.stderr);
+    let session = Cluster::session(&conninfo);
+    (conninfo, session)
+}
+
+fn first(session: &mut Session, sql: &str) -> String {
+    let rows = session.query(sql).expect("a query");
+    rows[0].get(0).unwrap_or("NULL").to_owned()
+}
+
+#[test]
+fn init_and_bench_work_on_the_tables_of_the_user() {
+    let bench = with_shop();
+    let (conninfo, mut session) = loaded(&bench, "own_tables");
+    assert_eq!(first(&mut session, "select count(*) from shop_products"), "50");
+    let words = ["bench", "--workload", "shop", "-D", "products=50", "-c", "4", "-t", "50", "--check"];
+    let out = bench.run(words.iter().copied().chain([conninfo.as_str()])).exits(0);
+    assert!(out.stderr.contains("executing 2 checks of the workload"), "{}", out.stderr);
+    assert_eq!(out.stderr.matches("warning").count(), 0, "{}", out.stderr);
+    let Record { plan, tables, status, summary, warnings, .. } = bench.record();
+    assert_eq!((status, tables.scale, summary.counts.succeeded), (Status::Complete, Some(2), 200));
+    assert_eq!(plan.workload.as_deref(), Some("shop"));
+    let scripts: Vec<_> = plan.scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
+    assert_eq!(scripts, [("order", 3), ("look", 7)]);
+    assert!(plan.scripts.iter().all(|script| !script.builtin), "their texts are shown");
+    let contention = plan.scripts[0].contention.as_ref().expect("the script says so");
+    assert_eq!(contention.rows(&plan.variables), Some(50));
+    assert!(warnings.iter().all(|text| !text.as_str().contains("lock")), "{warnings:?}");
+    let ordered = first(&mut session, "select count(*) from shop_orders");
+    assert_eq!(ordered, summary.scripts[0].counts.succeeded.to_string());
+}
+
+#[test]
+fn a_failed_check_is_an_error_and_the_run_is_kept() {
+    let bench = with_shop();
+    let (conninfo, mut session) = loaded(&bench, "failed_check");
+    session.execute("update shop_products set in_stock = 7 where id = 3").expect("a change");
+    let words = ["bench", "--workload", "shop", "-b", "look", "-t", "5", "--check"];
+    let out = bench.run(words.iter().copied().chain([conninfo.as_str()])).exits(1);
+    let sentence = "1 check of the workload shop failed: stock (1 row: 3 | 7 | 0). A check returns no row if the data are \
+                    sound";
+    assert!(out.stderr.ends_with(&format!("pgmeter: error: {sentence}\n")), "{}", out.stderr);
+    let record = bench.record();
+    assert_eq!(record.status, Status::Complete);
+    assert!(record.warnings.iter().any(|text| text.as_str() == sentence), "{:?}", record.warnings);
+    bench.run(words[..7].iter().copied().chain([conninfo.as_str()])).exits(0);
+}
+
+#[test]
+fn the_tables_of_pgbench_are_checked_too() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("tpcb_checked");
+    bench.run(["init", &conninfo]).exits(0);
+    bench.run(["bench", "-t", "5", "--check", &conninfo]).exits(0);
+    assert_eq!(bench.record().plan.workload.as_deref(), Some("tpcb"));
+    Cluster::session(&conninfo).execute("delete from pgbench_tellers where tid = 3").expect("a change");
+    let out = bench.run(["bench", "-t", "5", "--workload", "tpcb", "--check", &conninfo]).exits(1);
+    out.says(&["1 check of the workload tpcb failed: pgbench_tellers (1 row: 9 | 1)"]);
+}
+
+#[test]
+fn scripts_of_a_workload_and_files_are_mixed() {
+    let bench = with_shop();
+    let (conninfo, _) = loaded(&bench, "own_mix");
+    let file = bench.file("own.sql", "SELECT :scale AS scale \\gset\nSELECT 1 / (:scale = 2)::int;\n");
+    let words = ["bench", "--workload", "./shop/", "-b", "lo@2", "-f", file, "-t", "20"];
+    bench.run(words.iter().copied().chain([conninfo.as_str()])).exits(0);
+    let plan = bench.record().plan;
+    let scripts: Vec<_> = plan.scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
+    assert_eq!(scripts, [("look", 2), ("own.sql", 1)]);
+    assert_eq!(plan.variables["products"], "100", "a parameter that is not given has its default");
+    let out = bench.run(["bench", "--workload", "shop", "-S", &conninfo]).exits(1);
+    out.says(&["the workload shop has no script that \"select-only\" names; it has order, look"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_workload_is_one_sentence() {
+    let bench = with_shop();
+    let check = |words: &[&str], sentence: &str| {
+        let out = bench.run(words).exits(1);
+        assert_eq!(out.stderr, format!("pgmeter: error: {sentence}\n"));
+    };
+    check(
+        &["bench", "--workload", "tpbc"],
+        "there is no workload \"tpbc\", and no folder of that name; did you mean tpcb?",
+    );
+    check(
+        &["init", "--workload", "shop", "-D", "product=3"],
+        "the workload shop has no parameter \"product\"; did you mean products?",
+    );
+    check(
+        &["init", "--workload", "shop", "--partitions", "3"],
+        "partitions can be asked for with the tables of pgbench (the workload tpcb) alone; SQL files of its own make \
+         the tables of shop",
+    );
+    check(&["init", "-D", "x=3"], "the workload tpcb has no parameter \"x\"; it has none beside scale");
+    fs::create_dir(bench.path().join("bad")).expect("a folder");
+    bench.file("bad/workload.toml", "name = \"bad\"\nload = [\"../shop/schema.sql\"]\nscript = \"x.sql\"\n");
+    check(
+        &["quickstart", "--workload", "bad"],
+        "bad/workload.toml:3:1: unknown key \"script\" in a workload; did you mean \"scripts\"?",
+    );
+    bench.file("bad/workload.toml", "name = \"bad\"\nload = [\"../shop/schema.sql\"]\n");
+    check(
+        &["bench", "--workload", "bad"],
+        "bad/workload.toml:2:9: expected a file in the workload's folder, found \"../shop/schema.sql\"",
+    );
+    bench.file("of_bad.toml", "name = \"x\"\n[data]\nworkload = \"bad\"\n");
+    check(
+        &["lab", "plan", "of_bad.toml"],
+        "of_bad.toml:1:1: bad/workload.toml:2:9: expected a file in the workload's folder, found \
+         \"../shop/schema.sql\"",
+    );
+    bench.file("of_shop.toml", "name = \"x\"\n[data]\nworkload = \"shop\"\nfillfactor = 50\n");
+    check(
+        &["lab", "plan", "of_shop.toml"],
+        "of_shop.toml:1:1: a fillfactor can be asked for with the tables of pgbench (the workload tpcb) alone; SQL files \
+         of its own make the tables of shop",
+    );
+}
+
+#[test]
+fn tables_that_were_not_loaded_are_named_with_the_command_that_makes_them() {
+    let bench = with_shop();
+    let conninfo = Cluster::shared("18").database("no_shop");
+    let out = bench.run(["bench", "--workload", "shop", &conninfo]).exits(1);
+    out.says(&[
+        "has no table shop_customers. Create and fill the tables with `pgmeter init --workload shop`",
+    ]);
+}
+
+#[test]
+fn quickstart_runs_the_mix_of_the_workload() {
+    let bench = with_shop();
+    let words =
+        ["quickstart", "--workload", "shop", "--scale", "1", "-c", "2", "--duration", "1", "--warmup", "0"];
+    let out = bench.run(words).exits(0);
+    out.says(&["loaded scale 1", "running order and look: 2 clients, 1 s"]);
+    let record = bench.record();
+    assert_eq!((record.plan.workload.as_deref(), record.tables.scale), (Some("shop"), Some(1)));
+    assert!(record.summary.counts.succeeded > 0);
+    assert!(bench.servers_left().is_empty(), "{:?}", bench.servers_left());
+}
+
+#[test]
+fn an_experiment_varies_the_workload_and_its_parameters() {
+    let bench = with_shop();
+    fs::create_dir(bench.path().join("experiments")).expect("a folder");
+    let file = bench.file(
+        "experiments/shops.toml",
+        "name = \"shops\"\n[data]\nscale = 1\n[load]\nduration = \"200ms\"\nwarmup = \"0s\"\n\
+         [design]\nrepeats = 1\n\
+         [[cases]]\nname = \"few\"\nworkload = \"../shop\"\n\"parameters.products\" = 5\n\
+         [[cases]]\nname = \"looking\"\nscript = \"look\"\nworkload = \"../shop\"\n\
+         [[cases]]\nname = \"pgbench\"\nworkload = \"tpcb\"\nscript = \"select-only\"\nparameters = {}\n",
+    );
+    let out = bench.run(["lab", "plan", file]);
+    assert!(out.stderr.contains("the workload tpcb has no parameter \"products\""), "{}", out.stderr);
+    let file = bench.file(
+        "experiments/shops.toml",
+        "name = \"shops\"\n[data]\nworkload = \"../shop\"\n[load]\nduration = \"200ms\"\nwarmup = \"0s\"\n\
+         [factors]\n\"parameters.products\" = [5, 50]\nscript = [\"order\", \"look\"]\n[design]\nrepeats = 1\n",
+    );
+    let out = bench.run(["lab", "plan", file]).exits(0);
+    assert!(
+        out.stdout.contains("the workload experiments/../shop at scale 1, products = 5"),
+        "{}",
+        out.stdout
+    );
+    bench.run(["lab", "run", file, "--store", "out/"]).exits(0);
+    let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("the store can be opened");
+    let row = store.newest_experiment("shops", "full").expect("it can be read").expect("it is there");
+    assert_eq!(row.trials.len(), 4);
+    assert!(row.trials.iter().all(|trial| trial.status == TrialStatus::Complete));
+    assert!(row.files.contains_key("../shop/workload.toml"), "{:?}", row.files.keys());
+    assert!(row.files.contains_key("../shop/scripts/order.sql"), "{:?}", row.files.keys());
+    fs::write(bench.path().join("shop/scripts/look.sql"), "SELECT 1;").expect("a file");
+    let out = bench.run(["lab", "resume", file, "--store", "out/"]).exits(1);
+    out.says(&["../shop/scripts/look.sql is not what it was when the experiment was begun"]);
+}
+
+#[test]
+fn a_workload_is_a_key_of_a_comparison() {
+    let bench = with_shop();
+    let words = [
+        "compare",
+        "--key",
+        "workload=shop",
+        "--key",
+        "parameters.products=20",
+        "-b",
+        "look",
+        "--budget",
+        "4s",
+    ];
+    let out =
+        bench.run(words.iter().copied().chain(["--factor", "protocol=simple,prepared", "--format", "json"]));
+    assert!(matches!(out.status.code(), Some(0..=3)), "{}", out.stderr);
+    assert!(out.stdout.contains("\"pairs\""), "{}\n{}", out.stdout, out.stderr);
+    assert!(out.stdout.contains("look, 1 client"), "{}", out.stdout);
+}

@@ -1,0 +1,487 @@
+//! `workload.toml`, and the files that it names: read whole, checked, with the place of every mistake. What a workload
+//! does with them is in `folder`.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use config::{Complaint, Entry, FileError, Node, Table, Value};
+use script::{Dialect, Symbols};
+
+use crate::registry;
+use crate::workload::{Check, Script};
+
+/// The file that makes a folder a workload.
+pub(crate) const MANIFEST: &str = "workload.toml";
+
+/// The longest file that is read: SQL that makes rows is short, rows themselves do not belong into it.
+pub(crate) const FILE_LENGTH_MAX: u64 = 16 << 20;
+/// Most characters of a name.
+const NAME_LENGTH_MAX: usize = 63;
+/// The most rows of a unit of scale.
+const ROWS_PER_SCALE_MAX: u64 = 1_000_000_000;
+/// The greatest weight of a script, as in experiments.
+const WEIGHT_MAX: u64 = 1_000_000;
+/// Variables that every script has: no parameter may have their names.
+const OWN_VARIABLES: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
+
+const KEYS: [&str; 9] =
+    ["name", "title", "source", "licence", "parameters", "tables", "load", "scripts", "checks"];
+
+/// Where the files of a workload are.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Files<'a> {
+    /// In a folder on disk.
+    Folder(&'a Path),
+    /// In the program, by name.
+    Embedded(&'a [(&'a str, &'a str)]),
+}
+
+/// What a workload.toml says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) source: Option<String>,
+    pub(crate) licence: Option<String>,
+    pub(crate) parameters: BTreeMap<String, String>,
+    pub(crate) tables: Vec<TableEntry>,
+    pub(crate) load: Vec<LoadStep>,
+    pub(crate) scripts: Vec<Script>,
+    pub(crate) checks: Vec<Check>,
+    /// All files that were read, from the folder.
+    pub(crate) files: Vec<(PathBuf, String)>,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableEntry {
+    /// As the catalog has it, behind its schema if that is named.
+    pub(crate) name: String,
+    /// Its rows for each unit of scale, if it tells the scale.
+    pub(crate) rows_per_scale: Option<u64>,
+    pub(crate) before_run: BeforeRun,
+}
+
+/// What happens to a table before each run.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BeforeRun {
+    Nothing,
+    Vacuum,
+    VacuumAnalyze,
+    Truncate,
+}
+
+/// SQL that makes or fills tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoadStep {
+    pub(crate) name: String,
+    /// What messages call the file.
+    pub(crate) file: String,
+    pub(crate) sql: String,
+    /// Whether all its statements are one transaction.
+    pub(crate) is_transaction: bool,
+}
+
+impl Manifest {
+    /// Reads `text`, the workload.toml; `file` is what messages call it.
+    pub(crate) fn parse(text: &str, file: &str, files: Files<'_>) -> Result<Manifest, FileError> {
+        let mut reader = Reader { files, read: Vec::new() };
+        let read = config::read(text).and_then(|top| reader.manifest(top));
+        read.map_err(|complaint| complaint.in_file(file))
+    }
+}
+
+/// The files that were read so far.
+struct Reader<'a> {
+    files: Files<'a>,
+    read: Vec<(PathBuf, String)>,
+}
+
+impl Reader<'_> {
+    fn manifest(&mut self, mut top: Table) -> Result<Manifest, Complaint> {
+        let place = top.place;
+        refuse_unknown(&top, "a workload", &KEYS)?;
+        let needed = |what: &str| Complaint::at(place, format!("a workload needs {what}"));
+        let name = top.take("name").ok_or_else(|| needed("a name, such as name = \"shop\""))?;
+        let name = self.workload_name(&name)?;
+        let title = text(top.take("title"))?.unwrap_or_else(|| name.clone());
+        let (source, licence) = (text(top.take("source"))?, text(top.take("licence"))?);
+        let parameters = parameters(top.take_table("parameters")?)?;
+        let tables = tables(list(top.take("tables"))?)?;
+        let load = self.load_steps(list(top.take("load"))?)?;
+        let at_scripts = top.entries.iter().find(|entry| entry.key == "scripts");
+        let at_scripts = at_scripts.map_or(place, |entry| entry.node.place);
+        let scripts = self.scripts(&name, list(top.take("scripts"))?)?;
+        let checks = self.checks(list(top.take("checks"))?)?;
+        if load.is_empty() {
+            return Err(needed("load steps, such as load = [\"schema.sql\"]"));
+        }
+        if scripts.iter().all(|script| script.weight == 0) {
+            let what =
+                "a workload needs scripts, at least one with a weight above 0, such as scripts = [\"a.sql\"]";
+            return Err(Complaint::at(at_scripts, what));
+        }
+        let files = std::mem::take(&mut self.read);
+        Ok(Manifest { name, title, source, licence, parameters, tables, load, scripts, checks, files })
+    }
+
+    fn workload_name(&self, node: &Node) -> Result<String, Complaint> {
+        let name = short_name(node)?;
+        match self.files {
+            Files::Folder(_) if !registry::is_free(&name) => {
+                Err(Complaint::at(node.place, format!("\"{name}\" is taken: give the workload another name")))
+            }
+            _ => Ok(name),
+        }
+    }
+
+    /// The text of the file that `node` names.
+    fn text_of(&mut self, node: &Node) -> Result<(String, String), Complaint> {
+        let name = node.text()?;
+        let (path, text) = match self.files {
+            Files::Folder(folder) => {
+                let path = config::beside(node, folder, "the workload")?;
+                let text = config::text_of(&path, FILE_LENGTH_MAX)
+                    .map_err(|error| Complaint::at(node.place, format!("cannot read {name}: {error}")))?;
+                (path, text)
+            }
+            Files::Embedded(files) => {
+                let found = files.iter().find(|(file, _)| *file == name);
+                let missing = || Complaint::at(node.place, format!("there is no file {name}"));
+                let (_, text) = found.ok_or_else(missing)?;
+                (PathBuf::from(name), (*text).to_owned())
+            }
+        };
+        if !self.read.iter().any(|(read, _)| *read == path) {
+            self.read.push((path.clone(), text.clone()));
+        }
+        Ok((path.display().to_string(), text))
+    }
+
+    /// SQL without meta commands.
+    fn sql(&mut self, node: &Node) -> Result<(String, String), Complaint> {
+        let (file, sql) = self.text_of(node)?;
+        let readable = script::statements(&file, &sql, &BTreeMap::new());
+        readable.map_err(|error| Complaint::at(node.place, first_line(&error.to_string())))?;
+        Ok((file, sql))
+    }
+
+    fn load_steps(&mut self, nodes: Vec<Node>) -> Result<Vec<LoadStep>, Complaint> {
+        let mut names = Names::default();
+        let step = |node: Node| {
+            let mut table = entry(node, "file", &["file", "name", "transaction"])?;
+            let node = file_of(&mut table)?;
+            let (file, sql) = self.sql(&node)?;
+            let name = names.take(table.take("name"), &node)?;
+            let is_transaction = table.take("transaction").map_or(Ok(true), |node| node.truth())?;
+            Ok(LoadStep { name, file, sql, is_transaction })
+        };
+        nodes.into_iter().map(step).collect()
+    }
+
+    fn scripts(&mut self, workload: &str, nodes: Vec<Node>) -> Result<Vec<Script>, Complaint> {
+        let mut names = Names::default();
+        let script = |node: Node| {
+            let mut table = entry(node, "file", &["file", "name", "weight", "only_reads"])?;
+            let node = file_of(&mut table)?;
+            let (file, text) = self.text_of(&node)?;
+            script::parse(&file, text.as_bytes(), &mut Symbols::new(), Dialect::Extended)
+                .map_err(|error| Complaint::at(node.place, first_line(&error.to_string())))?;
+            let name = names.take(table.take("name"), &node)?;
+            let weight = table.take("weight").map_or(Ok(1), |node| node.whole(0, WEIGHT_MAX))?;
+            Ok(Script {
+                description: Cow::Owned(format!("<{workload}: {name}>")),
+                name: Cow::Owned(name),
+                text: Cow::Owned(text),
+                weight: u32::try_from(weight).unwrap_or(u32::MAX),
+                only_reads: table.take("only_reads").map_or(Ok(false), |node| node.truth())?,
+                contended: None,
+            })
+        };
+        nodes.into_iter().map(script).collect()
+    }
+
+    fn checks(&mut self, nodes: Vec<Node>) -> Result<Vec<Check>, Complaint> {
+        let mut names = Names::default();
+        let check = |node: Node| {
+            let mut table = entry(node, "file", &["file", "name"])?;
+            let node = file_of(&mut table)?;
+            let (_, sql) = self.sql(&node)?;
+            Ok(Check { name: names.take(table.take("name"), &node)?, sql })
+        };
+        nodes.into_iter().map(check).collect()
+    }
+}
+
+fn tables(nodes: Vec<Node>) -> Result<Vec<TableEntry>, Complaint> {
+    let mut tables: Vec<TableEntry> = Vec::new();
+    for node in nodes {
+        let place = node.place;
+        let mut table = entry(node, "name", &["name", "rows_per_scale", "before_run"])?;
+        let name = table.take("name").ok_or_else(|| Complaint::at(place, "a table needs a name"))?;
+        let rows_per_scale = table.take("rows_per_scale");
+        if let Some(node) = &rows_per_scale
+            && let Some(other) = tables.iter().find(|table| table.rows_per_scale.is_some())
+        {
+            let what =
+                format!("the scale is told by the table {} already: one table can tell it", other.name);
+            return Err(Complaint::at(node.place, what));
+        }
+        let ways = [
+            ("nothing", BeforeRun::Nothing),
+            ("vacuum", BeforeRun::Vacuum),
+            ("vacuum analyze", BeforeRun::VacuumAnalyze),
+            ("truncate", BeforeRun::Truncate),
+        ];
+        let before_run =
+            table.take("before_run").map_or(Ok(BeforeRun::Nothing), |node| node.one_of(&ways))?;
+        let rows_per_scale = rows_per_scale.map(|node| node.whole(1, ROWS_PER_SCALE_MAX)).transpose()?;
+        let (at, name) = (name.place, table_name(&name)?);
+        if tables.iter().any(|table| table.name == name) {
+            return Err(Complaint::at(at, format!("the table {name} is there twice")));
+        }
+        tables.push(TableEntry { name, rows_per_scale, before_run });
+    }
+    Ok(tables)
+}
+
+/// A name as the catalog has it, or two with a dot between them.
+fn table_name(node: &Node) -> Result<String, Complaint> {
+    let name = node.text()?;
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part.len() <= NAME_LENGTH_MAX
+            && !part.contains(|c: char| c.is_control() || c == '"')
+    };
+    let is_name = name.split('.').count() <= 2 && name.split('.').all(is_part);
+    if is_name { Ok(name.to_owned()) } else { Err(node.expected("the name of a table, or schema.table")) }
+}
+
+fn parameters(table: Table) -> Result<BTreeMap<String, String>, Complaint> {
+    let mut parameters = BTreeMap::new();
+    for Entry { key, place, node } in table.entries {
+        if OWN_VARIABLES.contains(&key.as_str()) {
+            return Err(Complaint::at(
+                place,
+                format!("every workload has the variable {key}: it is no parameter"),
+            ));
+        }
+        if !Symbols::is_valid_name(&key) {
+            let what =
+                format!("no script can call a variable \"{key}\": letters, digits and _, and no digit first");
+            return Err(Complaint::at(place, what));
+        }
+        parameters.insert(key, node.scalar()?);
+    }
+    Ok(parameters)
+}
+
+/// The names of a list, each once.
+#[derive(Default)]
+struct Names(BTreeSet<String>);
+
+impl Names {
+    /// The name given, or that of the file without its ending.
+    fn take(&mut self, given: Option<Node>, file: &Node) -> Result<String, Complaint> {
+        let place = given.as_ref().map_or(file.place, |node| node.place);
+        let name = match given {
+            Some(node) => short_name(&node)?,
+            None => {
+                let stem =
+                    Path::new(file.text()?).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+                short_name(&Node { place: file.place, value: Value::Text(stem.to_owned()) })?
+            }
+        };
+        if self.0.insert(name.clone()) {
+            Ok(name)
+        } else {
+            Err(Complaint::at(place, format!("\"{name}\" is there twice: give one of them another name")))
+        }
+    }
+}
+
+/// Letters, digits, `-`, `_` and `.`: what needs no quotation marks on a command line.
+fn short_name(node: &Node) -> Result<String, Complaint> {
+    let name = node.text()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_name = !name.is_empty() && name.len() <= NAME_LENGTH_MAX && name.chars().all(plain);
+    if is_name {
+        Ok(name.to_owned())
+    } else {
+        Err(node.expected("a name of letters, digits, \"-\", \"_\" and \".\""))
+    }
+}
+
+/// An entry of a list: the text of its main key alone, or a table.
+fn entry(node: Node, main: &str, known: &[&str]) -> Result<Table, Complaint> {
+    let place = node.place;
+    let table = match node.value {
+        Value::Text(_) => Table { place, entries: vec![Entry { key: main.to_owned(), place, node }] },
+        Value::Table(_) => node.into_table()?,
+        _ => {
+            return Err(
+                node.expected(&format!("a {main} in quotation marks, or a table with the key {main}"))
+            );
+        }
+    };
+    refuse_unknown(&table, "this list", known)?;
+    Ok(table)
+}
+
+fn refuse_unknown(table: &Table, what: &str, known: &[&str]) -> Result<(), Complaint> {
+    match table.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
+        Some(entry) => Err(Complaint::at(entry.place, config::unknown_key(&entry.key, what, known))),
+        None => Ok(()),
+    }
+}
+
+fn file_of(table: &mut Table) -> Result<Node, Complaint> {
+    let place = table.place;
+    table.take("file").ok_or_else(|| Complaint::at(place, "this needs a file, such as file = \"a.sql\""))
+}
+
+fn list(node: Option<Node>) -> Result<Vec<Node>, Complaint> {
+    node.map_or(Ok(Vec::new()), Node::into_list)
+}
+
+fn text(node: Option<Node>) -> Result<Option<String>, Complaint> {
+    node.map(|node| node.text().map(str::to_owned)).transpose()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: [(&str, &str); 4] = [
+        ("schema.sql", "CREATE TABLE t (a int);"),
+        ("sub/run.sql", "\\set a random(1, :scale)\nSELECT :a;"),
+        ("empty.sql", "-- nothing\n"),
+        ("meta.sql", "SELECT 1;\n\\set a 1\n"),
+    ];
+    const LEAST: &str = "name = \"shop\"\nload = [\"schema.sql\"]\nscripts = [\"sub/run.sql\"]\n";
+
+    fn parse(text: &str) -> Result<Manifest, String> {
+        Manifest::parse(text, "w.toml", Files::Embedded(&FILES)).map_err(|error| error.to_string())
+    }
+
+    /// The refusal of a sound manifest with these lines more.
+    #[track_caller]
+    fn check(more: &str, expected: &str) {
+        assert_eq!(parse(&format!("{LEAST}{more}")).expect_err(more), expected);
+    }
+
+    #[test]
+    fn what_is_not_given_has_its_default() {
+        let manifest = parse(LEAST).expect("it is sound");
+        assert_eq!((manifest.title.as_str(), manifest.source, manifest.licence), ("shop", None, None));
+        assert!(manifest.parameters.is_empty() && manifest.tables.is_empty() && manifest.checks.is_empty());
+        assert_eq!((manifest.load[0].name.as_str(), manifest.load[0].is_transaction), ("schema", true));
+        let script = &manifest.scripts[0];
+        assert_eq!((&*script.name, &*script.description, script.weight), ("run", "<shop: run>", 1));
+        assert!(!script.only_reads);
+        assert_eq!(manifest.files.len(), 2, "each file once");
+    }
+
+    #[test]
+    fn all_keys_are_understood() {
+        let manifest = parse(
+            "name = \"shop\"\ntitle = \"A shop\"\nsource = \"me\"\nlicence = \"CC0-1.0\"\n\
+             load = [{ file = \"schema.sql\", name = \"tables\", transaction = false }]\n\
+             scripts = [\"sub/run.sql\", { file = \"sub/run.sql\", name = \"again\", weight = 0, only_reads = true }]\n\
+             checks = [{ file = \"schema.sql\", name = \"sound\" }]\n\
+             [parameters]\nitems = 5\nword = \"a b\"\n\
+             [[tables]]\nname = \"app.t\"\nrows_per_scale = 1000\n\
+             [[tables]]\nname = \"Orders\"\nbefore_run = \"vacuum analyze\"\n",
+        )
+        .expect("it is sound");
+        assert_eq!((manifest.title.as_str(), manifest.licence.as_deref()), ("A shop", Some("CC0-1.0")));
+        assert_eq!((manifest.load[0].name.as_str(), manifest.load[0].is_transaction), ("tables", false));
+        assert_eq!((&*manifest.scripts[1].name, manifest.scripts[1].weight), ("again", 0));
+        assert!(manifest.scripts[1].only_reads);
+        assert_eq!(manifest.checks[0].name, "sound");
+        assert_eq!(manifest.parameters["items"], "5");
+        assert_eq!(manifest.tables[0].rows_per_scale, Some(1000));
+        assert_eq!(manifest.tables[1].before_run, BeforeRun::VacuumAnalyze);
+    }
+
+    #[test]
+    fn a_mistake_is_one_line_with_its_place() {
+        check("titel = \"x\"\n", "w.toml:4:1: unknown key \"titel\" in a workload; did you mean \"title\"?");
+        check(
+            "tables = [{ name = \"t\", rows = 1 }]\n",
+            "w.toml:4:25: unknown key \"rows\" in this list; known are name, rows_per_scale, before_run",
+        );
+        check("checks = [\"none.sql\"]\n", "w.toml:4:11: there is no file none.sql");
+        check(
+            "checks = [7]\n",
+            "w.toml:4:11: expected a file in quotation marks, or a table with the key file, found 7",
+        );
+        check("checks = [{ name = \"x\" }]\n", "w.toml:4:11: this needs a file, such as file = \"a.sql\"");
+        check("checks = [\"empty.sql\"]\n", "w.toml:4:11: empty command list for script \"empty.sql\"");
+        check(
+            "checks = [\"meta.sql\"]\n",
+            "w.toml:4:11: meta.sql:2: a step is SQL alone, without meta commands: \\set a 1",
+        );
+        check("tables = [\"t\", \"t\"]\n", "w.toml:4:16: the table t is there twice");
+        check(
+            "tables = [\"a.b.c\"]\n",
+            "w.toml:4:11: expected the name of a table, or schema.table, found \"a.b.c\"",
+        );
+        check(
+            "tables = [{ name = \"t\", before_run = \"drop\" }]\n",
+            "w.toml:4:38: expected \"nothing\" or \"vacuum\" or \"vacuum analyze\" or \"truncate\", found \"drop\"",
+        );
+        check(
+            "tables = [{ name = \"a\", rows_per_scale = 1 }, { name = \"b\", rows_per_scale = 2 }]\n",
+            "w.toml:4:78: the scale is told by the table a already: one table can tell it",
+        );
+        check(
+            "[parameters]\nscale = 3\n",
+            "w.toml:5:1: every workload has the variable scale: it is no parameter",
+        );
+        check(
+            "[parameters]\n1x = 3\n",
+            "w.toml:5:1: no script can call a variable \"1x\": letters, digits and _, and no digit first",
+        );
+        check(
+            "checks = [\"schema.sql\", \"schema.sql\"]\n",
+            "w.toml:4:25: \"schema\" is there twice: give one of them another name",
+        );
+    }
+
+    #[test]
+    fn a_name_load_steps_and_scripts_are_needed() {
+        let refusal = |text: &str| parse(text).expect_err(text);
+        assert_eq!(refusal(""), "w.toml:1:1: a workload needs a name, such as name = \"shop\"");
+        assert_eq!(
+            refusal("name = \"a b\""),
+            "w.toml:1:8: expected a name of letters, digits, \"-\", \"_\" and \".\", found \"a b\""
+        );
+        assert_eq!(
+            refusal("name = \"a\"\nscripts = [\"sub/run.sql\"]"),
+            "w.toml:1:1: a workload needs load steps, such as load = [\"schema.sql\"]"
+        );
+        assert_eq!(
+            refusal(
+                "name = \"a\"\nload = [\"schema.sql\"]\nscripts = [{ file = \"sub/run.sql\", weight = 0 }]"
+            ),
+            "w.toml:3:11: a workload needs scripts, at least one with a weight above 0, such as scripts = [\"a.sql\"]"
+        );
+    }
+
+    #[test]
+    fn a_folder_may_not_take_the_name_of_a_shipped_workload() {
+        let folder = Path::new("/nonexistent");
+        for name in ["tpcb", "none"] {
+            let text = format!("name = \"{name}\"");
+            let refusal =
+                Manifest::parse(&text, "w.toml", Files::Folder(folder)).expect_err(name).to_string();
+            assert_eq!(refusal, format!("w.toml:1:8: \"{name}\" is taken: give the workload another name"));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The workloads that come with pgmeter, a row each, and how a workload is named: by one of these names, or by a folder
+//! of the user's own.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Folder, Tpcb, Workload, WorkloadError};
+
+/// A workload that comes with pgmeter.
+struct Row {
+    name: &'static str,
+    /// A short line for help.
+    about: &'static str,
+    open: fn() -> Result<Arc<dyn Workload>, WorkloadError>,
+}
+
+/// All of them; the first is the one that runs when none is named.
+const WORKLOADS: &[Row] = &[Row { name: Tpcb::NAME, about: Tpcb::TITLE, open: || Ok(Arc::new(Tpcb)) }];
+
+/// The name under which an experiment asks for no workload.
+const NO_WORKLOAD: &str = "none";
+
+/// Which workload is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkloadName {
+    /// One that comes with pgmeter, by its name there.
+    Shipped(&'static str),
+    /// A folder with a workload.toml.
+    Folder(PathBuf),
+}
+
+impl Default for WorkloadName {
+    fn default() -> Self {
+        WorkloadName::Shipped(WORKLOADS[0].name)
+    }
+}
+
+impl WorkloadName {
+    /// Names of the workloads that come with pgmeter.
+    pub fn shipped() -> impl Iterator<Item = &'static str> {
+        WORKLOADS.iter().map(|row| row.name)
+    }
+
+    /// What each of them is.
+    pub fn about() -> impl Iterator<Item = (&'static str, &'static str)> {
+        WORKLOADS.iter().map(|row| (row.name, row.about))
+    }
+
+    /// The workload that `text` names: a shipped one, else a folder, relative to `base`. The folder is not read yet.
+    ///
+    /// # Errors
+    /// If it is neither a name nor a folder.
+    pub fn find(text: &str, base: &Path) -> Result<WorkloadName, WorkloadError> {
+        if let Some(row) = WORKLOADS.iter().find(|row| row.name == text) {
+            return Ok(WorkloadName::Shipped(row.name));
+        }
+        let folder = base.join(text);
+        if !text.is_empty() && folder.is_dir() {
+            return Ok(WorkloadName::Folder(folder));
+        }
+        let known: Vec<&str> = Self::shipped().collect();
+        let nearest = config::nearest(text, &known).map(str::to_owned);
+        Err(WorkloadError::UnknownWorkload { name: text.to_owned(), known: known.join(", "), nearest })
+    }
+
+    /// Reads the workload.
+    ///
+    /// # Errors
+    /// If a file of the folder cannot be read, or something in it is wrong; with the place.
+    pub fn open(&self) -> Result<Arc<dyn Workload>, WorkloadError> {
+        match self {
+            WorkloadName::Folder(folder) => Ok(Arc::new(Folder::read(folder)?)),
+            WorkloadName::Shipped(name) => match WORKLOADS.iter().find(|row| row.name == *name) {
+                Some(row) => (row.open)(),
+                None => Err(WorkloadError::UnknownWorkload {
+                    name: (*name).to_owned(),
+                    known: Self::shipped().collect::<Vec<_>>().join(", "),
+                    nearest: None,
+                }),
+            },
+        }
+    }
+}
+
+impl fmt::Display for WorkloadName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WorkloadName::Shipped(name) => out.write_str(name),
+            WorkloadName::Folder(folder) => write!(out, "{}", folder.display()),
+        }
+    }
+}
+
+/// Whether a folder's workload may have this name.
+pub(crate) fn is_free(name: &str) -> bool {
+    name != NO_WORKLOAD && WORKLOADS.iter().all(|row| row.name != name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_workload_opens_under_its_name() {
+        for name in WorkloadName::shipped() {
+            let found = WorkloadName::find(name, Path::new("/nonexistent")).expect("a name");
+            let workload = found.open().expect("it is sound");
+            assert_eq!((workload.name(), found.to_string().as_str()), (name, name));
+            assert!(!workload.mix().is_empty(), "{name} runs something when no script is named");
+            assert!(!workload.quickstart().is_empty());
+            assert!(!is_free(name));
+        }
+    }
+
+    #[test]
+    fn the_tables_of_pgbench_are_the_default() {
+        assert_eq!(WorkloadName::default(), WorkloadName::Shipped("tpcb"));
+    }
+
+    #[test]
+    fn what_is_neither_a_name_nor_a_folder_is_refused_with_the_nearest_name() {
+        let refusal = |text| WorkloadName::find(text, Path::new("/nonexistent")).expect_err(text).to_string();
+        assert_eq!(
+            refusal("tpbc"),
+            "there is no workload \"tpbc\", and no folder of that name; did you mean tpcb?"
+        );
+        assert_eq!(
+            refusal("./shop"),
+            "there is no workload \"./shop\", and no folder of that name; pgmeter comes with: tpcb"
+        );
+        assert!(refusal("").starts_with("there is no workload \"\""));
+    }
+}

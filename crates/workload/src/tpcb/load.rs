@@ -1,0 +1,95 @@
+//! Makes and fills the tables of pgbench, and measures each step. The counterpart of `pgbench -i`. What is to be done is
+//! in `phase`, who does it in `executor`.
+
+use std::sync::atomic::AtomicBool;
+
+use connect::{Session, Target};
+
+use super::connection::Shared;
+use super::existing::ExistingTables;
+use super::phase::{LoadContext, grouped};
+use super::schema::Partitioning;
+use super::step::Step;
+use super::{Tpcb, executor, memory};
+use crate::WorkloadError;
+use crate::load::{InitOptions, InitReport, Progress};
+
+/// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
+const COUNT_MAX: u32 = i32::MAX.unsigned_abs();
+
+/// Takes the steps of `options`. `progress` is told of each, and may break off at any moment: what was being loaded
+/// is rolled back, what earlier steps did stays.
+///
+/// `session` is one to `target`; where it is lost, it is replaced by another to the same server, and what it was
+/// doing begins again. Others are opened beside it, no more than [`InitOptions::jobs`] in all, for work on partitions.
+pub(super) fn init(
+    target: &Target,
+    session: &mut Session,
+    options: &InitOptions,
+    progress: &mut Progress<'_>,
+) -> Result<InitReport, WorkloadError> {
+    check(options)?;
+    check_version(options, session)?;
+    let existing =
+        if options.resumes { ExistingTables::find(session, options)? } else { ExistingTables::default() };
+    let context = LoadContext { options, version: session.server_version_num(), existing: &existing };
+    // All connections go where the first one went.
+    let target = &target.single(session.address());
+    let mut report = InitReport::default();
+    let mut before = Vec::new();
+    for steps in grouped(context) {
+        let phase = context.phase(&before, steps.clone());
+        let mut others = Vec::new();
+        while others.len() + 1 < phase.chains.len().min(options.jobs as usize) {
+            // As many as the server has room for.
+            let Ok(other) = Session::connect(target) else { break };
+            others.push(other);
+        }
+        let settings = memory::settings(session, options, &phase, others.len() + 1);
+        // What was said before is not about loading.
+        session.take_notices();
+        let shared = Shared { target, options, settings: &settings, halt: &AtomicBool::new(false) };
+        let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();
+        report.steps.extend(executor::work(phase, &mut sessions, shared, progress)?);
+        before.extend(steps);
+    }
+    Ok(report)
+}
+
+/// Refuses what cannot work, before anything is dropped.
+pub(super) fn check(options: &InitOptions) -> Result<(), WorkloadError> {
+    let out_of_range = |option, low, high| Err(WorkloadError::OutOfRange { option, low, high });
+    if !(1..=COUNT_MAX).contains(&options.scale) {
+        return out_of_range("-s/--scale", 1, COUNT_MAX);
+    }
+    if !(10..=100).contains(&options.fillfactor) {
+        return out_of_range("-F/--fillfactor", 10, 100);
+    }
+    let partitions = options.partitioning.map_or(1, |partitioning| partitioning.partitions);
+    if !(1..=COUNT_MAX).contains(&partitions) {
+        return out_of_range("--partitions", 1, COUNT_MAX);
+    }
+    match options.parameters.keys().next() {
+        None => Ok(()),
+        Some(name) => Err(WorkloadError::UnknownParameter {
+            workload: Tpcb::NAME.to_owned(),
+            name: name.clone(),
+            known: "it has none beside scale".to_owned(),
+        }),
+    }
+}
+
+/// Refuses partitions that the server does not know.
+fn check_version(options: &InitOptions, session: &Session) -> Result<(), WorkloadError> {
+    let Some(Partitioning { method, .. }) = options.partitioning else { return Ok(()) };
+    // Only the step that creates the tables knows partitions; the others work on what is there.
+    let creates = options.steps.contains(&Step::CreateTables);
+    if creates && session.server_version_num() / 10_000 < method.needs_major() {
+        return Err(WorkloadError::PartitioningUnsupported {
+            method: method.name(),
+            needed: method.needs_major(),
+            server: session.parameter("server_version").unwrap_or("of an unknown version").to_owned(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! The workload of pgbench: its four TPC-B-like tables, loaded as `pgbench -i` does it, and its three scripts.
+//! The drop-in for pgbench takes its words and its SQL from here.
+
+mod connection;
+mod executor;
+mod existing;
+mod load;
+mod memory;
+mod phase;
+mod rows;
+mod schema;
+mod scripts;
+mod step;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use connect::{Session, Target};
+
+use crate::WorkloadError;
+use crate::load::{InitOptions, InitReport, Progress};
+use crate::workload::{Check, Script, Tables, Workload};
+
+pub use schema::{PartitionMethod, Partitioning};
+pub use scripts::{SCRIPTS, script, script_list};
+pub use step::{STEPS, Step, StepFacts};
+pub use tables::{ACCOUNTS_NAME, COUNT_BRANCHES};
+
+pub(crate) use step::step_letters;
+
+/// The TPC-B-like tables and scripts of pgbench.
+#[derive(Copy, Clone, Debug)]
+pub struct Tpcb;
+
+impl Tpcb {
+    /// The name of the workload.
+    pub const NAME: &str = "tpcb";
+    /// What it is.
+    pub const TITLE: &str = "TPC-B-like tables";
+}
+
+/// 100,000 rows of pgbench_accounts are 13 MB, their index 2 MB; the other tables are next to nothing.
+const BYTES_PER_SCALE: u64 = 16 << 20;
+
+static NO_PARAMETERS: BTreeMap<String, String> = BTreeMap::new();
+
+static CHECKS: LazyLock<[Check; 2]> = LazyLock::new(|| {
+    let counted = |table: &str, each: u64| Check {
+        name: table.to_owned(),
+        sql: format!(
+            "select found, branches from (select pg_catalog.count(*) as found from {table}) as a, \
+             (select pg_catalog.count(*) as branches from {branches}) as b where found <> branches * {each}",
+            branches = schema::BRANCHES.name
+        ),
+    };
+    [schema::TELLERS, schema::ACCOUNTS].map(|table| counted(table.name, table.rows_per_scale))
+});
+
+impl Workload for Tpcb {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn title(&self) -> &str {
+        Self::TITLE
+    }
+
+    fn source(&self) -> Option<&str> {
+        Some("https://www.postgresql.org/docs/current/pgbench.html")
+    }
+
+    fn parameters(&self) -> &BTreeMap<String, String> {
+        &NO_PARAMETERS
+    }
+
+    fn scripts(&self) -> &[Script] {
+        &SCRIPTS
+    }
+
+    /// In pgbench's words.
+    fn script(&self, name: &str) -> Result<&Script, WorkloadError> {
+        script(name)
+    }
+
+    fn quickstart(&self) -> Vec<Vec<&Script>> {
+        let shown = ["tpcb-like", "select-only"];
+        shown.iter().map(|name| SCRIPTS.iter().filter(|script| script.name == *name).collect()).collect()
+    }
+
+    fn init_command(&self) -> String {
+        "pgmeter init".to_owned()
+    }
+
+    fn check_options(&self, options: &InitOptions) -> Result<(), WorkloadError> {
+        load::check(options)
+    }
+
+    fn load(
+        &self,
+        target: &Target,
+        session: &mut Session,
+        options: &InitOptions,
+        progress: &mut Progress<'_>,
+    ) -> Result<InitReport, WorkloadError> {
+        load::init(target, session, options, progress)
+    }
+
+    fn find_tables(&self, session: &mut Session) -> Result<Tables, WorkloadError> {
+        tables::find(session)
+    }
+
+    fn scale_table(&self) -> Option<&str> {
+        Some(schema::BRANCHES.name)
+    }
+
+    fn bytes_per_scale(&self) -> Option<u64> {
+        Some(BYTES_PER_SCALE)
+    }
+
+    fn prepare_run(&self, session: &mut Session) -> Vec<WorkloadError> {
+        tables::prepare_run(session)
+    }
+
+    fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError> {
+        tables::vacuum_accounts(session).err().into_iter().collect()
+    }
+
+    fn checks(&self) -> &[Check] {
+        &*CHECKS
+    }
+}

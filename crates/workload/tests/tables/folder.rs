@@ -1,0 +1,198 @@
+//! Workloads that are folders: the example that is shown in the manual, and small ones with mistakes. How the program
+//! takes them is tested with the binary.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+
+use connect::Session;
+use pgmeter_workload::{
+    Folder, InitOptions, InitProgress, InitReport, Partitioning, Step, Tables, Workload, WorkloadError,
+    WorkloadName,
+};
+use tempfile::TempDir;
+
+use crate::harness::{NEWEST, OLDEST, lines, session, target};
+
+/// The example of the manual.
+fn shop() -> Arc<dyn Workload> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workloads");
+    WorkloadName::find("shop", &examples).expect("a folder").open().expect("it is sound")
+}
+
+/// A folder with these files, and a script that runs.
+fn folder(manifest: &str, files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let manifest = format!("name = \"test\"\nscripts = [\"one.sql\"]\n{manifest}");
+    for (name, text) in files.iter().chain(&[("one.sql", "SELECT 1;"), ("workload.toml", &manifest)]) {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+fn load(
+    workload: &dyn Workload,
+    session: &mut Session,
+    options: &InitOptions,
+) -> Result<InitReport, WorkloadError> {
+    workload.load(&target(session), session, options, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The refusal of a load step with this SQL.
+fn refusal(session: &mut Session, manifest: &str, sql: &str) -> String {
+    let folder = folder(manifest, &[("load.sql", sql)]);
+    let workload = Folder::read(folder.path()).expect("it is sound");
+    let error = load(&workload, session, &InitOptions::default()).expect_err("the server refuses");
+    error.to_string().replace(&format!("{}/", folder.path().display()), "")
+}
+
+#[test]
+fn the_example_is_loaded_found_and_checked() {
+    let shop = shop();
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "shop");
+        let error = shop.find_tables(&mut session).expect_err("nothing was loaded").to_string();
+        assert!(error.contains("no table shop_customers"), "{error}");
+        assert!(error.contains("`pgmeter init --workload ") && error.contains("/shop`"), "{error}");
+        let parameters = BTreeMap::from([("products".to_owned(), "7".to_owned())]);
+        let options = InitOptions { scale: 2, parameters, ..InitOptions::default() };
+        let report = load(&*shop, &mut session, &options).expect("it is loaded");
+        let names: Vec<&str> = report.steps.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!(names, ["schema", "rows", "finish"]);
+        let found = shop.find_tables(&mut session).expect("it was loaded");
+        assert_eq!(found, Tables { scale: Some(2), partitioning: None });
+        assert_eq!(lines(&mut session, "select count(*) from shop_products"), ["7"]);
+        assert!(shop.prepare_run(&mut session).is_empty() && shop.vacuum_all(&mut session).is_empty());
+        let variables = shop.variables(&options.parameters, 2);
+        shop.run_checks(&mut session, &variables).expect("the data are sound");
+        session.execute("update shop_products set sold = 5 where id > 5").expect("a change");
+        let error =
+            shop.run_checks(&mut session, &variables).expect_err("the data are not sound").to_string();
+        assert_eq!(
+            error,
+            "2 checks of the workload shop failed: stock (2 rows, the first: 6 | 1000000 | 5), \
+             sales (2 rows, the first: 6 | 5 | NULL). A check returns no row if the data are sound"
+        );
+    }
+}
+
+#[test]
+fn a_table_without_rows_gives_no_scale() {
+    let (shop, mut session) = (shop(), session(NEWEST, "shop_empty"));
+    load(&*shop, &mut session, &InitOptions::default()).expect("it is loaded");
+    session.execute("truncate shop_customers cascade").expect("a table");
+    let error = shop.find_tables(&mut session).expect_err("there are no customers").to_string();
+    assert!(error.starts_with("shop_customers has 0 rows, which gives no scale to run at."), "{error}");
+}
+
+#[test]
+fn a_step_is_one_transaction_unless_it_says_otherwise() {
+    let mut session = session(NEWEST, "one_transaction");
+    let sql = "CREATE TABLE t (a int);\n\nSELECT 1 / 0;";
+    assert_eq!(refusal(&mut session, "load = [\"load.sql\"]", sql), "load.sql:3: ERROR:  division by zero");
+    assert_eq!(lines(&mut session, "select count(*) from pg_tables where tablename = 't'"), ["0"]);
+    assert_eq!(lines(&mut session, "select 1"), ["1"], "the session can go on");
+    let single = "load = [{ file = \"load.sql\", transaction = false }]";
+    assert_eq!(refusal(&mut session, single, sql), "load.sql:3: ERROR:  division by zero");
+    assert_eq!(lines(&mut session, "select count(*) from pg_tables where tablename = 't'"), ["1"]);
+}
+
+#[test]
+fn a_statement_that_needs_no_transaction_is_refused_with_the_way_out() {
+    let mut session = session(NEWEST, "vacuum_inside");
+    let refusal = refusal(&mut session, "load = [\"load.sql\"]", "VACUUM;");
+    assert_eq!(
+        refusal,
+        "load.sql:1: ERROR:  VACUUM cannot run inside a transaction block; put transaction = false beside the file \
+         in workload.toml"
+    );
+}
+
+#[test]
+fn rows_that_a_copy_waits_for_are_refused() {
+    let mut session = session(NEWEST, "copy_waits");
+    let sql = "CREATE TABLE t (a int); COPY t FROM STDIN;";
+    let refusal = refusal(&mut session, "load = [\"load.sql\"]", sql);
+    assert!(refusal.starts_with("load.sql:1: "), "{refusal}");
+}
+
+#[test]
+fn what_was_asked_to_stop_says_how_to_begin_anew() {
+    let (shop, mut session) = (shop(), session(NEWEST, "shop_stopped"));
+    let target = target(&mut session);
+    let stop = &mut |progress: InitProgress<'_>| match progress {
+        InitProgress::Finished(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let error = shop.load(&target, &mut session, &InitOptions::default(), stop).expect_err("it was stopped");
+    let error = error.to_string();
+    assert!(
+        error.starts_with("loading was interrupted; begin it anew with `pgmeter init --workload "),
+        "{error}"
+    );
+    assert_eq!(lines(&mut session, "select count(*) from shop_customers"), ["0"], "the first step stays");
+}
+
+#[test]
+fn options_of_the_tables_of_pgbench_are_refused() {
+    let shop = shop();
+    let check = |options: InitOptions, expected: &str| {
+        let error = shop.check_options(&options).expect_err(expected).to_string();
+        assert!(error.starts_with(expected), "{error}");
+    };
+    let partitioning = Some(Partitioning { method: Default::default(), partitions: 2 });
+    let plain = InitOptions::default;
+    check(
+        InitOptions { fillfactor: 50, ..plain() },
+        "a fillfactor can be asked for with the tables of pgbench",
+    );
+    check(InitOptions { partitioning, ..plain() }, "partitions can be asked for");
+    check(InitOptions { steps: vec![Step::Vacuum], ..plain() }, "a choice of steps can be asked for");
+    check(InitOptions { resumes: true, ..plain() }, "resuming can be asked for");
+    let parameters = |name: &str| BTreeMap::from([(name.to_owned(), "1".to_owned())]);
+    check(
+        InitOptions { parameters: parameters("product"), ..plain() },
+        "the workload shop has no parameter \"product\"; did you mean products?",
+    );
+    shop.check_options(&InitOptions { parameters: parameters("products"), ..plain() }).expect("it has it");
+}
+
+#[test]
+fn scripts_are_found_by_name_or_prefix() {
+    let shop = shop();
+    assert_eq!(shop.script("order").expect("a script").name, "order");
+    assert_eq!(shop.script("l").expect("a script").name, "look");
+    assert_eq!(
+        shop.script("x").expect_err("no script").to_string(),
+        "the workload shop has no script that \"x\" names; it has order, look"
+    );
+    assert_eq!(shop.mix().iter().map(|script| script.weight).collect::<Vec<_>>(), [3, 7]);
+}
+
+#[test]
+fn files_outside_of_the_folder_are_not_read() {
+    let outside = TempDir::new().expect("a folder");
+    fs::write(outside.path().join("load.sql"), "SELECT 1;").expect("a file");
+    for name in ["../load.sql", outside.path().join("load.sql").to_str().expect("a path")] {
+        let folder = folder(&format!("load = [\"{name}\"]"), &[]);
+        let error = Folder::read(folder.path()).expect_err(name).to_string();
+        assert!(
+            error.contains("workload.toml:3:9: expected a file in the workload's folder, found "),
+            "{error}"
+        );
+    }
+    let folder = folder("load = [\"link.sql\"]", &[]);
+    symlink(outside.path().join("load.sql"), folder.path().join("link.sql")).expect("a link");
+    let error = Folder::read(folder.path()).expect_err("a link out of it").to_string();
+    assert!(error.contains("expected a file in the workload's folder, not a link out of it"), "{error}");
+}
+
+#[test]
+fn a_folder_without_a_manifest_is_refused() {
+    let folder = TempDir::new().expect("a folder");
+    let error = Folder::read(folder.path()).expect_err("it is empty").to_string();
+    assert!(error.starts_with("cannot read the workload ") && error.contains("workload.toml: "), "{error}");
+}
