@@ -1,5 +1,5 @@
 //! What is shown while a run goes on: a view that is drawn anew each second, or a line for each second or every few,
-//! and metrics for whoever asks.
+//! and metrics over HTTP.
 
 use std::time::Duration;
 

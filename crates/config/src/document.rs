@@ -290,7 +290,7 @@ impl Node {
     /// One of these names.
     ///
     /// # Errors
-    /// If it is none of them.
+    /// If it is not one of them.
     pub fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, Complaint> {
         let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
         let found = |text: &str| names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);

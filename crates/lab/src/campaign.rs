@@ -122,7 +122,7 @@ impl Campaign {
     /// The newest one of this experiment.
     ///
     /// # Errors
-    /// There is none, or its files have changed since.
+    /// The store has no such experiment, or its files have changed since.
     pub fn find(subject: Subject, places: StorePlaces) -> Result<Self, RunError> {
         let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
         let row = match places.store() {

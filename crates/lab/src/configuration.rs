@@ -254,7 +254,7 @@ impl DataSpec {
     /// How the workload is to make the data; sessions in parallel are left to the caller.
     ///
     /// # Errors
-    /// If the steps are none.
+    /// If a letter is not a step.
     pub fn init_options(&self) -> Result<InitOptions, WorkloadError> {
         let method = if self.partition_by_hash { PartitionMethod::Hash } else { PartitionMethod::Range };
         let mut options = InitOptions {

@@ -50,7 +50,7 @@ pub struct Programs<'a> {
 /// Finds or fetches the programs of PostgreSQL.
 ///
 /// # Errors
-/// There are none, or they cannot be fetched.
+/// The programs are not found, or cannot be fetched.
 pub fn obtain(
     programs: Programs<'_>,
     locations: &Locations,

@@ -20,7 +20,7 @@ use crate::network;
 use crate::provision::Ready;
 
 /// Without a transaction that ends for so long, a trial fails: the server is silent, or a lock is held elsewhere.
-const SILENCE_LIMIT: Duration = Duration::from_secs(600);
+pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(600);
 
 /// A trial that began in time and takes longer than was forecast may exceed the time budget by this much.
 pub(super) const BUDGET_GRACE: Duration = Duration::from_secs(10);

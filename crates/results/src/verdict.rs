@@ -27,7 +27,7 @@ pub struct Verdict {
 pub enum LimitedBy {
     /// The server, as it should be.
     Server,
-    /// The load generator: pgmeter itself, or the machine under it. (Up to schema 4 this was `client`.)
+    /// The load generator: pgmeter itself, or the machine under it.
     #[serde(alias = "client")]
     Generator,
     /// The number of clients: too few for the rate that was asked for, while the server answered fast.

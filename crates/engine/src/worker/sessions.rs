@@ -295,7 +295,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         }
     }
 
-    /// A connection that takes longer than the plan allows. To be asked until there is none.
+    /// A connection that takes longer than the plan allows. Called again until it returns `None`.
     pub(super) fn timed_out(&mut self, now: Timestamp) -> Option<ConnectFailure> {
         let limit = self.load.plan.connect_timeout;
         let connection = self.connecting.timed_out(now, limit)?;

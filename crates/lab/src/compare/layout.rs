@@ -7,7 +7,7 @@ use std::io;
 
 use connect::{Password, Target};
 use results::DrawnAnew;
-use run::{Control, RunError, fresh_seed};
+use run::{Circumstances, Control, RunError, fresh_seed};
 
 use super::block::Side;
 use super::server_set::{Comparable, ServerSet};
@@ -138,7 +138,10 @@ impl<'a> Layout<'a> {
         let mark = format!("pgmeter {:016x}", fresh_seed());
         let mut target = target;
         let control = run::connect(&mut target, self.ask_password, self.control)?;
-        let runner = trial::runner(&self.cells[at], self.seed, target)?;
+        // A block ends as a trial does if its server falls silent.
+        let circumstances =
+            Circumstances { silence_limit: Some(trial::SILENCE_LIMIT), ..Circumstances::default() };
+        let runner = trial::runner(&self.cells[at], self.seed, target)?.under(circumstances);
         Side::prepare(runner, control, &mark, self.listener, self.control)
     }
 
