@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::dependencies;
 use crate::fuzz::{self, SHORT_ROUND};
@@ -114,11 +114,20 @@ fn is_installed(target: &str) -> bool {
     output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
 }
 
+/// Several times as long as all tests take, and half of what continuous integration waits for a run.
+const TEST_LIMIT: Duration = Duration::from_secs(45 * 60);
+
 fn test(scratch: &Scratch) -> Verdict {
     let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
     scratch.set_environment(&mut command);
-    match scratch.run(&mut command) {
-        Ok((status, stdout, stderr)) => judge_tests(&stdout, &stderr, status.success()),
+    match scratch.run(&mut command, TEST_LIMIT) {
+        Ok((Some(status), stdout, stderr)) => judge_tests(&stdout, &stderr, status.success()),
+        Ok((None, stdout, stderr)) => {
+            let verdict = judge_tests(&stdout, &stderr, false);
+            let note = format!("{}; killed after {} min", verdict.note, TEST_LIMIT.as_secs() / 60);
+            let unfinished = test_output::unfinished(&stdout);
+            Verdict { failed: verdict.failed.max(1), note, details: unfinished + &verdict.details, ..verdict }
+        }
         Err(error) => Verdict::of_step(false, "", format!("cargo did not run: {error}")),
     }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// The names of pgmeter's own temporary folders begin with this, and so does that of the scratch directory.
@@ -48,21 +48,48 @@ impl Scratch {
         command.env("TMPDIR", temporary).env("PGMETER_STATE_DIR", state);
     }
 
-    /// Runs a command; returns its exit status, stdout and stderr. The output goes through files: a process that a test
+    /// Runs a command; returns its exit status, stdout and stderr. After `limit` it is killed, and all processes that it
+    /// started with this directory; then there is no exit status. The output goes through files: a process that a test
     /// forgot would keep a pipe open.
-    pub fn run(&self, command: &mut Command) -> io::Result<(ExitStatus, String, String)> {
+    pub fn run(
+        &self,
+        command: &mut Command,
+        limit: Duration,
+    ) -> io::Result<(Option<ExitStatus>, String, String)> {
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.folder.join(name));
-        command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
-        let status = command.status()?;
+        let mut child = command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?).spawn()?;
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break Some(status);
+            }
+            if start.elapsed() > limit {
+                child.kill()?;
+                child.wait()?;
+                self.kill_processes();
+                break None;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
         let read = |path: &Path| Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
         read(&stdout).and_then(|stdout| Ok((status, stdout, read(&stderr)?)))
+    }
+
+    fn kill_processes(&self) {
+        let processes = processes_of(Path::new("/proc"), &self.folder);
+        let ours = std::process::id().to_string();
+        let ids = processes.into_iter().map(|(id, _)| id).filter(|id| *id != ours);
+        // One that has ended meanwhile is no reason to stop.
+        let _ = Command::new("kill").arg("-KILL").args(ids).stderr(Stdio::null()).status();
     }
 
     /// Files and processes that remain, one line each; waits for those that are about to end.
     pub fn leftovers(&self) -> io::Result<Vec<String>> {
         let start = Instant::now();
         loop {
-            let mut found = processes_of(Path::new("/proc"), &self.folder);
+            let processes = processes_of(Path::new("/proc"), &self.folder);
+            let still_runs = |(id, command)| format!("process {id} still runs: {command}");
+            let mut found: Vec<String> = processes.into_iter().map(still_runs).collect();
             found.extend(files_below(&self.folder)?);
             let parent = self.folder.parent().unwrap_or(&self.folder);
             let beside = folders_of_ours(parent)?.into_iter().filter(|path| !self.before.contains(path));
@@ -117,9 +144,9 @@ fn files_below(folder: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// The processes that work in `folder`, or were started with its path in their command line or environment.
+/// The ids and commands of processes that work in `folder`, or were started with its path in their command line or environment.
 /// Processes of other users show neither, and cannot be ours unless we are root.
-fn processes_of(proc: &Path, folder: &Path) -> Vec<String> {
+fn processes_of(proc: &Path, folder: &Path) -> Vec<(String, String)> {
     let needle = folder.display().to_string();
     let Ok(entries) = std::fs::read_dir(proc) else { return Vec::new() };
     let mut found = Vec::new();
@@ -134,7 +161,7 @@ fn processes_of(proc: &Path, folder: &Path) -> Vec<String> {
             std::fs::read_link(entry.path().join("cwd")).is_ok_and(|path| path.starts_with(folder));
         let environment = String::from_utf8_lossy(&text("environ")).into_owned();
         if works_there || command.contains(&needle) || environment.contains(&needle) {
-            found.push(format!("process {process} still runs: {}", command.trim()));
+            found.push((process, command.trim().to_owned()));
         }
     }
     found
@@ -143,6 +170,8 @@ fn processes_of(proc: &Path, folder: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TEST_LIMIT: Duration = Duration::from_secs(60);
 
     /// A folder of its own for each test, gone with it.
     struct Temporary(PathBuf);
@@ -199,13 +228,10 @@ mod tests {
         found.sort();
         assert_eq!(
             found,
-            [
-                "process 10 still runs: postgres -D /place/state/x",
-                "process 11 still runs: ",
-                "process 12 still runs: postgres -D /elsewhere",
-            ]
+            [("10", "postgres -D /place/state/x"), ("11", ""), ("12", "postgres -D /elsewhere")]
+                .map(|(id, command)| (id.to_owned(), command.to_owned()))
         );
-        assert_eq!(processes_of(&proc.0, Path::new("/another")), [""; 0]);
+        assert_eq!(processes_of(&proc.0, Path::new("/another")), []);
     }
 
     #[test]
@@ -214,12 +240,28 @@ mod tests {
         let scratch = Scratch { folder: place.0.clone(), before: Vec::new() };
         let mut command = Command::new("sh");
         command.args(["-c", "echo said >&2; sleep 600 & echo $!"]);
-        let (status, stdout, stderr) = scratch.run(&mut command).expect("a shell");
-        assert!(status.success());
+        let (status, stdout, stderr) = scratch.run(&mut command, TEST_LIMIT).expect("a shell");
+        assert!(status.is_some_and(|status| status.success()));
         assert_eq!(stderr, "said\n");
         let process = stdout.trim();
         assert!(Path::new("/proc").join(process).exists(), "it sleeps on");
         assert!(Command::new("kill").arg(process).status().expect("kill").success());
+    }
+
+    #[test]
+    fn what_does_not_end_is_killed_with_all_that_it_started() {
+        let place = Temporary::new("limit");
+        let scratch = Scratch { folder: place.0.clone(), before: Vec::new() };
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 & echo $!; wait"]).env("TMPDIR", &place.0);
+        let (status, stdout, _) = scratch.run(&mut command, Duration::from_millis(500)).expect("a shell");
+        assert_eq!(status, None);
+        let sleeper = Path::new("/proc").join(stdout.trim()).join("cmdline");
+        let deadline = Instant::now() + TEST_LIMIT;
+        // A zombie has no command line.
+        while std::fs::read(&sleeper).is_ok_and(|command| !command.is_empty()) {
+            assert!(Instant::now() < deadline, "{stdout} still runs");
+        }
     }
 
     #[test]

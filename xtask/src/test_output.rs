@@ -47,6 +47,14 @@ pub fn failures(stdout: &str) -> String {
     text
 }
 
+/// The names of tests that ran for long and did not end, a line each.
+pub fn unfinished(stdout: &str) -> String {
+    const LONG: &str = " has been running for over 60 seconds";
+    let long = stdout.lines().filter_map(|line| line.strip_suffix(LONG));
+    let has_ended = |test: &&str| stdout.lines().any(|line| line.starts_with(&format!("{test} ... ")));
+    long.filter(|test| !has_ended(test)).map(|test| format!("{test} did not end\n")).collect()
+}
+
 /// Cargo's own messages, without its progress.
 pub fn cargo_messages(stderr: &str) -> String {
     const PROGRESS: [&str; 10] = [
@@ -68,6 +76,13 @@ pub fn cargo_messages(stderr: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_that_ran_for_long_and_did_not_end_is_named() {
+        let output = "test a::b has been running for over 60 seconds\ntest c has been running for over 60 seconds\n\
+                      test c ... ok\n";
+        assert_eq!(unfinished(output), "test a::b did not end\n");
+    }
 
     const OUTPUT: &str = "\
 running 3 tests

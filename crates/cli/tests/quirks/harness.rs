@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use connect::Session;
 use tempfile::TempDir;
@@ -146,6 +148,14 @@ pub(crate) fn finish(command: &mut Command) -> Finished {
 /// Starts a program that the test ends itself.
 pub(crate) fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started")
+}
+
+/// From now on SIGINT ends what is started, also where this program was told to ignore it, as shells without job control
+/// tell what runs in the background: that is inherited, a handler is not.
+pub(crate) fn let_children_be_interrupted() {
+    let ends_this_program_too = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, ends_this_program_too)
+        .expect("SIGINT can be caught");
 }
 
 impl Finished {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use testkit::cluster::Cluster;
 
-use crate::harness::{BOTH, Desk, Finished, Who, finish, start};
+use crate::harness::{BOTH, Desk, Finished, Who, finish, let_children_be_interrupted, start};
 
 /// Where the shared server listens, as options.
 fn address(desk: &Desk) -> String {
@@ -107,6 +107,7 @@ fn quirk_10_a_failed_prepare_is_taken_as_done_and_preparing_stops_nobody() {
 
 #[test]
 fn quirk_20_ctrl_c_ends_the_drop_in_at_once_and_bench_cancels_and_reports() {
+    let_children_be_interrupted();
     let script = "select 'quirk 20', pg_sleep(600);\n";
     let asleep = "select pid from pg_stat_activity where state = 'active' and query like 'select ''quirk 20%'
                   and datname = current_database()";
