@@ -187,7 +187,7 @@ impl<'a> Live<'a> {
         let by_time = |seconds: f64| (seconds > 0.0).then(|| second.elapsed.as_secs_f64() / seconds);
         match (so_far, self.run.limit?) {
             (None, _) => by_time(self.run.warmup_s),
-            (Some(_), Limit::Duration(seconds)) => by_time(seconds),
+            (Some(_), Limit::Duration(time)) => by_time(time.as_secs_f64()),
             (Some(so_far), Limit::TransactionsPerClient(each)) => {
                 let asked = each as f64 * f64::from(self.run.clients);
                 (asked > 0.0).then(|| so_far.counts.scheduled as f64 / asked)

@@ -23,6 +23,11 @@ pub fn literal(text: &str) -> String {
     }
 }
 
+/// Text as a value of a connection string: `it's` is `'it\'s'`.
+pub fn connection_value(text: &str) -> String {
+    format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

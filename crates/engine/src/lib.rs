@@ -27,9 +27,8 @@ pub use abort::{AbortCause, AbortedClient, CommandPosition};
 pub use driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
 pub use error::{ConnectReason, EngineError};
 pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, Reconnects};
-pub use plan::{
-    Compatibility, EventLoopChoice, Grace, HostPlan, Limit, Plan, Protocol, ScriptPlan, TargetPlan,
-};
+pub use plan::{Compatibility, EventLoopChoice, Grace, HostPlan, Plan, ScriptPlan, TargetPlan};
 pub use run::{run, run_on};
+pub use stats::{Limit, Protocol};
 pub use stopping::StopRequest;
 pub use witness::{ClientEvent, ClientStep, EndedTransaction, Witness, WorkerIntro, no_witness};

@@ -7,39 +7,23 @@ use std::time::Duration;
 
 use connect::{Address, Transport};
 use script::{Program, Symbols};
+use serde::{Deserialize, Serialize};
+use stats::{Limit, Protocol};
 use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
 
 use crate::EngineError;
 
-/// How SQL commands travel (PostgreSQL manual, "Frontend/Backend Protocol", message flow).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// One Query message with the variables' values in its text.
-    Simple,
-    /// Parse, Bind, Describe, Execute, Sync for each execution; variables are parameters.
-    Extended,
-    /// As extended, but each command is parsed once per connection.
-    Prepared,
-}
-
-/// When a run ends by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// Each client stops after so many measured transactions, whatever became of them.
-    TransactionsPerClient(u64),
-    /// No transaction starts later than this after the warm-up; those under way are finished.
-    Duration(Duration),
-}
-
 /// How long transactions that are under way at the end of a timed run may go on. Then they are cancelled, their
 /// connections are closed, and they count as unfinished with the time that they had run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Grace {
     /// Ten times the 99th percentile of the response times so far, between [`Grace::MIN`] and [`Grace::MAX`].
     #[default]
     Automatic,
     /// This long.
+    #[serde(rename = "fixed_s", with = "stats::load::seconds")]
     Fixed(Duration),
     /// Until the last one has ended, as in pgbench.
     Unlimited,
@@ -112,7 +96,8 @@ pub enum Compatibility {
 }
 
 /// How the workers are to wait for their sockets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EventLoopChoice {
     /// io_uring where the system lets us, otherwise epoll; the outcome says which, and why.
     #[default]

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use stats::Timestamp;
+use stats::{Limit, Timestamp};
 
-use crate::plan::{Compatibility, Limit, Plan};
+use crate::plan::{Compatibility, Plan};
 
 /// Length of an interval of the record.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);

@@ -36,8 +36,12 @@ impl Run<'_> {
         let Record { status, plan, summary, .. } = self.record;
         let when = match plan.limit {
             _ if summary.duration_s <= 0.0 => "before anything was measured".to_owned(),
-            Limit::Duration(asked_s) => {
-                format!("after {} of {}", measured_seconds(summary.duration_s), asked_seconds(asked_s))
+            Limit::Duration(asked) => {
+                format!(
+                    "after {} of {}",
+                    measured_seconds(summary.duration_s),
+                    asked_seconds(asked.as_secs_f64())
+                )
             }
             Limit::TransactionsPerClient(_) => format!("after {}", measured_seconds(summary.duration_s)),
         };

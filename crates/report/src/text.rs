@@ -55,8 +55,12 @@ fn status_lines(record: &Record, style: &TextStyle) -> String {
     let measured = summary.duration_s > 0.0;
     let when = match plan.limit {
         _ if !measured => "before anything was measured".to_owned(),
-        Limit::Duration(asked_s) => {
-            format!("after {} of {}", measured_seconds(summary.duration_s), asked_seconds(asked_s))
+        Limit::Duration(asked) => {
+            format!(
+                "after {} of {}",
+                measured_seconds(summary.duration_s),
+                asked_seconds(asked.as_secs_f64())
+            )
         }
         Limit::TransactionsPerClient(_) => format!("after {}", measured_seconds(summary.duration_s)),
     };

@@ -98,7 +98,7 @@ pub use observation::{
     ObserverCost, PerTransaction, ServerSample, ShareInterval, StatementCounters, WaitMean, WaitMethod,
     WaitShare, Waits,
 };
-pub use plan::{Connection, Contention, Limit, Plan, Protocol, Script, Target};
+pub use plan::{Connection, Contention, Plan, Script, Target};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;
@@ -107,7 +107,7 @@ pub use stalls::{Stall, Stalls};
 pub use stats::comparison::{
     ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
 };
-pub use stats::{Counts, Failures};
+pub use stats::{Counts, Failures, Limit, PartitionMethod, Protocol};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
     DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store,
@@ -115,6 +115,6 @@ pub use store::{
     find_numbered, records_in, runs_json,
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
-pub use tables::{PartitionMethod, Tables};
+pub use tables::Tables;
 pub use verdict::{LimitedBy, Verdict};
 pub use warnings::{Severity, Warning, warnings, warnings_of_comparison};

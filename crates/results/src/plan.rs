@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{Limit, Protocol};
 
 use crate::{KeptText, SafeText};
 
@@ -151,40 +152,6 @@ pub struct Target {
     pub name: String,
     /// What was connected to.
     pub connection: Connection,
-}
-
-/// How SQL was sent to the server (`-M`).
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// Simple query protocol.
-    Simple,
-    /// Extended query protocol, parsed each time.
-    Extended,
-    /// Extended query protocol with prepared statements.
-    Prepared,
-}
-
-impl Protocol {
-    /// As `-M` takes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Simple => "simple",
-            Protocol::Extended => "extended",
-            Protocol::Prepared => "prepared",
-        }
-    }
-}
-
-/// When the run was to stop: `{"duration_s": 10.0}` or `{"transactions_per_client": 1000}`.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Limit {
-    /// After so many seconds, warm-up not included.
-    #[serde(rename = "duration_s")]
-    Duration(f64),
-    /// After so many transactions of each client.
-    TransactionsPerClient(u64),
 }
 
 /// What was connected to. There is no place for a password, and one smuggled into a host or

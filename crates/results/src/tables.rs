@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::PartitionMethod;
 
 /// The `pgbench_*` tables; each fact is `null` where nobody looked.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,24 +14,4 @@ pub struct Tables {
     pub partition_method: Option<PartitionMethod>,
     /// Into how many parts; 0 if they are not.
     pub partitions: Option<u32>,
-}
-
-/// How a table is partitioned.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PartitionMethod {
-    /// By ranges of keys.
-    Range,
-    /// By hashes of keys.
-    Hash,
-}
-
-impl PartitionMethod {
-    /// As `--partition-method` takes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            PartitionMethod::Range => "range",
-            PartitionMethod::Hash => "hash",
-        }
-    }
 }

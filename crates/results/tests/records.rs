@@ -44,7 +44,7 @@ fn plan() -> Plan {
         clients: 8,
         workers: 2,
         protocol: Protocol::Prepared,
-        limit: Limit::Duration(10.0),
+        limit: Limit::Duration(Duration::from_secs(10)),
         warmup_s: 2.0,
         until: Some(0.01),
         rate_tps: Some(1500.0),

@@ -3,16 +3,20 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
 
+use connect::quote::connection_value;
 use connect::{Address, Target};
-use engine::{Limit, Protocol};
 use results::{CommandSummary, SafeText};
 use script::Program;
 use stats::CommandTable;
+use workload::WorkloadName;
 
 use crate::runner::{Places, Runner};
 use crate::scripts::ScriptText;
 use crate::secrets::recorded_variables;
+use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
@@ -44,15 +48,8 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         scripts: scripts.collect(),
         clients: spec.clients,
         workers: spec.workers,
-        protocol: match spec.protocol {
-            Protocol::Simple => results::Protocol::Simple,
-            Protocol::Extended => results::Protocol::Extended,
-            Protocol::Prepared => results::Protocol::Prepared,
-        },
-        limit: match spec.limit {
-            Limit::Duration(duration) => results::Limit::Duration(duration.as_secs_f64()),
-            Limit::TransactionsPerClient(count) => results::Limit::TransactionsPerClient(count),
-        },
+        protocol: spec.protocol,
+        limit: spec.limit,
         warmup_s: spec.warmup.as_secs_f64(),
         until: spec.until,
         rate_tps: spec.rate_tps,
@@ -65,6 +62,51 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         targets: targets.collect(),
         variables,
         command_line: runner.circumstances.command_line.clone(),
+    }
+}
+
+/// The run that a record tells of. Options that a plan does not hold have their defaults, and masked texts stay masked. A
+/// workload of the user's own is named in a plan without its folder: its scripts are then texts.
+impl From<&results::Plan> for RunSpec {
+    fn from(plan: &results::Plan) -> Self {
+        let script = |script: &results::Script| {
+            let (name, text) = (script.name.clone(), script.text.clone());
+            let source = if script.builtin {
+                ScriptSource::OfWorkload(name)
+            } else {
+                ScriptSource::Text { name, text }
+            };
+            ScriptSpec { source, weight: script.weight }
+        };
+        let target = |target: &results::Target| {
+            let results::Connection { host, port, user, database } = &target.connection;
+            let [host, user, database] = [host, user, database].map(|text| connection_value(text.as_str()));
+            let connection = format!("host={host} port={port} user={user} dbname={database}");
+            TargetSpec { name: target.name.clone(), connection }
+        };
+        let workload = plan.workload.as_deref();
+        Self {
+            workload: workload.and_then(|name| WorkloadName::find(name, Path::new("")).ok()),
+            scripts: plan.scripts.iter().map(script).collect(),
+            variables: plan.variables.clone(),
+            scale: plan.variables.get("scale").and_then(|scale| scale.parse().ok()),
+            clients: plan.clients,
+            workers: plan.workers,
+            protocol: plan.protocol,
+            limit: plan.limit,
+            warmup: Duration::try_from_secs_f64(plan.warmup_s).unwrap_or_default(),
+            until: plan.until,
+            rate_tps: plan.rate_tps,
+            latency_limit: plan
+                .latency_limit_us
+                .and_then(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND).ok()),
+            max_tries: plan.max_tries.and_then(NonZeroU32::new),
+            reconnect: plan.reconnect,
+            continue_on_error: plan.continue_on_error,
+            targets: plan.targets.iter().map(target).collect(),
+            seed: Some(plan.seed),
+            ..Self::default()
+        }
     }
 }
 
@@ -95,13 +137,9 @@ pub(crate) fn commands(plan: &engine::Plan, table: &CommandTable) -> Vec<Vec<Com
 
 /// What was found out about the tables.
 pub(crate) fn tables(tables: &workload::Tables) -> results::Tables {
-    let method = tables.partitioning.map(|(method, _)| match method {
-        workload::PartitionMethod::Range => results::PartitionMethod::Range,
-        workload::PartitionMethod::Hash => results::PartitionMethod::Hash,
-    });
     results::Tables {
         scale: tables.scale,
-        partition_method: method,
+        partition_method: tables.partitioning.map(|(method, _)| method),
         partitions: Some(tables.partitioning.map_or(0, |(_, partitions)| partitions)),
     }
 }

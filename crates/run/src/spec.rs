@@ -1,5 +1,6 @@
 //! All that can be asked of a run. Command lines, experiments and Rust programs fill it in, and [`crate::Runner`] reads
-//! it; nothing is checked here.
+//! it; nothing is checked here. As JSON it has all defaults, so that `{}` is a run. It may hold passwords, in
+//! connections and variables; a record has its own plan, which holds none.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -8,11 +9,14 @@ use std::time::Duration;
 
 use engine::{EventLoopChoice, Grace, Limit, Protocol};
 use results::ObserveLevel;
+use serde::{Deserialize, Serialize};
+use stats::load::seconds;
 use workload::WorkloadName;
 
 /// A load, how it is run, and how closely it is looked at. Where the server is, is told beside it: an experiment runs one
 /// load on many servers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct RunSpec {
     /// The workload whose tables are used; `None`: that of pgbench, as far as one of its scripts is run.
     pub workload: Option<WorkloadName>,
@@ -31,6 +35,7 @@ pub struct RunSpec {
     /// When the run is over.
     pub limit: Limit,
     /// Run before that and not measured.
+    #[serde(with = "seconds", rename = "warmup_s")]
     pub warmup: Duration,
     /// How long transactions that are under way at the end of a timed run may go on.
     pub grace: Grace,
@@ -39,6 +44,7 @@ pub struct RunSpec {
     /// Open loop: transactions scheduled per second; `None`: each client begins the next when the last has ended.
     pub rate_tps: Option<f64>,
     /// Successes that took longer are late; under a rate, what would begin later than this is skipped.
+    #[serde(with = "seconds::optional", rename = "latency_limit_s")]
     pub latency_limit: Option<Duration>,
     /// Tries of a transaction after serialization failures and deadlocks; `None`: as many as it takes.
     pub max_tries: Option<NonZeroU32>,
@@ -93,7 +99,7 @@ impl Default for RunSpec {
 }
 
 /// A script and how often it is chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptSpec {
     /// Where its text is.
     pub source: ScriptSource,
@@ -110,7 +116,8 @@ impl ScriptSpec {
 }
 
 /// Where the text of a script is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ScriptSource {
     /// One of the workload: its name, or a prefix that is no other's.
     OfWorkload(String),
@@ -139,7 +146,7 @@ impl ScriptSource {
 }
 
 /// A further server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetSpec {
     /// What scripts call it.
     pub name: String,
@@ -148,7 +155,8 @@ pub struct TargetSpec {
 }
 
 /// What is vacuumed before a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Vacuum {
     /// Nothing.
     Nothing,
@@ -156,4 +164,32 @@ pub enum Vacuum {
     SmallTables,
     /// These, and all others.
     AllTables,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    #[test]
+    fn a_specification_is_the_same_after_json_and_an_empty_one_is_the_default() {
+        let spec = RunSpec {
+            workload: Some(WorkloadName::default()),
+            scripts: vec![
+                ScriptSpec::new(ScriptSource::OfWorkload("select-only".to_owned())),
+                ScriptSpec { source: ScriptSource::File("a b.sql".into()), weight: 3 },
+            ],
+            limit: Limit::Duration(Duration::from_millis(1500)),
+            grace: Grace::Fixed(Duration::from_secs(2)),
+            latency_limit: Some(Duration::from_millis(20)),
+            max_tries: NonZeroU32::new(3),
+            seed: Some(u64::MAX),
+            ..RunSpec::default()
+        };
+        let json = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<RunSpec>(&json).unwrap(), spec, "{json}");
+        assert_eq!(serde_json::from_str::<RunSpec>("{}").unwrap(), RunSpec::default());
+        assert!(serde_json::from_str::<RunSpec>("{\"client\": 1}").is_err(), "a misspelt name is no default");
+    }
 }

@@ -56,6 +56,9 @@ mod until;
 
 mod splitmix;
 
+/// How a load and its tables are described.
+pub mod load;
+
 pub mod comparison;
 
 pub use command_table::{CommandStats, CommandTable, TIMED_COMMANDS_MAX};
@@ -65,6 +68,7 @@ pub use counts::{Counts, Failures};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
 pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
+pub use load::{Limit, PartitionMethod, Protocol};
 pub use omission::{quantiles_of_all, with_stalls};
 pub use recorder::Recorder;
 pub use sample::{Ending, Failure, Sample};

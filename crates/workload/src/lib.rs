@@ -17,5 +17,6 @@ pub use error::{FailedCheck, WorkloadError};
 pub use folder::Folder;
 pub use load::{InitOptions, InitProgress, InitReport, Logging, Progress, ROWS_PER_PROGRESS, StepTime};
 pub use registry::WorkloadName;
-pub use tpcb::{PartitionMethod, Partitioning, Step, Tpcb};
+pub use stats::PartitionMethod;
+pub use tpcb::{Partitioning, Step, Tpcb};
 pub use workload::{Check, Script, Tables, Workload};

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, de};
+
 use crate::{Folder, Tpcb, Workload, WorkloadError};
 
 /// A workload that comes with pgmeter.
@@ -22,7 +24,8 @@ const WORKLOADS: &[Row] = &[Row { name: Tpcb::NAME, about: Tpcb::TITLE, open: ||
 const NO_WORKLOAD: &str = "none";
 
 /// Which workload is meant.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(into = "String")]
 pub enum WorkloadName {
     /// One that comes with pgmeter, by its name there.
     Shipped(&'static str),
@@ -80,6 +83,18 @@ impl WorkloadName {
                 }),
             },
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkloadName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        WorkloadName::find(&String::deserialize(deserializer)?, Path::new("")).map_err(de::Error::custom)
+    }
+}
+
+impl From<WorkloadName> for String {
+    fn from(name: WorkloadName) -> String {
+        name.to_string()
     }
 }
 

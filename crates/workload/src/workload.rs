@@ -12,7 +12,7 @@ use script::Statement;
 use crate::WorkloadError;
 use crate::error::FailedCheck;
 use crate::load::{InitOptions, InitReport, Progress, query_sets};
-use crate::tpcb::PartitionMethod;
+use stats::PartitionMethod;
 
 /// What a run works on.
 pub trait Workload: Debug + Send + Sync {

@@ -6,7 +6,9 @@ use wire::{ServerError, SqlState, TransactionStatus, frontend};
 
 use super::{Client, Phase, Step, Turn, sql_at};
 use crate::abort::AbortCause;
-use crate::plan::{Compatibility, Plan, Protocol};
+use stats::Protocol;
+
+use crate::plan::{Compatibility, Plan};
 use crate::witness::ClientEvent;
 
 impl Client {

@@ -6,7 +6,9 @@ use wire::{ServerError, frontend};
 
 use super::{Client, Phase, Step, Turn, sql_at};
 use crate::abort::AbortCause;
-use crate::plan::{Compatibility, Protocol};
+use stats::Protocol;
+
+use crate::plan::Compatibility;
 use crate::witness::{ClientEvent, ClientStep};
 
 impl Client {

@@ -2,12 +2,12 @@
 //! here; `arrivals` knows the difference. It runs and records nothing; the loop does.
 
 use script::Random;
-use stats::Timestamp;
+use stats::{Limit, Timestamp};
 
 use super::sessions::ClientSlot;
 use crate::arrivals::{Arrival, Arrivals};
 use crate::load::Load;
-use crate::plan::{Compatibility, Limit};
+use crate::plan::Compatibility;
 use crate::timeline::Timeline;
 
 /// A transaction to come.

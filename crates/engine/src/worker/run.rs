@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use sockets::Timers;
-use stats::{Ending, Sample, Timestamp};
+use stats::{Ending, Limit, Sample, Timestamp};
 
 use super::health::Health;
 use super::pacing::{Next, Pacing, ScheduledTransaction};
@@ -19,7 +19,7 @@ use crate::driver::{Driver, Event, IsOver, Receive};
 use crate::error::EngineError;
 use crate::measurement::{IntervalSink, Measurement};
 use crate::outcome::{Exceeded, Reconnects};
-use crate::plan::{Compatibility, Limit, Plan};
+use crate::plan::{Compatibility, Plan};
 use crate::stopping::{Stop, StopConditions};
 use crate::timeline::Timeline;
 use crate::witness::{ClientEvent, Witness};

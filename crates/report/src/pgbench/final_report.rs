@@ -81,7 +81,8 @@ fn asked(record: &Record) -> String {
                  number of transactions actually processed: {succeeded}/{asked}\n"
             )
         }
-        Limit::Duration(seconds) => {
+        Limit::Duration(time) => {
+            let seconds = time.as_secs_f64();
             format!("duration: {seconds} s\nnumber of transactions actually processed: {succeeded}\n")
         }
     };

@@ -20,7 +20,7 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
         several => several.iter().map(script).collect(),
     };
     let limit = match plan.limit {
-        Limit::Duration(seconds) => asked_seconds(seconds),
+        Limit::Duration(time) => asked_seconds(time.as_secs_f64()),
         Limit::TransactionsPerClient(number) => {
             format!("{} per client", counted(number, "transaction", "transactions"))
         }
@@ -209,7 +209,7 @@ pub(crate) fn repeat_command(record: &Record) -> String {
     option("-c", plan.clients.to_string());
     option("-j", plan.workers.to_string());
     match plan.limit {
-        Limit::Duration(seconds) => option("-T", seconds.to_string()),
+        Limit::Duration(time) => option("-T", time.as_secs_f64().to_string()),
         Limit::TransactionsPerClient(number) => option("-t", number.to_string()),
     }
     if plan.warmup_s > 0.0 {

@@ -302,7 +302,7 @@ fn plan(duration_s: f64) -> Plan {
         clients: 8,
         workers: 2,
         protocol: Protocol::Prepared,
-        limit: Limit::Duration(duration_s),
+        limit: Limit::Duration(std::time::Duration::from_secs_f64(duration_s)),
         warmup_s: 5.0,
         until: None,
         rate_tps: None,

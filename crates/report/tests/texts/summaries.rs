@@ -35,7 +35,7 @@ pub fn tpcb_like() -> Record {
         clients: 8,
         workers: 2,
         protocol: Protocol::Prepared,
-        limit: Limit::Duration(10.0),
+        limit: Limit::Duration(Duration::from_secs(10)),
         warmup_s: 2.0,
         ..base.plan
     };

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use connect::Session;
 
-use super::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, PartitionMethod, Partitioning};
+use super::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, Partitioning};
 use crate::WorkloadError;
 use crate::load::{InitOptions, Logging, query, query_catalogs};
+use stats::PartitionMethod;
 
 /// What is there. Nothing, where the loading begins at its beginning.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use connect::{Session, Target};
 use super::connection::Shared;
 use super::existing::ExistingTables;
 use super::phase::{LoadContext, grouped};
-use super::schema::Partitioning;
+use super::schema::{Partitioning, needs_major};
 use super::step::Step;
 use super::{Tpcb, executor, memory};
 use crate::WorkloadError;
@@ -84,10 +84,10 @@ fn check_version(options: &InitOptions, session: &Session) -> Result<(), Workloa
     let Some(Partitioning { method, .. }) = options.partitioning else { return Ok(()) };
     // Only the step that creates the tables knows partitions; the others work on what is there.
     let creates = options.steps.contains(&Step::CreateTables);
-    if creates && session.server_version_num() / 10_000 < method.needs_major() {
+    if creates && session.server_version_num() / 10_000 < needs_major(method) {
         return Err(WorkloadError::PartitioningUnsupported {
             method: method.name(),
-            needed: method.needs_major(),
+            needed: needs_major(method),
             server: session.parameter("server_version").unwrap_or("of an unknown version").to_owned(),
         });
     }

@@ -22,7 +22,7 @@ use crate::WorkloadError;
 use crate::load::{InitOptions, InitReport, Progress};
 use crate::workload::{Check, Script, Tables, Workload};
 
-pub use schema::{PartitionMethod, Partitioning};
+pub use schema::Partitioning;
 pub use scripts::{SCRIPTS, script, script_list};
 pub use step::{STEPS, Step, StepFacts};
 pub use tables::{ACCOUNTS_NAME, COUNT_BRANCHES};

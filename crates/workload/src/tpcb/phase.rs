@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use super::existing::ExistingTables;
 use super::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, Rows, TELLER_ROWS};
-use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, PartitionMethod, Partitioning, TELLERS};
+use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, Partitioning, TELLERS};
 use super::step::Step;
 use crate::load::InitOptions;
+use stats::PartitionMethod;
 
 /// Partitions beyond which nobody gains from sessions side by side, and a list of all that is to do gets long.
 const SIDE_BY_SIDE_PARTITIONS_MAX: u32 = 10_000;

@@ -1,10 +1,10 @@
 //! The four TPC-B-like tables as data, and the SQL that makes, empties, vacuums and keys them.
 //! Each statement does what `pgbench -i` does; nothing here talks to a server.
 
-use std::fmt;
 use std::ops::Range;
 
 use connect::quote::identifier;
+use stats::PartitionMethod;
 
 use crate::load::{InitOptions, Logging};
 
@@ -77,37 +77,11 @@ const FOREIGN_KEYS: [(Table, &str, Table); 5] = [
     (HISTORY, "aid", ACCOUNTS),
 ];
 
-/// How rows of a partitioned pgbench_accounts find their partition.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub enum PartitionMethod {
-    /// Equal ranges of account numbers (PostgreSQL 10 and newer).
-    #[default]
-    Range,
-    /// By hash of the account number (PostgreSQL 11 and newer).
-    Hash,
-}
-
-impl PartitionMethod {
-    /// The word in SQL and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            PartitionMethod::Range => "range",
-            PartitionMethod::Hash => "hash",
-        }
-    }
-
-    /// The first major version of PostgreSQL that has it.
-    pub(crate) fn needs_major(self) -> u32 {
-        match self {
-            PartitionMethod::Range => 10,
-            PartitionMethod::Hash => 11,
-        }
-    }
-}
-
-impl fmt::Display for PartitionMethod {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
+/// The first major version of PostgreSQL that has the method.
+pub(crate) fn needs_major(method: PartitionMethod) -> u32 {
+    match method {
+        PartitionMethod::Range => 10,
+        PartitionMethod::Hash => 11,
     }
 }
 

@@ -4,10 +4,11 @@
 use connect::{ConnectError, Session, SqlState};
 
 use super::Tpcb;
-use super::schema::{ACCOUNTS, BRANCHES, PartitionMethod};
+use super::schema::{ACCOUNTS, BRANCHES};
 use crate::WorkloadError;
 use crate::load::{current_database, execute, query};
 use crate::workload::{Tables, Workload};
+use stats::PartitionMethod;
 
 /// The table that `--vacuum-all` is about.
 pub const ACCOUNTS_NAME: &str = ACCOUNTS.name;
