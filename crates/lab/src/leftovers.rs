@@ -71,11 +71,13 @@ struct Database {
 const DATABASES: &str = "SELECT d.datname, o.rolname, o.rolname = current_user FROM pg_catalog.pg_database d \
     JOIN pg_catalog.pg_roles o ON o.oid = d.datdba";
 
-fn databases(session: &mut Session, condition: &str) -> Result<Vec<Database>, RunError> {
+/// Those of them whose names begin so: the null server answers with other rows.
+fn databases(session: &mut Session, prefix: &str, condition: &str) -> Result<Vec<Database>, RunError> {
     let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
     let database =
         |row: &Row| Database { name: text(row, 0), owner: text(row, 1), is_own: row.get(2) == Some("t") };
-    Ok(session.query_catalogs(&format!("{DATABASES} {condition}"))?.iter().map(database).collect())
+    let rows = session.query_catalogs(&format!("{DATABASES} {condition}"))?;
+    Ok(rows.iter().map(database).filter(|database| database.name.starts_with(prefix)).collect())
 }
 
 /// Names a database that begins like ours and is not: whoever made it knows what it is for.
@@ -144,7 +146,7 @@ const ABANDONED: &str = "WHERE pg_catalog.left(d.datname::pg_catalog.text, 16) =
 pub(super) fn remove_abandoned(dsn: &str, listener: Listener<'_>) -> Result<(), RunError> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut session = Session::connect(&target)?;
-    for database in databases(&mut session, ABANDONED)? {
+    for database in databases(&mut session, COMPARISONS, ABANDONED)? {
         let name = &database.name;
         let Some(prefix) = comparison_of(name) else { continue };
         if !database.is_own || !is_generated(name, prefix) {
@@ -169,7 +171,7 @@ pub(super) fn drop_database(session: &mut Session, name: &str) -> Result<(), Run
 }
 
 fn drop_patiently(session: &mut Session, name: &str) -> Result<(), RunError> {
-    match databases(session, &format!("WHERE d.datname = {}", literal(name)))?.first() {
+    match databases(session, name, &format!("WHERE d.datname = {}", literal(name)))?.first() {
         None => return Ok(()),
         Some(Database { owner, is_own: false, .. }) => {
             return Err(RunError::Usage(format!(
@@ -245,7 +247,7 @@ fn remove_from(dsn: &str, prefix: &str, listener: Listener<'_>) -> Result<(), Ru
     let begins =
         format!("WHERE pg_catalog.left(d.datname::pg_catalog.text, {}) = {}", prefix.len(), literal(prefix));
     let mut result = Ok(());
-    for database in databases(&mut session, &begins)? {
+    for database in databases(&mut session, prefix, &begins)? {
         if database.is_own && is_generated(&database.name, prefix) {
             let dropped = drop_database(&mut session, &database.name);
             result = result.and(dropped);

@@ -1,14 +1,10 @@
 //! A run as pgbench makes it: from the options to a specification, and from its failure to an exit status.
 //! What is shown while it goes on, and at the end, is in `appearance`.
 
-use std::num::NonZeroU32;
-use std::time::Duration;
-
-use dropin::{Level, Options, Stop, without_number};
-use engine::{Compatibility, EngineError, EventLoopChoice, Grace, Limit, Plan};
+use dropin::{DEFAULT_TRANSACTIONS, Level, Options, Stop, without_number};
+use engine::{Compatibility, EngineError};
 use report::pgbench::Presentation;
-use results::ObserveLevel;
-use run::{Circumstances, RunError, RunSpec, Runner, Scripts, Vacuum};
+use run::{Circumstances, RunError, RunSpec, Runner};
 use workload::{WorkloadError, tpcb};
 
 use super::appearance::{Appearance, Debug, Wishes};
@@ -19,8 +15,6 @@ use crate::logs::LogOptions;
 use crate::password;
 use crate::signals::Signals;
 
-/// Transactions of each client when nothing was asked for.
-const DEFAULT_TRANSACTIONS: u64 = 10;
 /// What names of log files begin with when nothing was asked for.
 const LOG_PREFIX: &str = "pgbench_log";
 
@@ -35,7 +29,7 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
         None => Signals::uncaught(),
     };
     let event_loop = run::event_loop_of_environment().map_err(Stop::error)?;
-    let (spec, scripts) = spec(options, event_loop);
+    let spec = RunSpec { event_loop, ..RunSpec::from(&options) };
     let circumstances = Circumstances {
         compatibility: Compatibility::Pgbench,
         calibrations: None,
@@ -43,7 +37,7 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
         ask_password: Some(password::ask),
         ..Circumstances::default()
     };
-    let runner = Runner::with_scripts(target, spec, scripts).under(circumstances);
+    let runner = Runner::with_scripts(target, spec, options.scripts).under(circumstances);
     appearance.run(runner, &signals).map_err(|failure| stop(failure, &database))
 }
 
@@ -77,57 +71,6 @@ fn debug(options: &Options) -> Debug {
     };
     Debug { clients: options.clients, limit }
 }
-
-fn spec(options: Options, event_loop: EventLoopChoice) -> (RunSpec, Scripts) {
-    let spec = RunSpec {
-        workload: None,
-        scripts: Vec::new(),
-        variables: options.variables,
-        scale: options.scale,
-        clients: options.clients,
-        workers: options.jobs,
-        protocol: options.protocol,
-        limit: match options.duration {
-            Some(seconds) => Limit::Duration(Duration::from_secs(u64::from(seconds))),
-            None => {
-                Limit::TransactionsPerClient(options.transactions.map_or(DEFAULT_TRANSACTIONS, u64::from))
-            }
-        },
-        grace: Grace::Unlimited,
-        rate_tps: options.rate.and_then(|rate| attainable(rate, options.jobs.min(options.clients))),
-        latency_limit: options.latency_limit.and_then(whole_microseconds),
-        max_tries: NonZeroU32::new(options.max_tries),
-        reconnect: options.reconnect,
-        continue_on_error: options.continue_on_error,
-        exit_on_abort: options.exit_on_abort,
-        event_loop,
-        vacuum: match (options.no_vacuum, options.vacuum_all) {
-            (true, _) => Vacuum::Nothing,
-            (false, false) => Vacuum::SmallTables,
-            (false, true) => Vacuum::AllTables,
-        },
-        check: false,
-        observe: ObserveLevel::Off,
-        seed: Some(options.seed),
-        ..RunSpec::default()
-    };
-    (spec, options.scripts)
-}
-
-/// The rate as the engine takes it. Without an end to the rate there is no waiting, as there; a rate that nobody
-/// reaches is the greatest there is.
-fn attainable(rate: f64, workers: u32) -> Option<f64> {
-    rate.is_finite().then(|| rate.min(Plan::RATE_PER_WORKER_MAX * f64::from(workers)))
-}
-
-/// A limit in whole microseconds; what is below one is none.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "too long for ever is for ever")]
-fn whole_microseconds(milliseconds: f64) -> Option<Duration> {
-    let limit = Duration::from_micros((milliseconds * MICROS_PER_MILLI) as u64);
-    (!limit.is_zero()).then_some(limit)
-}
-
-const MICROS_PER_MILLI: f64 = 1000.0;
 
 /// Why the run came to nothing, or was not whole, in pgbench's words.
 fn stop(failure: Failure, database: &str) -> Stop {

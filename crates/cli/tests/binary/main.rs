@@ -11,6 +11,7 @@ mod dropin;
 mod ends;
 mod faults;
 mod foreign_databases;
+mod front_ends;
 mod generator;
 mod harness;
 mod hostile_objects;
