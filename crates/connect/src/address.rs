@@ -24,11 +24,7 @@ impl Address {
     pub fn as_libpq(&self) -> String {
         match self {
             Address::Unix(path) => format!("server on socket \"{}\"", path.display()),
-            Address::Tcp { host, address } => {
-                let (ip, port) = (address.ip().to_string(), address.port());
-                let ip = if *host == ip { String::new() } else { format!(" ({ip})") };
-                format!("server at \"{host}\"{ip}, port {port}")
-            }
+            Address::Tcp { host, address } => format!("server at {}", host_and_port(host, *address)),
         }
     }
 }
@@ -37,14 +33,14 @@ impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Unix(path) => write!(formatter, "socket \"{}\"", path.display()),
-            Address::Tcp { host, address } => {
-                let ip = address.ip().to_string();
-                if *host == ip {
-                    write!(formatter, "host \"{host}\", port {}", address.port())
-                } else {
-                    write!(formatter, "host \"{host}\" ({ip}), port {}", address.port())
-                }
-            }
+            Address::Tcp { host, address } => write!(formatter, "host {}", host_and_port(host, *address)),
         }
     }
+}
+
+/// `"db" (10.0.0.1), port 5432`; without the address if that is the name.
+fn host_and_port(host: &str, address: SocketAddr) -> String {
+    let ip = address.ip().to_string();
+    let ip = if host == ip { String::new() } else { format!(" ({ip})") };
+    format!("\"{host}\"{ip}, port {}", address.port())
 }

@@ -42,12 +42,8 @@ pub enum ConnectError {
     Failed {
         /// What was tried, why it failed, what to do next.
         sentence: String,
-        /// The server's own error, if it was the server that refused.
-        server: Option<Box<ServerError>>,
-        /// True if the server asks for a password and none is known.
-        needs_password: bool,
-        /// True if the connection was made and then broke.
-        was_broken: bool,
+        /// Why the last attempt failed; `None` if no address was found, or the server was not a suitable one.
+        cause: Option<Box<Cause>>,
         /// The same as libpq says it, one paragraph for each place that was tried.
         libpq: String,
     },
@@ -82,17 +78,14 @@ impl ConnectError {
         };
         let libpq = attempts.iter().map(|attempt| attempt.libpq.as_str()).collect::<Vec<_>>().join("\n");
         // The last attempt is the one that ended the search, and the server's word there is the newest.
-        let Some(last) = attempts.into_iter().last() else {
-            let libpq = sentence.clone();
-            let (needs_password, was_broken) = (false, false);
-            return ConnectError::Failed { sentence, server: None, needs_password, was_broken, libpq };
+        let Some(Attempt { next, cause, .. }) = attempts.into_iter().last() else {
+            return ConnectError::Failed { libpq: sentence.clone(), sentence, cause: None };
         };
-        if !last.next.is_empty() {
+        if !next.is_empty() {
             // Writing to a String cannot fail.
-            let _ = write!(sentence, ". {}", last.next);
+            let _ = write!(sentence, ". {next}");
         }
-        let Attempt { server, needs_password, was_broken, .. } = last;
-        ConnectError::Failed { sentence, server, needs_password, was_broken, libpq }
+        ConnectError::Failed { sentence, cause, libpq }
     }
 
     /// As libpq says it, for programs that stand in for one of its users: no advice, several lines perhaps.
@@ -103,11 +96,19 @@ impl ConnectError {
         }
     }
 
+    fn cause(&self) -> Option<&Cause> {
+        match self {
+            ConnectError::Failed { cause, .. } => cause.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The server's own error, if there is one.
     pub fn server_error(&self) -> Option<&ServerError> {
-        match self {
-            ConnectError::Server(error) => Some(error),
-            ConnectError::Failed { server, .. } => server.as_deref(),
+        match (self, self.cause()) {
+            (ConnectError::Server(error), _) | (_, Some(Cause::Startup(StartupError::Server(error)))) => {
+                Some(error)
+            }
             _ => None,
         }
     }
@@ -121,13 +122,18 @@ impl ConnectError {
     /// connections again soon.
     pub fn is_of_a_restart(&self) -> bool {
         let states = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
-        matches!(self, ConnectError::Lost(_) | ConnectError::Failed { was_broken: true, .. })
-            || self.sqlstate().is_some_and(|state| states.contains(&state))
+        let was_broken = match self.cause() {
+            Some(Cause::Io(error)) => {
+                matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+            }
+            cause => matches!((self, cause), (ConnectError::Lost(_), _) | (_, Some(Cause::Closed))),
+        };
+        was_broken || self.sqlstate().is_some_and(|state| states.contains(&state))
     }
 
     /// True if the server asks for a password and none is known: prompting may help.
     pub fn is_password_needed(&self) -> bool {
-        matches!(self, ConnectError::Failed { needs_password: true, .. })
+        matches!(self.cause(), Some(Cause::Startup(StartupError::PasswordNeeded)))
     }
 }
 
@@ -137,9 +143,7 @@ pub(crate) struct Attempt {
     place: String,
     why: String,
     next: String,
-    server: Option<Box<ServerError>>,
-    needs_password: bool,
-    was_broken: bool,
+    cause: Option<Box<Cause>>,
     libpq: String,
 }
 
@@ -149,15 +153,9 @@ const GIVE_A_PASSWORD: &str = "Set PGPASSWORD, or add a line to ~/.pgpass";
 
 impl Attempt {
     pub(crate) fn new(target: &Target, address: &Address, cause: Cause) -> Attempt {
-        let mut attempt = Attempt::plain(address.to_string(), String::new(), String::new());
-        attempt.libpq = libpq::failed(address, &cause);
-        attempt.was_broken = match &cause {
-            Cause::Closed => true,
-            Cause::Io(error) => matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe),
-            _ => false,
-        };
-        (attempt.why, attempt.next) = match cause {
-            Cause::Io(error) => why_of_system(&error),
+        let libpq = libpq::failed(address, &cause);
+        let (why, next) = match &cause {
+            Cause::Io(error) => (in_words(error), advice_of_system(error).to_owned()),
             Cause::Closed => (
                 "the server closed the connection before it was ready".to_owned(),
                 "The server's log says why".to_owned(),
@@ -166,26 +164,18 @@ impl Attempt {
                 format!("no answer within {} s", limit.as_secs_f64()),
                 "Check host and port, or raise connect_timeout".to_owned(),
             ),
-            Cause::Tls(error) => error.into_parts(),
-            Cause::Protocol(error) => why_of_protocol(error),
-            Cause::Startup(StartupError::Protocol(error)) => why_of_protocol(error),
+            Cause::Tls(error) => error.parts(),
+            Cause::Protocol(error) | Cause::Startup(StartupError::Protocol(error)) => why_of_protocol(*error),
             Cause::Startup(StartupError::Server(error)) => {
-                let why = why_of_server(&error);
-                let next = advice(target, address, &error);
-                attempt.server = Some(error);
-                (why, next)
+                (why_of_server(error), advice(target, address, error))
             }
-            Cause::Startup(error @ StartupError::PasswordNeeded) => {
-                attempt.needs_password = true;
-                let next = match &target.password_file_unused {
-                    Some(reason) => format!("{GIVE_A_PASSWORD}: {reason}"),
-                    None => GIVE_A_PASSWORD.to_owned(),
-                };
-                (error.to_string(), next)
-            }
-            Cause::Startup(error) => (error.to_string(), advice_of_startup(&error).to_owned()),
+            Cause::Startup(error @ StartupError::PasswordNeeded) => match &target.password_file_unused {
+                Some(reason) => (error.to_string(), format!("{GIVE_A_PASSWORD}: {reason}")),
+                None => (error.to_string(), GIVE_A_PASSWORD.to_owned()),
+            },
+            Cause::Startup(error) => (error.to_string(), advice_of_startup(error).to_owned()),
         };
-        attempt
+        Attempt { place: address.to_string(), why, next, cause: Some(Box::new(cause)), libpq }
     }
 
     /// A server that lets the client in and is not what it looks for.
@@ -217,27 +207,29 @@ impl Attempt {
 
     fn plain(place: String, why: String, next: String) -> Attempt {
         let libpq = format!("connection to {place} failed: {why}");
-        Attempt { place, why, next, server: None, needs_password: false, was_broken: false, libpq }
+        Attempt { place, why, next, cause: None, libpq }
     }
 
     /// libpq's rule: once a server has answered, its refusal is final, unless it is only not up yet.
     pub(crate) fn ends_the_search(&self) -> bool {
-        let is_refused =
-            self.server.as_ref().is_some_and(|error| error.sqlstate != SqlState::CANNOT_CONNECT_NOW);
-        is_refused || self.needs_password
+        match self.cause.as_deref() {
+            Some(Cause::Startup(StartupError::Server(error))) => {
+                error.sqlstate != SqlState::CANNOT_CONNECT_NOW
+            }
+            cause => matches!(cause, Some(Cause::Startup(StartupError::PasswordNeeded))),
+        }
     }
 }
 
-fn why_of_system(error: &io::Error) -> (String, String) {
-    let next = match error.kind() {
+fn advice_of_system(error: &io::Error) -> &'static str {
+    match error.kind() {
         ErrorKind::ConnectionRefused | ErrorKind::NotFound => IS_A_SERVER_THERE,
         ErrorKind::PermissionDenied => "The socket's directory must let this user in",
         ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
             "Check host, port and what lies between"
         }
         _ => "The server's log may say more",
-    };
-    (in_words(error), next.to_owned())
+    }
 }
 
 /// The system's word without its number, in lower case so that it fits into a sentence.

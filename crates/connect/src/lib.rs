@@ -28,8 +28,8 @@ pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
-    CANCELS_AT_ONCE, CancelKey, CancelRequest, Closer, CopyIn, ResultSet, Row, Session, StatementLimit,
-    cancel, cancel_all,
+    CANCELS_AT_ONCE, CancelRequest, Closer, CopyIn, ResultSet, Row, Session, StatementLimit, cancel,
+    cancel_all,
 };
 pub use target::{CONTROL_TIMEOUT, Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
 pub use tls::{
@@ -37,4 +37,4 @@ pub use tls::{
     judge_certificates,
 };
 pub use transport::Transport;
-pub use wire::{ChannelBinding, Password, ProtocolError, RequiredMethods, ServerError, SqlState};
+pub use wire::{CancelKey, ChannelBinding, Password, ProtocolError, RequiredMethods, ServerError, SqlState};

@@ -3,13 +3,13 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use wire::{ChannelBinding, Password, RequiredMethods, StartupParameters};
+
+use stats::SplitMix64;
 
 use crate::address::Address;
 use crate::error::{Attempt, ConnectError};
@@ -190,16 +190,17 @@ impl Target {
 
     /// As [`Target::addresses`], with what could not be found in its place.
     pub(crate) fn places(&self) -> Vec<Result<Address, Attempt>> {
-        let mut order = Order::new(self.host_order);
-        let mut hosts: Vec<_> = self.hosts.iter().collect();
-        order.shuffle(&mut hosts);
-        let mut places = Vec::new();
-        for host in hosts {
-            let mut found = host.places();
-            order.shuffle(&mut found);
-            places.append(&mut found);
-        }
-        places
+        let mut places: Vec<_> = self.hosts.iter().map(Host::places).collect();
+        let seed = match self.host_order {
+            HostOrder::Given => return places.into_iter().flatten().collect(),
+            // The standard library draws the keys of a hasher at random.
+            HostOrder::Random => RandomState::new().hash_one(0_u8),
+            HostOrder::Seeded(seed) => seed,
+        };
+        let mut random = SplitMix64::new(seed);
+        random.shuffle(&mut places);
+        places.iter_mut().for_each(|of_host| random.shuffle(of_host));
+        places.into_iter().flatten().collect()
     }
 
     /// The host that an address of [`Target::addresses`] belongs to; the first if it belongs to none.
@@ -223,41 +224,6 @@ impl Target {
             }
         }
         Target { hosts: vec![host], ..self.clone() }
-    }
-
-    /// Prepares a connected socket: no delay for small packets, and keep-alive as asked for. Of no effect on a
-    /// Unix socket.
-    pub fn prepare_socket(&self, address: &Address, socket: impl AsFd) -> io::Result<()> {
-        self.keep_alive.prepare_socket(address, socket)
-    }
-}
-
-/// The order of places: SplitMix64 (Steele, Lea, Flood 2014), good enough to spread sessions over hosts.
-struct Order {
-    state: Option<u64>,
-}
-
-impl Order {
-    fn new(order: HostOrder) -> Order {
-        let state = match order {
-            HostOrder::Given => None,
-            // The standard library draws the keys of a hasher at random.
-            HostOrder::Random => Some(RandomState::new().hash_one(0_u8)),
-            HostOrder::Seeded(seed) => Some(seed),
-        };
-        Order { state }
-    }
-
-    /// Fisher and Yates' shuffle; does nothing where the order is the given one.
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let Some(state) = &mut self.state else { return };
-            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            let drawn = (mixed ^ (mixed >> 31)) % (last as u64 + 1);
-            items.swap(last, usize::try_from(drawn).unwrap_or(0));
-        }
     }
 }
 

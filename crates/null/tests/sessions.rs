@@ -102,17 +102,20 @@ fn a_start_up_is_one_that_our_own_start_up_accepts() {
     let mut conversation = Conversation::with(Vec::new());
     let (answer, step) = conversation.say_raw(&out);
     assert_eq!(step, Step::Told);
-    let mut facts = None;
+    let (mut key, mut settings) = (None, Vec::new());
     Decoder::new()
         .decode(&answer, &mut |message| {
+            if let wire::Message::ParameterStatus { name, value } = message {
+                settings.push((name.to_vec(), value.to_vec()));
+            }
             if let Ok(wire::Progress::Ready(ready)) = startup.message(&message, &mut out) {
-                facts = Some(ready);
+                key = Some(ready);
             }
         })
         .expect("the session speaks the protocol");
-    let facts = facts.expect("the start-up ends in ReadyForQuery");
-    assert_eq!((facts.process_id, facts.secret_key.len()), (7, 4));
-    assert!(facts.parameters.contains(&("server_version".into(), "18.0 (pgmeter null server)".into())));
+    let key = key.expect("the start-up ends in ReadyForQuery");
+    assert_eq!((key.process_id, key.secret_key.len()), (7, 4));
+    assert!(settings.contains(&(b"server_version".into(), b"18.0 (pgmeter null server)".into())));
     let pairs = [("user", "u"), ("options", "")].map(|(name, value)| (name.into(), value.into()));
     assert_eq!(conversation.heard, [Received::StartUp(pairs.to_vec())]);
 }

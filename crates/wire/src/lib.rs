@@ -14,5 +14,5 @@ pub use backend::{Decoder, Message, ServerError, SqlState, TransactionStatus};
 pub use password::Password;
 pub use protocol_error::ProtocolError;
 pub use startup::{
-    ChannelBinding, Method, Progress, RequiredMethods, SessionFacts, Startup, StartupError, StartupParameters,
+    CancelKey, ChannelBinding, Method, Progress, RequiredMethods, Startup, StartupError, StartupParameters,
 };

@@ -4,9 +4,10 @@
 use std::fmt;
 
 /// The bytes received are not what the protocol allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// The length word of a message is below 4 or above what the kind of message may have.
+    #[error("a message of type {} claims an impossible length of {length} bytes", Tag(*tag))]
     Length {
         /// The message's type byte.
         tag: u8,
@@ -14,6 +15,7 @@ pub enum ProtocolError {
         length: u32,
     },
     /// No message of the server begins with this byte.
+    #[error("no PostgreSQL message begins with {}", Tag(*tag))]
     UnknownMessage {
         /// The byte found where a message's type was expected.
         tag: u8,
@@ -21,38 +23,19 @@ pub enum ProtocolError {
         length: u32,
     },
     /// The message's body does not have the parts that the protocol manual gives it.
+    #[error("the body of a {message} message is not as the protocol has it")]
     Malformed {
         /// The message's name in the protocol manual.
         message: &'static str,
     },
     /// An error without a length, which a server sends when it cannot start a process for the connection.
+    #[error(
+        "the server could not start a process for the connection (its log says why: memory, or a limit of processes)"
+    )]
     UnframedError,
     /// The columns of a row were asked for, but rows are skipped unless `Decoder::keep_rows` says otherwise.
+    #[error("the columns of a row were asked for, but its bytes were skipped")]
     RowNotKept,
-}
-
-impl std::error::Error for ProtocolError {}
-
-impl fmt::Display for ProtocolError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            ProtocolError::Length { tag, length } => {
-                write!(formatter, "a message of type {} claims an impossible length of {length} bytes", Tag(tag))
-            }
-            ProtocolError::UnknownMessage { tag, .. } => {
-                write!(formatter, "no PostgreSQL message begins with {}", Tag(tag))
-            }
-            ProtocolError::Malformed { message } => {
-                write!(formatter, "the body of a {message} message is not as the protocol has it")
-            }
-            ProtocolError::UnframedError => formatter.write_str(
-                "the server could not start a process for the connection (its log says why: memory, or a limit of processes)",
-            ),
-            ProtocolError::RowNotKept => {
-                formatter.write_str("the columns of a row were asked for, but its bytes were skipped")
-            }
-        }
-    }
 }
 
 /// A type byte as a reader can recognise it: the character where there is one, the number where not.

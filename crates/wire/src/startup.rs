@@ -18,11 +18,6 @@ use scram::{Begun, Binding, Proved, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 mod policy;
 mod scram;
 
-/// More settings than any server reports; what lies beyond is not kept.
-const PARAMETER_COUNT_MAX: usize = 200;
-/// Name and value of a reported setting; a longer one is not kept. Ten thousand clients begin at once.
-const PARAMETER_LENGTH_MAX: usize = 4 * 1024;
-
 /// What the client tells about itself, and the password should the server ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartupParameters {
@@ -44,15 +39,20 @@ pub struct StartupParameters {
     pub required_methods: RequiredMethods,
 }
 
-/// What the server told while the session began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionFacts {
-    /// The server process, for cancelling.
+/// What a cancel request must show.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct CancelKey {
+    /// The server process.
     pub process_id: u32,
-    /// The key for cancelling; 4 bytes in protocol 3.0.
+    /// The key as the server gave it; 4 bytes in protocol 3.0.
     pub secret_key: Vec<u8>,
-    /// `server_version` and so on, in the order of their arrival.
-    pub parameters: Vec<(String, String)>,
+}
+
+/// Anyone who knows the key may cancel, so it is not shown.
+impl fmt::Debug for CancelKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CancelKey").field("process_id", &self.process_id).finish_non_exhaustive()
+    }
 }
 
 /// How far a start-up has come.
@@ -60,8 +60,8 @@ pub struct SessionFacts {
 pub enum Progress {
     /// Send what was written, and hand over the next message.
     NeedMore,
-    /// The server is ready for queries.
-    Ready(SessionFacts),
+    /// The server is ready for queries; its session can be cancelled with this.
+    Ready(CancelKey),
 }
 
 /// Why a session could not begin.
@@ -122,7 +122,7 @@ pub struct Startup {
     user: String,
     password: Option<Password>,
     exchange: Exchange,
-    facts: SessionFacts,
+    key: CancelKey,
     channel_binding: ChannelBinding,
     required_methods: RequiredMethods,
     /// What identifies the TLS connection; `None` without TLS.
@@ -160,7 +160,7 @@ impl Startup {
             user: user.clone(),
             password: password.clone().filter(|password| !password.is_empty()),
             exchange: Exchange::NotAsked,
-            facts: SessionFacts::default(),
+            key: CancelKey::default(),
             channel_binding: parameters.channel_binding,
             required_methods: parameters.required_methods.clone(),
             end_point: None,
@@ -183,8 +183,8 @@ impl Startup {
         progress
     }
 
-    /// Takes in what the server has sent, in any pieces; writes the answers into `out`. The facts once the server is ready
-    /// for queries. `aside` sees each message before, and says whether it is none of the start-up's. A refusal counts
+    /// Takes in what the server has sent, in any pieces; writes the answers into `out`. The key for cancelling once the server is
+    /// ready for queries. `aside` sees each message before, and says whether it is none of the start-up's. A refusal counts
     /// although the bytes after it are not PostgreSQL's protocol.
     pub fn receive(
         &mut self,
@@ -192,7 +192,7 @@ impl Startup {
         bytes: &[u8],
         out: &mut Vec<u8>,
         aside: &mut dyn FnMut(&Message<'_>) -> bool,
-    ) -> Result<Option<SessionFacts>, StartupError> {
+    ) -> Result<Option<CancelKey>, StartupError> {
         let mut progress = Ok(Progress::NeedMore);
         let decoded = decoder.decode(bytes, &mut |message| {
             if !aside(&message) && progress == Ok(Progress::NeedMore) {
@@ -200,7 +200,7 @@ impl Startup {
             }
         });
         match progress? {
-            Progress::Ready(facts) => Ok(Some(facts)),
+            Progress::Ready(key) => Ok(Some(key)),
             Progress::NeedMore => decoded.map(|()| None).map_err(StartupError::Protocol),
         }
     }
@@ -217,18 +217,15 @@ impl Startup {
                     return Err(StartupError::OptionsRejected { names });
                 }
             }
-            _ if !matches!(self.exchange, Exchange::Done) => return Err(unexpected(message)),
-            Message::ParameterStatus { .. } if self.facts.parameters.len() >= PARAMETER_COUNT_MAX => {}
-            Message::ParameterStatus { name, value } if name.len() + value.len() > PARAMETER_LENGTH_MAX => {}
-            Message::ParameterStatus { name, value } => {
-                self.facts.parameters.push((to_text(name), to_text(value)));
+            _ if !matches!(self.exchange, Exchange::Done) => {
+                return Err(StartupError::UnexpectedMessage { name: message.name() });
             }
+            Message::ParameterStatus { .. } => {}
             Message::BackendKeyData { process_id, secret_key } => {
-                self.facts.process_id = process_id;
-                self.facts.secret_key = secret_key.to_vec();
+                self.key = CancelKey { process_id, secret_key: secret_key.to_vec() };
             }
-            Message::ReadyForQuery(_) => return Ok(Progress::Ready(std::mem::take(&mut self.facts))),
-            _ => return Err(unexpected(message)),
+            Message::ReadyForQuery(_) => return Ok(Progress::Ready(std::mem::take(&mut self.key))),
+            _ => return Err(StartupError::UnexpectedMessage { name: message.name() }),
         }
         Ok(Progress::NeedMore)
     }
@@ -314,24 +311,14 @@ impl Startup {
         let end_point = self.end_point.as_deref().filter(|_| self.channel_binding != ChannelBinding::Disable);
         match end_point {
             Some(end_point) if is_offered(SCRAM_SHA_256_PLUS) => {
-                return Ok((SCRAM_SHA_256_PLUS, Binding::EndPoint(end_point.to_vec())));
+                Ok((SCRAM_SHA_256_PLUS, Binding::EndPoint(end_point.to_vec())))
             }
-            Some(_) if is_required => {
-                return Err(StartupError::NotBound { why: "the server does not offer it" });
-            }
-            None if is_required => {
-                return Err(StartupError::NotBound { why: "there is no TLS to bind to" });
-            }
-            _ => {}
+            Some(_) if is_required => Err(StartupError::NotBound { why: "the server does not offer it" }),
+            None if is_required => Err(StartupError::NotBound { why: "there is no TLS to bind to" }),
+            _ if !is_offered(SCRAM_SHA_256) => Err(unsupported_sasl(offered)),
+            Some(_) => Ok((SCRAM_SHA_256, Binding::NotOffered)),
+            None => Ok((SCRAM_SHA_256, Binding::Unsupported)),
         }
-        if !is_offered(SCRAM_SHA_256) {
-            return Err(unsupported_sasl(offered));
-        }
-        let unbound = match end_point {
-            Some(_) => Binding::NotOffered,
-            None => Binding::Unsupported,
-        };
-        Ok((SCRAM_SHA_256, unbound))
     }
 
     fn password(&self) -> Result<&Password, StartupError> {
@@ -384,10 +371,6 @@ fn md5_hex(parts: &[&[u8]]) -> String {
 
 fn scram_failed(reason: String) -> StartupError {
     StartupError::Scram { reason }
-}
-
-fn unexpected(message: &Message<'_>) -> StartupError {
-    StartupError::UnexpectedMessage { name: message.name() }
 }
 
 fn to_text(bytes: &[u8]) -> String {

@@ -17,9 +17,8 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
 fn describe(message: Message<'_>) -> String {
     match message {
         Message::DataRow(row) => format!("{row:?} {:?}", row.columns().collect::<Vec<_>>()),
-        Message::RowDescription(columns) => format!("{:?}", columns.fields().collect::<Vec<_>>()),
+        Message::RowDescription(columns) => format!("{:?}", columns.names().collect::<Vec<_>>()),
         Message::ErrorResponse(fields) => format!("{fields:?} {}", wire::ServerError::from(fields)),
-        Message::ParameterDescription(types) => format!("{:?}", types.oids().collect::<Vec<_>>()),
         other => format!("{other:?}"),
     }
 }
@@ -299,7 +298,7 @@ fn the_recorded_answer_to_a_query_is_read_whole() {
     decoder.keep_rows(true);
     let mut found = Vec::new();
     let names = |columns: RowDescription<'_>| {
-        columns.fields().map(|field| String::from_utf8_lossy(field.unwrap().name).into_owned()).collect()
+        columns.names().map(|name| String::from_utf8_lossy(name.unwrap()).into_owned()).collect()
     };
     let values = |row: DataRow<'_>| {
         row.columns().map(|value| format!("{:?}", value.unwrap().map(String::from_utf8_lossy))).collect()

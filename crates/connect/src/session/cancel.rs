@@ -4,13 +4,12 @@
 //! Manual: "Message Flow", "Canceling Requests in Progress".
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use wire::frontend;
+use wire::{CancelKey, frontend};
 
 use super::stream::{Patience, Stream};
 use crate::address::Address;
@@ -22,22 +21,6 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 /// Requests that are open at one server at the same time: it starts a process for each, and its queue of connections
 /// (`listen`) must not overflow.
 pub const CANCELS_AT_ONCE: usize = 32;
-
-/// What a cancel request must show.
-#[derive(Clone, PartialEq, Eq)]
-pub struct CancelKey {
-    /// The server process.
-    pub process_id: u32,
-    /// The key as the server gave it.
-    pub secret_key: Vec<u8>,
-}
-
-/// Anyone who knows the key may cancel, so it is not shown.
-impl fmt::Debug for CancelKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("CancelKey").field("process_id", &self.process_id).finish_non_exhaustive()
-    }
-}
 
 /// A session whose statement is to be cancelled.
 #[derive(Clone, Copy, Debug)]

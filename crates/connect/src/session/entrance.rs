@@ -11,42 +11,48 @@ use wire::{Decoder, Message, Startup, StartupError};
 use super::limits::{StatementLimit, Waiting};
 use super::results::Asides;
 use super::stream::{Patience, Stream};
-use super::{CancelKey, INPUT_LENGTH, Session};
+use super::{INPUT_LENGTH, Session};
 use crate::address::Address;
 use crate::error::{Attempt, Cause, ConnectError};
 use crate::target::{HostOrder, SessionAttributes, Target};
 use crate::tls::{Tls, TlsError, TlsMode};
 use crate::transport::Transport;
 
-/// Tries the target's places in order.
+/// Tries the target's places in order; the first with a server that will do.
 pub(super) fn connect(target: &Target) -> Result<Session, ConnectError> {
-    let entrance = Entrance { target, tls: OnceCell::new() };
-    if target.session_attributes == SessionAttributes::PreferStandby {
-        let found = entrance.search(SessionAttributes::Standby);
-        // A server that refuses refuses again.
-        return match found {
-            Ok(session) => Ok(session),
-            Err(attempts) if attempts.last().is_some_and(Attempt::ends_the_search) => {
-                Err(ConnectError::of_attempts(target, attempts))
-            }
-            Err(_) => entrance.enter_any(SessionAttributes::Any),
-        };
-    }
-    entrance.enter_any(target.session_attributes)
+    let mut found = enter(target, Extent::First, |session| session)?;
+    Ok(found.swap_remove(0))
 }
 
 /// Tries all of the target's places, in the order in which they were named; those with a server that will do. One
 /// that does not answer, or will not do, is left out as long as there is another.
 pub(super) fn survey(target: &Target) -> Result<Vec<(Address, Transport)>, ConnectError> {
-    let target = &Target { host_order: HostOrder::Given, ..target.clone() };
+    let target = Target { host_order: HostOrder::Given, ..target.clone() };
+    enter(&target, Extent::All, |session| (session.address.clone(), session.transport.clone()))
+}
+
+/// Which of the places are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    First,
+    All,
+}
+
+/// What `keep` makes of sessions with servers that will do; at least one.
+fn enter<T>(target: &Target, extent: Extent, keep: fn(Session) -> T) -> Result<Vec<T>, ConnectError> {
     let entrance = Entrance { target, tls: OnceCell::new() };
-    match target.session_attributes {
-        SessionAttributes::PreferStandby => match entrance.visit_all(SessionAttributes::Standby)? {
-            Ok(standbys) => Ok(standbys),
-            Err(_) => entrance.visit_all(SessionAttributes::Any)?,
-        },
-        wanted => entrance.visit_all(wanted)?,
+    let mut wanted = target.session_attributes;
+    if wanted == SessionAttributes::PreferStandby {
+        match entrance.search(SessionAttributes::Standby, extent, keep) {
+            // A server that refuses refuses again.
+            Err(attempts) if !attempts.last().is_some_and(Attempt::ends_the_search) => {
+                wanted = SessionAttributes::Any;
+            }
+            found => return found.map_err(|attempts| ConnectError::of_attempts(target, attempts)),
+        }
     }
+    let found = entrance.search(wanted, extent, keep);
+    found.map_err(|attempts| ConnectError::of_attempts(target, attempts))
 }
 
 /// One way to talk to a server.
@@ -59,9 +65,6 @@ enum Way {
     TlsOrPlain,
 }
 
-/// The places that will do, or why there is none.
-type Visited = Result<Vec<(Address, Transport)>, ConnectError>;
-
 /// A target on the way in; its certificates are read once, when they are needed.
 struct Entrance<'a> {
     target: &'a Target,
@@ -69,39 +72,29 @@ struct Entrance<'a> {
 }
 
 impl Entrance<'_> {
-    fn enter_any(&self, wanted: SessionAttributes) -> Result<Session, ConnectError> {
-        self.search(wanted).map_err(|attempts| ConnectError::of_attempts(self.target, attempts))
-    }
-
-    /// The first place with a server that will do; else what was wrong with all of them.
-    fn search(&self, wanted: SessionAttributes) -> Result<Session, Vec<Attempt>> {
-        let mut attempts = Vec::new();
-        for place in self.target.places() {
-            match place.and_then(|address| self.enter(&address, wanted)) {
-                Ok(session) => return Ok(session),
-                Err(attempt) => attempts.push(attempt),
-            }
-            if attempts.last().is_some_and(Attempt::ends_the_search) {
-                break;
-            }
-        }
-        Err(attempts)
-    }
-
-    /// Each place with a server that will do, or what was wrong with all of them; a refusal is final.
-    fn visit_all(&self, wanted: SessionAttributes) -> Result<Visited, ConnectError> {
+    /// The places with a server that will do; else what was wrong with all of them. A refusal is final.
+    fn search<T>(
+        &self,
+        wanted: SessionAttributes,
+        extent: Extent,
+        keep: fn(Session) -> T,
+    ) -> Result<Vec<T>, Vec<Attempt>> {
         let (mut found, mut attempts) = (Vec::new(), Vec::new());
         for place in self.target.places() {
             match place.and_then(|address| self.enter(&address, wanted)) {
-                Ok(session) => found.push((session.address.clone(), session.transport.clone())),
-                Err(attempt) if attempt.ends_the_search() => {
-                    return Err(ConnectError::of_attempts(self.target, vec![attempt]));
+                Ok(session) => found.push(keep(session)),
+                // Of all places, only the one that refuses matters.
+                Err(attempt) if attempt.ends_the_search() && extent == Extent::All => {
+                    return Err(vec![attempt]);
                 }
                 Err(attempt) => attempts.push(attempt),
             }
+            let is_over = !found.is_empty() || attempts.last().is_some_and(Attempt::ends_the_search);
+            if is_over && extent == Extent::First {
+                break;
+            }
         }
-        let none = found.is_empty();
-        Ok(if none { Err(ConnectError::of_attempts(self.target, attempts)) } else { Ok(found) })
+        if found.is_empty() { Err(attempts) } else { Ok(found) }
     }
 
     /// One address, in the ways that `sslmode` allows. A Unix socket needs no TLS, and libpq uses none there.
@@ -133,7 +126,7 @@ impl Entrance<'_> {
     fn try_way(&self, address: &Address, way: Way) -> Result<Session, Cause> {
         let patience = Patience::of(self.target.connect_timeout.or(self.target.control_timeout));
         let mut stream = Stream::connect(address, patience)?;
-        self.target.prepare_socket(address, &stream).map_err(Cause::Io)?;
+        self.target.keep_alive.prepare_socket(address, &stream).map_err(Cause::Io)?;
         let mut tls = None;
         if way != Way::Plain {
             let config = self.tls()?;
@@ -206,7 +199,7 @@ fn log_in(
             Ok(None) => {}
             Err(StartupError::Protocol(error)) => return Err(Cause::Protocol(error)),
             Err(error) => return Err(Cause::Startup(error)),
-            Ok(Some(facts)) => {
+            Ok(Some(key)) => {
                 return Ok(Session {
                     stream,
                     address: address.clone(),
@@ -215,7 +208,7 @@ fn log_in(
                     input,
                     out,
                     asides,
-                    key: CancelKey { process_id: facts.process_id, secret_key: facts.secret_key },
+                    key,
                     target: Box::new(target.clone()),
                     waiting: Waiting::new(StatementLimit::of(target)),
                     closed_because: Arc::default(),

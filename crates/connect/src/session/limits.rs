@@ -186,7 +186,7 @@ impl Session {
         let mut session = match Session::connect(&target) {
             Ok(session) => session,
             // A refusal is an answer.
-            Err(ConnectError::Failed { server: Some(_), .. }) => return Look::AtWork,
+            Err(error) if error.server_error().is_some() => return Look::AtWork,
             Err(_) => return Look::Silent,
         };
         let sql = format!(

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use wire::{Decoder, ServerError, frontend};
+use wire::{CancelKey, Decoder, ServerError, frontend};
 
 use crate::address::Address;
 use crate::error::{Cause, ConnectError, in_words};
@@ -22,7 +22,7 @@ use limits::Waiting;
 use results::{ANSWER_LENGTH_MAX, Answer, Asides, Broken, ROW_COUNT_MAX};
 use stream::Stream;
 
-pub use cancel::{CANCELS_AT_ONCE, CancelKey, CancelRequest, cancel, cancel_all};
+pub use cancel::{CANCELS_AT_ONCE, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
 pub use limits::{Closer, StatementLimit};
 pub use results::{ResultSet, Row};

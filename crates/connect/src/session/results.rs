@@ -163,15 +163,15 @@ impl Answer {
                 self.error.get_or_insert_with(|| Box::new(fields.into()));
                 self.wants_copy_data = false;
             }
-            Message::CopyInResponse(_) => self.wants_copy_data = true,
-            Message::CopyOutResponse(_) | Message::CopyData { .. } | Message::CopyDone => {}
+            Message::CopyInResponse => self.wants_copy_data = true,
+            Message::CopyOutResponse | Message::CopyData { .. } | Message::CopyDone => {}
             Message::ReadyForQuery(_) => self.is_complete = true,
             _ => self.broken = Some(Broken::Unexpected(message.name())),
         }
     }
 
     fn begin_set(&mut self, columns: RowDescription<'_>) {
-        let names: Result<Vec<_>, _> = columns.fields().map(|field| Ok(to_text(field?.name))).collect();
+        let names: Result<Vec<_>, _> = columns.names().map(|name| name.map(to_text)).collect();
         match names {
             Ok(columns) => {
                 self.count(columns.iter().map(|name| name.len() + size_of::<String>()).sum());

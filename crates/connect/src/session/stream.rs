@@ -4,15 +4,15 @@
 //! The socket never blocks; every wait is a poll. So a limit holds for every step, and what the server says can
 //! be heard while something large is being sent.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::address::Address;
 use crate::error::Cause;
@@ -65,10 +65,7 @@ impl Patience {
 
 /// A connected socket.
 #[derive(Debug)]
-enum Socket {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
+struct Socket(OwnedFd);
 
 /// A connection, plain or through TLS.
 #[derive(Debug)]
@@ -83,10 +80,8 @@ struct Encryption {
     channel: TlsChannel,
     /// Decrypted, not yet read.
     plain: Vec<u8>,
-    plain_read: usize,
     /// Encrypted, not yet written.
     cipher: Vec<u8>,
-    cipher_written: usize,
     /// The socket has ended.
     is_ended: bool,
 }
@@ -97,39 +92,28 @@ impl Stream {
         if patience.is_over() {
             return Err(patience.exhausted());
         }
-        let connected = match address {
-            Address::Unix(path) => connect_unix(path, left),
-            Address::Tcp { address, .. } => match left {
-                Some(left) => TcpStream::connect_timeout(address, left).map(Socket::Tcp),
-                None => TcpStream::connect(address).map(Socket::Tcp),
-            },
+        let connected = match (address, left) {
+            (Address::Unix(path), _) => connect_unix(path, left),
+            (Address::Tcp { address, .. }, Some(left)) => {
+                TcpStream::connect_timeout(address, left).map(OwnedFd::from)
+            }
+            (Address::Tcp { address, .. }, None) => TcpStream::connect(address).map(OwnedFd::from),
         };
         let socket = connected.map_err(|error| match error.kind() {
             ErrorKind::TimedOut | ErrorKind::WouldBlock if left.is_some() => patience.exhausted(),
             _ => Cause::Io(error),
         })?;
-        match &socket {
-            Socket::Unix(socket) => socket.set_nonblocking(true),
-            Socket::Tcp(socket) => socket.set_nonblocking(true),
-        }
-        .map_err(Cause::Io)?;
-        Ok(Stream { socket, encryption: None })
+        rustix::io::ioctl_fionbio(&socket, true).map_err(|errno| Cause::Io(errno.into()))?;
+        Ok(Stream { socket: Socket(socket), encryption: None })
     }
 
     /// Begins TLS. After [`crate::TlsError::is_not_offered`] the connection is still good, and plain.
     pub(crate) fn encrypt(&mut self, tls: &Tls, address: &Address, patience: Patience) -> Result<(), Cause> {
         let mut cipher = Vec::new();
         let channel = tls.connect(address, &mut cipher).map_err(Cause::Tls)?;
-        let mut encryption = Encryption {
-            channel,
-            plain: Vec::new(),
-            plain_read: 0,
-            cipher,
-            cipher_written: 0,
-            is_ended: false,
-        };
+        let mut encryption = Encryption { channel, plain: Vec::new(), cipher, is_ended: false };
         while !encryption.channel.is_open() {
-            match encryption.shake_hands(&mut self.socket, patience) {
+            match encryption.shake_hands(&self.socket, patience) {
                 Ok(()) if !encryption.is_ended => {}
                 // A server that goes in the middle may be one that would stay without TLS.
                 Ok(()) | Err(Cause::Io(_)) => return Err(Cause::Tls(TlsError::closed())),
@@ -151,9 +135,9 @@ impl Stream {
             let (read, wanted) = match &mut self.encryption {
                 None => (self.socket.read(buffer)?, PollFlags::IN),
                 Some(encryption) => {
-                    encryption.fill(&mut self.socket)?;
+                    encryption.fill(&self.socket)?;
                     // What is still to be sent may be what the server waits for.
-                    let is_sent = encryption.flush(&mut self.socket)?;
+                    let is_sent = encryption.flush(&self.socket)?;
                     let wanted = if is_sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
                     (encryption.read(buffer), wanted)
                 }
@@ -168,12 +152,12 @@ impl Stream {
     /// Writes what fits at once; 0 if nothing does.
     pub(crate) fn write_some(&mut self, data: &[u8]) -> Result<usize, Cause> {
         let Some(encryption) = &mut self.encryption else { return self.socket.write(data) };
-        if !encryption.flush(&mut self.socket)? {
+        if !encryption.flush(&self.socket)? {
             return Ok(0);
         }
         let piece = &data[..data.len().min(CIPHER_LENGTH)];
         encryption.channel.send(piece, &mut encryption.cipher);
-        encryption.flush(&mut self.socket)?;
+        encryption.flush(&self.socket)?;
         Ok(piece.len())
     }
 
@@ -214,7 +198,7 @@ impl Stream {
     /// Whether what the socket has is for the reader; TLS has talk of its own.
     fn has_plain_bytes(&mut self) -> Result<bool, Cause> {
         let Some(encryption) = &mut self.encryption else { return Ok(true) };
-        encryption.fill(&mut self.socket)?;
+        encryption.fill(&self.socket)?;
         Ok(encryption.has_something())
     }
 
@@ -224,19 +208,15 @@ impl Stream {
         let _ = self.write_some(words);
         if let Some(encryption) = &mut self.encryption {
             encryption.channel.close(&mut encryption.cipher);
-            let _ = encryption.flush(&mut self.socket);
+            let _ = encryption.flush(&self.socket);
         }
     }
 }
 
 impl Encryption {
     /// Reads what the socket has, without waiting.
-    fn fill(&mut self, socket: &mut Socket) -> Result<(), Cause> {
+    fn fill(&mut self, socket: &Socket) -> Result<(), Cause> {
         let mut buffer = [0; CIPHER_LENGTH];
-        if self.plain_read == self.plain.len() {
-            self.plain.clear();
-            self.plain_read = 0;
-        }
         // What was read already goes first, or a peer that never stops would fill memory.
         while self.plain.is_empty() && !self.is_ended {
             let Some(length) = socket.read(&mut buffer)? else { break };
@@ -255,118 +235,89 @@ impl Encryption {
     }
 
     /// One step of the handshake.
-    fn shake_hands(&mut self, socket: &mut Socket, patience: Patience) -> Result<(), Cause> {
+    fn shake_hands(&mut self, socket: &Socket, patience: Patience) -> Result<(), Cause> {
         let is_sent = self.flush(socket)?;
         socket.wait(if is_sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }, patience)?;
         self.fill(socket)
     }
 
     /// Writes what fits; true if nothing is left.
-    fn flush(&mut self, socket: &mut Socket) -> Result<bool, Cause> {
-        while self.cipher_written < self.cipher.len() {
-            match socket.write(&self.cipher[self.cipher_written..])? {
+    fn flush(&mut self, socket: &Socket) -> Result<bool, Cause> {
+        while !self.cipher.is_empty() {
+            match socket.write(&self.cipher)? {
                 0 => return Ok(false),
-                length => self.cipher_written += length,
+                length => drop(self.cipher.drain(..length)),
             }
         }
-        self.cipher.clear();
-        self.cipher_written = 0;
         Ok(true)
     }
 
     fn has_something(&self) -> bool {
-        self.is_ended || self.plain_read < self.plain.len()
+        self.is_ended || !self.plain.is_empty()
     }
 
     /// Takes decrypted bytes; 0 at the end, `None` if more must come first.
     fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let left = &self.plain[self.plain_read..];
-        if left.is_empty() {
+        if self.plain.is_empty() {
             return self.is_ended.then_some(0);
         }
-        let length = left.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&left[..length]);
-        self.plain_read += length;
+        let length = self.plain.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&self.plain[..length]);
+        self.plain.drain(..length);
         Some(length)
     }
 }
 
 impl Socket {
     /// Reads what is there; 0 at the end of the stream, `None` if there is nothing yet.
-    fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Cause> {
-        loop {
-            let read = match self {
-                Socket::Unix(socket) => socket.read(buffer),
-                Socket::Tcp(socket) => socket.read(buffer),
-            };
-            match read {
-                Ok(length) => return Ok(Some(length)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Cause::Io(error)),
-            }
-        }
+    fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, Cause> {
+        at_once(retry_on_intr(|| rustix::io::read(&self.0, &mut *buffer)))
     }
 
     /// Writes what fits at once; 0 if nothing does.
-    fn write(&mut self, data: &[u8]) -> Result<usize, Cause> {
-        loop {
-            let written = match self {
-                Socket::Unix(socket) => socket.write(data),
-                Socket::Tcp(socket) => socket.write(data),
-            };
-            match written {
-                Ok(length) => return Ok(length),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Cause::Io(error)),
-            }
-        }
+    fn write(&self, data: &[u8]) -> Result<usize, Cause> {
+        let written = at_once(retry_on_intr(|| rustix::net::send(&self.0, data, SendFlags::NOSIGNAL)));
+        Ok(written?.unwrap_or(0))
     }
 
     fn wait(&self, wanted: PollFlags, patience: Patience) -> Result<PollFlags, Cause> {
-        loop {
+        let mut sockets = [PollFd::new(&self.0, wanted)];
+        let ready = retry_on_intr(|| {
             // A limit beyond what the system can count is none.
             let left = patience.left().and_then(|left| Timespec::try_from(left).ok());
-            let mut sockets = [PollFd::new(self, wanted)];
-            match poll(&mut sockets, left.as_ref()) {
-                Ok(0) => return Err(patience.exhausted()),
-                Ok(_) => return Ok(sockets[0].revents()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(Cause::Io(errno.into())),
-            }
+            poll(&mut sockets, left.as_ref())
+        });
+        match ready {
+            Ok(0) => Err(patience.exhausted()),
+            Ok(_) => Ok(sockets[0].revents()),
+            Err(errno) => Err(Cause::Io(errno.into())),
         }
     }
 }
 
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Socket::Unix(socket) => socket.as_fd(),
-            Socket::Tcp(socket) => socket.as_fd(),
-        }
+/// `None` for what would have to wait.
+fn at_once(done: Result<usize, Errno>) -> Result<Option<usize>, Cause> {
+    match done {
+        Ok(length) => Ok(Some(length)),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(errno) => Err(Cause::Io(errno.into())),
     }
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.socket.0.as_fd()
     }
 }
 
 /// The standard library has no limit for this one: a server whose queue of connections is full makes it wait.
-fn connect_unix(path: &Path, limit: Option<Duration>) -> io::Result<Socket> {
+fn connect_unix(path: &Path, limit: Option<Duration>) -> io::Result<OwnedFd> {
     let socket =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     if limit.is_some() {
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, limit)?;
     }
     let address = SocketAddrUnix::new(path)?;
-    loop {
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) => return Ok(Socket::Unix(UnixStream::from(socket))),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
+    retry_on_intr(|| rustix::net::connect(&socket, &address))?;
+    Ok(socket)
 }

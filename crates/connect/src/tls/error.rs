@@ -46,8 +46,8 @@ impl TlsError {
     }
 
     /// The clause and the advice.
-    pub(crate) fn into_parts(self) -> (String, String) {
-        (self.why, self.next.to_owned())
+    pub(crate) fn parts(&self) -> (String, String) {
+        (self.why.clone(), self.next.to_owned())
     }
 
     /// True if the server has said, unencrypted, that it has no TLS; the connection may go on without it.

@@ -73,8 +73,7 @@ impl Capturing {
         match message {
             Message::RowDescription(description) => {
                 self.begin_result(true);
-                let names =
-                    description.fields().try_for_each(|field| field.map(|field| self.names.push(field.name)));
+                let names = description.names().try_for_each(|name| name.map(|name| self.names.push(name)));
                 self.note(names);
             }
             Message::DataRow(row) => {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use connect::CancelKey;
 use wire::{
-    Decoder, Message, ProtocolError, ServerError, SessionFacts, Startup, StartupError, StartupParameters,
+    Decoder, Message, ProtocolError, ServerError, Startup, StartupError, StartupParameters,
     TransactionStatus, frontend,
 };
 
@@ -104,10 +104,10 @@ impl Link {
             decoder.decode(bytes, &mut |message| reply.take(&message, prepared))?;
             return Ok(false);
         };
-        let facts = startup.receive(&mut self.decoder, bytes, out, &mut |_| false)?;
-        let Some(facts) = facts else { return Ok(false) };
-        let SessionFacts { process_id, secret_key, parameters: _ } = facts;
-        self.cancel_key = Some(CancelKey { process_id, secret_key });
+        self.cancel_key = startup.receive(&mut self.decoder, bytes, out, &mut |_| false)?;
+        if self.cancel_key.is_none() {
+            return Ok(false);
+        }
         self.state = State::Open;
         Ok(true)
     }
@@ -273,7 +273,7 @@ impl Reply {
                     *place = Some(error);
                 }
             }
-            Message::CopyInResponse(_) | Message::CopyOutResponse(_) | Message::CopyBothResponse(_) => {
+            Message::CopyInResponse | Message::CopyOutResponse | Message::CopyBothResponse => {
                 self.copy = true;
             }
             _ => {}

@@ -143,12 +143,11 @@ fn read(message: Message<'_>, content: &mut Digest) {
             content.debug(&row);
             row.columns().for_each(|column| content.debug(&column));
         }
-        Message::RowDescription(columns) => columns.fields().for_each(|field| content.debug(&field)),
+        Message::RowDescription(columns) => columns.names().for_each(|name| content.debug(&name)),
         Message::ErrorResponse(fields) | Message::NoticeResponse(fields) => {
             fields.iter().for_each(|field| content.debug(&field));
             content.show(&ServerError::from(fields));
         }
-        Message::ParameterDescription(types) => types.oids().for_each(|oid| content.debug(&oid)),
         Message::CommandComplete(tag) => content.debug(&(tag, tag.rows())),
         other => content.debug(&other),
     }

@@ -123,9 +123,9 @@ fn attempt(input: &[u8]) -> Result<u64, String> {
             }
             match startup.message(&message, &mut answers) {
                 Ok(Progress::NeedMore) => {}
-                Ok(Progress::Ready(facts)) => {
+                Ok(Progress::Ready(key)) => {
                     is_over = true;
-                    outcome.debug(&facts.parameters.len().min(3));
+                    outcome.debug(&key.secret_key.len().min(8));
                 }
                 Err(error) => {
                     is_over = true;

@@ -3,8 +3,8 @@
 //! handed on unread.
 
 use super::error::ErrorFields;
-use super::message::{Authentication, CommandTag, CopyFormat, Message, Names, TransactionStatus};
-use super::rows::{DataRow, ParameterTypes, RowDescription};
+use super::message::{Authentication, CommandTag, Message, Names, TransactionStatus};
+use super::rows::{DataRow, RowDescription};
 use crate::protocol_error::ProtocolError;
 
 /// The manual's limit for the key of BackendKeyData, since protocol 3.2; before that it has 4 bytes.
@@ -38,18 +38,15 @@ pub(super) fn read(tag: u8, kept: Option<&[u8]>, length: u32) -> Result<Message<
             let message = Message::CommandComplete(CommandTag(reader.text()?));
             reader.finish(message)
         }
-        b'D' => Ok(Message::DataRow(match kept {
-            Some(body) => DataRow::kept(body, length),
-            None => DataRow::skipped(length),
-        })),
+        b'D' => Ok(Message::DataRow(DataRow::new(kept, length))),
         b'd' => Ok(Message::CopyData { data: kept, length }),
         b'T' => Ok(Message::RowDescription(RowDescription::new(body))),
         b'E' => Ok(Message::ErrorResponse(ErrorFields::new(body))),
         b'N' => Ok(Message::NoticeResponse(ErrorFields::new(body))),
-        b't' => ParameterTypes::new(body).map(Message::ParameterDescription),
-        b'G' => copy_format(body, "CopyInResponse").map(Message::CopyInResponse),
-        b'H' => copy_format(body, "CopyOutResponse").map(Message::CopyOutResponse),
-        b'W' => copy_format(body, "CopyBothResponse").map(Message::CopyBothResponse),
+        b't' => counted(body, 0, 4, Message::ParameterDescription),
+        b'G' => counted(body, 1, 2, Message::CopyInResponse),
+        b'H' => counted(body, 1, 2, Message::CopyOutResponse),
+        b'W' => counted(body, 1, 2, Message::CopyBothResponse),
         b'A' => {
             let mut reader = Reader::new(body, "NotificationResponse");
             let process_id = reader.u32()?;
@@ -99,12 +96,18 @@ fn authentication(body: &[u8]) -> Result<Authentication<'_>, ProtocolError> {
     reader.finish(demand)
 }
 
-fn copy_format(body: &[u8], message: &'static str) -> Result<CopyFormat, ProtocolError> {
-    let mut reader = Reader::new(body, message);
-    let is_binary = reader.u8()? == 1;
-    let columns = reader.u16()?;
-    reader.take(usize::from(columns) * 2)?;
-    reader.finish(CopyFormat { is_binary, columns })
+/// A message of which nothing is read: `head` bytes, a number, and as many items of `width` bytes.
+fn counted<'a>(
+    body: &[u8],
+    head: usize,
+    width: usize,
+    message: Message<'a>,
+) -> Result<Message<'a>, ProtocolError> {
+    let mut reader = Reader::new(body, message.name());
+    reader.take(head)?;
+    let count = reader.u16()?;
+    reader.take(usize::from(count) * width)?;
+    reader.finish(message)
 }
 
 fn empty<'a>(body: &[u8], message: Message<'a>) -> Result<Message<'a>, ProtocolError> {
@@ -143,16 +146,8 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    fn u8(&mut self) -> Result<u8, ProtocolError> {
-        self.array().map(u8::from_be_bytes)
-    }
-
     pub(super) fn u16(&mut self) -> Result<u16, ProtocolError> {
         self.array().map(u16::from_be_bytes)
-    }
-
-    pub(super) fn i16(&mut self) -> Result<i16, ProtocolError> {
-        self.array().map(i16::from_be_bytes)
     }
 
     pub(super) fn u32(&mut self) -> Result<u32, ProtocolError> {

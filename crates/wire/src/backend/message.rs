@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::error::ErrorFields;
-use super::rows::{DataRow, ParameterTypes, RowDescription};
+use super::rows::{DataRow, RowDescription};
 
 /// One message of the server, named as in the protocol manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +49,15 @@ pub enum Message<'a> {
     /// What was described returns no rows.
     NoData,
     /// The types of a statement's parameters.
-    ParameterDescription(ParameterTypes<'a>),
+    ParameterDescription,
     /// An Execute reached its limit of rows.
     PortalSuspended,
     /// The server waits for CopyData.
-    CopyInResponse(CopyFormat),
+    CopyInResponse,
     /// CopyData is about to come.
-    CopyOutResponse(CopyFormat),
+    CopyOutResponse,
     /// Both ways; replication only.
-    CopyBothResponse(CopyFormat),
+    CopyBothResponse,
     /// A piece of a COPY stream; no bytes unless the decoder keeps rows.
     CopyData {
         /// The bytes, or none if the decoder does not keep rows.
@@ -168,15 +168,6 @@ impl fmt::Debug for CommandTag<'_> {
     }
 }
 
-/// The form of a COPY stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyFormat {
-    /// True for the binary format.
-    pub is_binary: bool,
-    /// The number of columns.
-    pub columns: u16,
-}
-
 impl Message<'_> {
     /// The message's name in the protocol manual, for error messages.
     pub fn name(&self) -> &'static str {
@@ -195,11 +186,11 @@ impl Message<'_> {
             Message::BindComplete => "BindComplete",
             Message::CloseComplete => "CloseComplete",
             Message::NoData => "NoData",
-            Message::ParameterDescription(_) => "ParameterDescription",
+            Message::ParameterDescription => "ParameterDescription",
             Message::PortalSuspended => "PortalSuspended",
-            Message::CopyInResponse(_) => "CopyInResponse",
-            Message::CopyOutResponse(_) => "CopyOutResponse",
-            Message::CopyBothResponse(_) => "CopyBothResponse",
+            Message::CopyInResponse => "CopyInResponse",
+            Message::CopyOutResponse => "CopyOutResponse",
+            Message::CopyBothResponse => "CopyBothResponse",
             Message::CopyData { .. } => "CopyData",
             Message::CopyDone => "CopyDone",
             Message::NotificationResponse { .. } => "NotificationResponse",

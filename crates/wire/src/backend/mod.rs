@@ -11,6 +11,6 @@ mod sqlstate;
 
 pub use decoder::Decoder;
 pub use error::{ErrorFields, ServerError};
-pub use message::{Authentication, CommandTag, CopyFormat, Message, Names, TransactionStatus};
-pub use rows::{Columns, DataRow, Field, Fields, ParameterTypes, RowDescription};
+pub use message::{Authentication, CommandTag, Message, Names, TransactionStatus};
+pub use rows::{DataRow, Parts, RowDescription};
 pub use sqlstate::SqlState;

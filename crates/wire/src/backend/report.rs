@@ -45,12 +45,9 @@ impl ServerError {
             None => {}
         }
         let context = self.context.as_ref().filter(|_| kind == Kind::Error);
-        let more = [
-            ("DETAIL", detail),
-            ("HINT", hint),
-            ("QUERY", &self.internal_query),
-            ("CONTEXT", &context.cloned()),
-        ];
+        let query = self.internal_query.as_ref();
+        let more =
+            [("DETAIL", detail.as_ref()), ("HINT", hint.as_ref()), ("QUERY", query), ("CONTEXT", context)];
         for (label, value) in more {
             if let Some(value) = value {
                 let _ = write!(text, "\n{label}:  {value}");

@@ -14,18 +14,8 @@ impl SqlState {
     pub const DEADLOCK_DETECTED: SqlState = SqlState(*b"40P01");
     /// No such table, view or sequence.
     pub const UNDEFINED_TABLE: SqlState = SqlState(*b"42P01");
-    /// No such column.
-    pub const UNDEFINED_COLUMN: SqlState = SqlState(*b"42703");
-    /// No such object of another kind (tablespace, role, …).
-    pub const UNDEFINED_OBJECT: SqlState = SqlState(*b"42704");
-    /// A table of this name exists.
-    pub const DUPLICATE_TABLE: SqlState = SqlState(*b"42P07");
-    /// A statement is not SQL.
-    pub const SYNTAX_ERROR: SqlState = SqlState(*b"42601");
     /// The role may not do this.
     pub const INSUFFICIENT_PRIVILEGE: SqlState = SqlState(*b"42501");
-    /// An earlier statement of the transaction failed.
-    pub const IN_FAILED_SQL_TRANSACTION: SqlState = SqlState(*b"25P02");
     /// The server does not let this role in: unknown, or no line of `pg_hba.conf` fits.
     pub const INVALID_AUTHORIZATION_SPECIFICATION: SqlState = SqlState(*b"28000");
     /// Wrong password.
@@ -34,8 +24,6 @@ impl SqlState {
     pub const INVALID_CATALOG_NAME: SqlState = SqlState(*b"3D000");
     /// The server's disk is full.
     pub const DISK_FULL: SqlState = SqlState(*b"53100");
-    /// The server is out of memory.
-    pub const OUT_OF_MEMORY: SqlState = SqlState(*b"53200");
     /// No connection slot is free.
     pub const TOO_MANY_CONNECTIONS: SqlState = SqlState(*b"53300");
     /// A statement was cancelled, by request or by a timeout.
@@ -74,7 +62,7 @@ impl fmt::Display for SqlState {
 
 impl fmt::Debug for SqlState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
+        fmt::Display::fmt(self, formatter)
     }
 }
 

@@ -61,14 +61,8 @@ fn the_first_message_is_the_one_that_libpq_sends() {
 fn a_server_that_trusts_is_entered_without_an_answer() {
     let (answer, end) = feed(&mut begun("postgres", None), ENTERED);
     assert_eq!(answer, b"");
-    let facts = match end {
-        Ok(Progress::Ready(facts)) => facts,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(facts.process_id, 15345);
-    assert_eq!(facts.secret_key, b"{\xa7#\xc4");
-    let version = ("server_version".to_owned(), "15.18 (Debian 15.18-0+deb12u1)".to_owned());
-    assert_eq!(facts.parameters, [("is_superuser".to_owned(), "off".to_owned()), version]);
+    let secret_key = b"{\xa7#\xc4".to_vec();
+    assert_eq!(end, Ok(Progress::Ready(CancelKey { process_id: 15345, secret_key })));
 }
 
 #[test]

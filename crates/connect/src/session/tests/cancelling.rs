@@ -8,7 +8,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::session::cancel::{CANCELS_AT_ONCE, CancelKey, CancelRequest, cancel_all};
+use crate::CancelKey;
+use crate::session::cancel::{CANCELS_AT_ONCE, CancelRequest, cancel_all};
 use crate::{Address, Transport};
 
 /// Far more than any of this takes; far less than one request after the other would.
