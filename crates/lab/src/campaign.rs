@@ -159,9 +159,9 @@ impl Campaign {
         if limits.take_over {
             self.take_over()?;
         }
-        let sitting = self.places.open()?.begin_sitting(self.row.experiment)?;
+        let execution = self.places.open()?.begin_execution(self.row.experiment)?;
         leftovers::remove(&self.subject.plan, self.row.experiment, &self.places, listener)?;
-        let prefix = leftovers::prefix(&sitting.mark);
+        let prefix = leftovers::prefix(&execution.mark);
         let (subject, user) = (Rc::clone(&self.subject), limits.server_user.clone());
         let result =
             Provisioner::new(subject, user, prefix, listener, control).and_then(|mut provisioner| {
@@ -172,7 +172,7 @@ impl Campaign {
                 }
                 Ok(())
             });
-        leftovers::end(&self.subject.plan, &sitting, &self.places, listener)?;
+        leftovers::end(&self.subject.plan, &execution, &self.places, listener)?;
         if let Err(RunError::Interrupted(_)) = result {
             listener.tell(Event::Ended(&self.subject, &self.row));
             return Err(RunError::Interrupted("interrupted; pgmeter lab resume goes on"));

@@ -1,5 +1,5 @@
 //! Databases that killed labs and comparisons left on servers that are not ours; removed before anything new is made.
-//! Those of a lab carry the mark of its sitting in the store; those of a comparison have no session any more.
+//! Those of a lab carry the mark of its execution in the store; those of a comparison have no session any more.
 //! Any role with CREATEDB can make databases whose names begin like ours, so one is dropped only if its whole name is
 //! one that pgmeter makes and our own role owns it. Functions are called with their schema, so that nobody else's run
 //! with our privileges.
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use connect::quote::{identifier, literal};
 use connect::{Environment, Overrides, Row, Session, Target};
-use results::Sitting;
+use results::Execution;
 use run::{RunError, StorePlaces};
 
 use crate::configuration::Origin;
@@ -18,7 +18,7 @@ use crate::event::Listener;
 use crate::plan::Plan;
 use crate::stopwatch::Stopwatch;
 
-/// What the names of all databases of a sitting begin with.
+/// What the names of all databases of an execution begin with.
 pub(super) fn prefix(mark: &str) -> String {
     format!("pgmeter_lab_{mark}_")
 }
@@ -89,24 +89,24 @@ fn warn_of_foreign(database: &Database, listener: Listener<'_>) {
     ));
 }
 
-/// Removes what sittings of this experiment left whose process is gone, and those of earlier ones of its name.
+/// Removes what executions of this experiment left whose process is gone, and those of earlier ones of its name.
 pub(super) fn remove(
     plan: &Plan,
     experiment: i64,
     places: &StorePlaces,
     listener: Listener<'_>,
 ) -> Result<(), RunError> {
-    for sitting in places.open()?.broken_sittings(experiment)? {
-        end(plan, &sitting, places, listener)?;
+    for execution in places.open()?.broken_executions(experiment)? {
+        end(plan, &execution, places, listener)?;
     }
     Ok(())
 }
 
-/// Nothing of a sitting is to stay. A server that cannot be reached now is tried again when the next one begins: until
-/// then the sitting has not ended.
+/// Nothing of an execution is to stay. A server that cannot be reached now is tried again when the next one begins: until
+/// then the execution has not ended.
 pub(super) fn end(
     plan: &Plan,
-    sitting: &Sitting,
+    execution: &Execution,
     places: &StorePlaces,
     listener: Listener<'_>,
 ) -> Result<(), RunError> {
@@ -117,16 +117,16 @@ pub(super) fn end(
     let servers: BTreeSet<&str> = of_others.collect();
     let mut is_clean = true;
     for dsn in servers {
-        if let Err(failure) = removing(|| remove_from(dsn, &prefix(&sitting.mark), listener)) {
+        if let Err(failure) = removing(|| remove_from(dsn, &prefix(&execution.mark), listener)) {
             is_clean = false;
             listener.warn(format_args!(
                 "databases {}… may have stayed, and are removed by the next pgmeter lab run or resume: {failure}",
-                prefix(&sitting.mark)
+                prefix(&execution.mark)
             ));
         }
     }
     if is_clean {
-        places.open()?.end_sitting(sitting.sitting)?;
+        places.open()?.end_execution(execution.execution)?;
     }
     Ok(())
 }

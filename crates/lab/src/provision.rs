@@ -339,7 +339,7 @@ impl Drop for ServerInUse {
         if self.server.is_some() {
             return;
         }
-        // One that cannot be dropped now is found again by its name: at the end of the sitting, or when the next
+        // One that cannot be dropped now is found again by its name: at the end of the execution, or when the next
         // comparison begins.
         let _ = leftovers::removing(|| {
             let mut session = Session::connect(&leftovers::for_removal(&self.target))?;

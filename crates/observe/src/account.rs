@@ -14,7 +14,6 @@ use crate::backends::{Stretch, Used};
 use crate::catalogue::{self, Question};
 use crate::difference::{Reading, growths};
 use crate::observer::Ran;
-use crate::probe::missing;
 use crate::series::{Snapshot, figures, grown};
 use crate::statements;
 use crate::watch::Watch;
@@ -29,19 +28,7 @@ const NOT_SHOWN: [&str; 2] = [catalogue::CONTROL_FILE, catalogue::STATEMENTS];
 
 /// An observation in which nothing was seen, for the given reasons.
 pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
-    Observation {
-        level,
-        missing,
-        cost: ObserverCost::default(),
-        waits: None,
-        per_transaction: PerTransaction::default(),
-        counters: Vec::new(),
-        statements: Vec::new(),
-        events: Vec::new(),
-        samples: Vec::new(),
-        server_cpus_allowed: None,
-        ceilings: Vec::new(),
-    }
+    Observation { level, missing, ..Observation::default() }
 }
 
 /// Everything was seen that could be.
@@ -52,22 +39,22 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     let blocks_dirtied = blocks_dirtied(&statements, ran).filter(|_| !was_reset);
     let per_transaction = PerTransaction { blocks_dirtied, ..per_transaction };
     if was_reset {
-        watch.server.missing.push(missing(catalogue::STATEMENTS, WAS_RESET));
+        watch.server.missing.push(Missing::new(catalogue::STATEMENTS, WAS_RESET));
     } else if per_transaction.blocks_dirtied.is_none() && ran.transactions > 0 {
         let why = "only pg_stat_statements counts them, and it counted none of the scripts' commands: it has to be in \
                    shared_preload_libraries, and its extension in this database";
-        watch.server.missing.push(missing("blocks_dirtied", why));
+        watch.server.missing.push(Missing::new("blocks_dirtied", why));
     }
     let has_cpu = per_transaction.backend_user_cpu_us.is_some();
-    if !has_cpu && watch.backends.is_measured() && !watch.server.asking.is_lost() && ran.transactions > 0 {
+    if !has_cpu && watch.backends.is_measured() && !watch.server.session.is_lost() && ran.transactions > 0 {
         let why = "the backends were not looked at over more than half of the measured time: let the run last 2 s or more";
-        watch.server.missing.push(missing("backend_user_cpu_us, backend_system_cpu_us", why));
+        watch.server.missing.push(Missing::new("backend_user_cpu_us, backend_system_cpu_us", why));
     }
     let has_waits = watch.server.waits.is_some();
     let waits = has_waits.then(|| watch.waits(ran));
     let cost = ObserverCost {
-        statements: watch.server.asking.statements,
-        busy_share: share(watch.server.asking.busy.as_secs_f64(), ran.measured_s),
+        statements: watch.server.session.statements,
+        busy_share: share(watch.server.session.busy.as_secs_f64(), ran.measured_s),
         backend_cpu_s: watch.own_cpu_s,
         samples_missed: watch.looks_missed,
     };
@@ -102,7 +89,11 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
         let grown = rows.into_iter().filter(|(_, row)| !row.is_nothing(&question.columns));
         let mut rows: Vec<_> = grown
             .map(|(key, row)| CounterRow {
-                key: if question.is_by_relation { watch.server.asking.name_of(&key).to_owned() } else { key },
+                key: if question.is_by_relation {
+                    watch.server.session.name_of(&key).to_owned()
+                } else {
+                    key
+                },
                 values: question
                     .columns
                     .iter()
@@ -118,7 +109,7 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
         }
     }
     for view in resets {
-        watch.server.missing.push(missing(view, WAS_RESET));
+        watch.server.missing.push(Missing::new(view, WAS_RESET));
     }
     tables
 }

@@ -275,23 +275,16 @@ impl Processors {
             duration(server_us),
             duration(pgmeter_us)
         );
+        let of_one = |who: &str, cpus: f64, us: f64| {
+            (per_second(cpus, us), format!("{who} may use {} processors; {taken}", number(cpus)))
+        };
         let server = of_server.filter(|&cpus| cpus < of_host);
         let pgmeter = of_pgmeter.filter(|&cpus| cpus < of_host && pgmeter_us > 0.0);
         let shared = per_second(of_host, server_us + pgmeter_us);
         let candidates = [
             Some((shared, format!("{} processors; {taken} on the same host", number(of_host)))),
-            server.map(|cpus| {
-                (
-                    per_second(cpus, server_us),
-                    format!("the server may use {} processors; {taken}", number(cpus)),
-                )
-            }),
-            pgmeter.map(|cpus| {
-                (
-                    per_second(cpus, pgmeter_us),
-                    format!("pgmeter may use {} processors; {taken}", number(cpus)),
-                )
-            }),
+            server.map(|cpus| of_one("the server", cpus, server_us)),
+            pgmeter.map(|cpus| of_one("pgmeter", cpus, pgmeter_us)),
         ];
         let lowest = candidates.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
         lowest.expect("the host's processors are always among them")
@@ -302,7 +295,6 @@ fn transactions(record: &Record) -> f64 {
     as_f64((record.summary.counts.succeeded + record.summary.counts.failed).max(1))
 }
 
-/// Whole numbers without a fraction, others with one digit, below 1 with two.
 /// `1 row`, `10 rows`.
 fn counted(value: f64, noun: &str) -> String {
     let number = number(value);
@@ -310,6 +302,7 @@ fn counted(value: f64, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
+/// Whole numbers without a fraction, others with one digit, below 1 with two.
 fn number(value: f64) -> String {
     match value {
         value if value < 0.995 => format!("{value:.2}"),

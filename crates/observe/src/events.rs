@@ -42,7 +42,7 @@ struct Checkpoint {
     written_before: Option<f64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Queue {
     start_s: f64,
     last_s: f64,
@@ -95,12 +95,9 @@ impl Events {
     }
 
     fn checkpoints(&mut self, before: Counted, after: Counted, at_s: f64) {
-        let begun = if after.requested > before.requested {
-            Some("requested")
-        } else {
-            (after.timed > before.timed).then_some("timed")
-        };
-        if let (Some(why), None) = (begun, &self.checkpoint) {
+        let is_requested = after.requested > before.requested;
+        if self.checkpoint.is_none() && (is_requested || after.timed > before.timed) {
+            let why = if is_requested { "requested" } else { "timed" };
             self.checkpoint = Some(Checkpoint { start_s: at_s, why, written_before: before.written });
         }
         if after.complete.is_none() || after.complete == before.complete || before.complete.is_none() {
@@ -166,14 +163,7 @@ impl Events {
         let working: u64 = look.iter().filter(|seen| seen.doing.is_some()).map(|seen| seen.backends).sum();
         let is_queue = waiting >= QUEUE_MIN && share(waiting, working) >= QUEUE_SHARE_MIN;
         if is_queue {
-            let fresh = || Queue {
-                start_s: at_s,
-                last_s: at_s,
-                waiting_max: 0,
-                working_max: 0,
-                rows: BTreeMap::new(),
-            };
-            let queue = self.queue.get_or_insert_with(fresh);
+            let queue = self.queue.get_or_insert_with(|| Queue { start_s: at_s, ..Queue::default() });
             queue.last_s = at_s;
             if waiting > queue.waiting_max {
                 (queue.waiting_max, queue.working_max) = (waiting, working);

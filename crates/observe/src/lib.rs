@@ -1,6 +1,6 @@
 //! What the server was doing during a run: waits, counters, costs, events, ceilings.
 //!
-//! An [`Observer`] looks on from a connection and a thread of its own, at the level that was asked for, and returns a
+//! An [`Observer`] samples the server on a connection and a thread of its own, at the level that was asked for, and returns a
 //! [`results::Observation`]. It never disturbs the run: its statements have limits, and whatever it cannot see, or the
 //! loss of its connection, is named in the observation and fails nothing.
 //!
@@ -12,7 +12,7 @@ mod clock;
 
 mod catalogue;
 
-mod whose;
+mod backend_filter;
 
 mod normal_form;
 
@@ -22,7 +22,7 @@ mod probe;
 
 mod extension;
 
-mod asking;
+mod session;
 
 mod observer;
 
@@ -53,10 +53,10 @@ mod account;
 mod ceilings;
 
 pub use account::nothing;
+pub use backend_filter::BackendFilter;
 pub use ceilings::ceilings;
 pub use extension::extension_schema;
-pub use observer::{Lately, Observer, Ran, Wish};
+pub use observer::{Observer, ObserverOptions, Ran, RecentWaits};
 pub use one_backend::{Backend, BackendCpu};
 pub use processes::cpu_s;
 pub use scripts::Script;
-pub use whose::Whose;

@@ -5,13 +5,13 @@ use connect::quote::literal;
 use connect::{ConnectError, Row, Session, Target};
 use results::Missing;
 
-use crate::asking::Asking;
+use crate::backend_filter::BackendFilter;
 use crate::catalogue::{self, Asked, Question, V10};
 use crate::extension;
 use crate::processes;
 use crate::profile;
 use crate::scripts::Matcher;
-use crate::whose::Whose;
+use crate::session::ObserverSession;
 
 /// What the observer calls itself, so that nobody takes it for a client.
 const NAME: &str = "pgmeter observer";
@@ -23,7 +23,7 @@ const STATEMENT_LENGTH_MAX: u32 = 1000;
 /// A server, as far as it can be seen.
 #[derive(Debug)]
 pub(crate) struct Server {
-    pub(crate) asking: Asking,
+    pub(crate) session: ObserverSession,
     pub(crate) version: u32,
     /// What it can be asked.
     pub(crate) questions: Vec<Question>,
@@ -55,40 +55,36 @@ const PREPARED: &str = "pgmeter_look";
 
 impl Look {
     /// The rows of one look.
-    pub(crate) fn ask(&mut self, asking: &mut Asking) -> Result<Vec<Row>, ConnectError> {
+    pub(crate) fn ask(&mut self, session: &mut ObserverSession) -> Result<Vec<Row>, ConnectError> {
         if !self.is_prepared {
-            return asking.rows(&self.text);
+            return session.rows(&self.text);
         }
-        let rows = asking.rows(&format!("execute {PREPARED}"));
+        let rows = session.rows(&format!("execute {PREPARED}"));
         // A pooler may have handed us another server session, which does not know it.
         self.is_prepared = rows.is_ok();
         rows
     }
 }
 
-/// Names what cannot be seen.
-pub(crate) fn missing(what: &str, why: impl Into<String>) -> Missing {
-    Missing { what: what.to_owned(), why: why.into().into() }
-}
-
 /// Connects and looks around.
-pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result<Server, Missing> {
-    let failed = |error: ConnectError| missing("everything", format!("observing was not possible: {error}"));
+pub(crate) fn probe(target: &Target, filter: &BackendFilter, matcher: &Matcher) -> Result<Server, Missing> {
+    let failed =
+        |error: ConnectError| Missing::new("everything", format!("observing was not possible: {error}"));
     // The run does not wait longer for its observer either.
     let connect_timeout = target.connect_timeout.or(Some(crate::observer::READINESS_MAX));
     let target = Target { application_name: Some(NAME.to_owned()), connect_timeout, ..target.clone() };
     let mut session = Session::connect(&target).map_err(failed)?;
     session.set_read_timeout(Some(crate::observer::PATIENCE)).map_err(failed)?;
-    let mut asking = Asking::new(session);
+    let mut session = ObserverSession::new(session);
     let identity = "select 'pgmeter', backend_start, pid from pg_stat_activity where pid = pg_backend_pid()";
-    let (since, backend) = match asking.rows(identity).map_err(failed)?.first() {
+    let (since, backend) = match session.rows(identity).map_err(failed)?.first() {
         Some(row) if row.get(0) == Some("pgmeter") => {
             (row.get(1).unwrap_or_default().to_owned(), row.get(2).and_then(|pid| pid.parse().ok()))
         }
-        _ => return Err(missing("everything", "the server does not answer questions about itself")),
+        _ => return Err(Missing::new("everything", "the server does not answer questions about itself")),
     };
-    let version = asking.version();
-    let condition = whose.condition(&since);
+    let version = session.version();
+    let condition = filter.condition(&since);
     let mut server = Server {
         version,
         questions: Vec::new(),
@@ -99,7 +95,7 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
         clients: format!("select pid from pg_stat_activity where {condition} and not {}", is_worker(version)),
         postmaster: None,
         missing: Vec::new(),
-        asking,
+        session,
     };
     let tables = server.tables(matcher);
     server.try_questions(&tables);
@@ -112,14 +108,14 @@ pub(crate) fn probe(target: &Target, whose: &Whose, matcher: &Matcher) -> Result
 }
 
 impl Server {
-    /// The tables whose names the scripts hold, with their partitions.
+    /// The tables filter names the scripts hold, with their partitions.
     fn tables(&mut self, matcher: &Matcher) -> Vec<u32> {
         let names = matcher.names().iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ");
         if names.is_empty() {
             return Vec::new();
         }
         // The path is the user's; all else is asked under another.
-        let path = self.asking.rows_by_users_path("select pg_catalog.current_schemas(false)");
+        let path = self.session.rows_by_users_path("select pg_catalog.current_schemas(false)");
         let path = path.ok().and_then(|rows| rows.first()?.get(0).map(literal));
         let path = path.unwrap_or_else(|| "'{}'".to_owned());
         let sql = format!(
@@ -136,41 +132,42 @@ impl Server {
              select oid from used order by oid limit {}",
             TABLES_MAX + 1
         );
-        let rows = match self.asking.rows(&sql) {
+        let rows = match self.session.rows(&sql) {
             Ok(rows) => rows,
             Err(error) => {
-                self.missing.push(missing("tables", format!("they could not be listed: {error}")));
+                self.missing.push(Missing::new("tables", format!("they could not be listed: {error}")));
                 return Vec::new();
             }
         };
         let mut tables: Vec<u32> =
             rows.iter().filter_map(|row| row.get(0).and_then(|oid| oid.parse().ok())).collect();
         if tables.is_empty() {
-            self.missing.push(missing(catalogue::TABLES, "no table is known by a name that the scripts use"));
+            self.missing
+                .push(Missing::new(catalogue::TABLES, "no table is known by a name that the scripts use"));
         }
         if tables.len() > TABLES_MAX {
             tables.truncate(TABLES_MAX);
             let why = format!("only {TABLES_MAX} tables and partitions are looked at one by one");
-            self.missing.push(missing(catalogue::TABLES, why));
+            self.missing.push(Missing::new(catalogue::TABLES, why));
         }
         tables
     }
 
     fn try_questions(&mut self, tables: &[u32]) {
         let schema = self.schema_of_statements();
-        let io_is_timed = self.asking.value("show track_io_timing").as_deref() != Some("off");
+        let io_is_timed = self.session.value("show track_io_timing").as_deref() != Some("off");
         let asked = Asked { tables, schema: schema.as_deref(), io_is_timed };
         for question in catalogue::questions(self.version, &asked) {
-            match self.asking.rows(&question.sql) {
+            match self.session.rows(&question.sql) {
                 Ok(_) => self.questions.push(question),
-                Err(error) => self.missing.push(missing(question.view, error.to_string())),
+                Err(error) => self.missing.push(Missing::new(question.view, error.to_string())),
             }
         }
     }
 
     /// Where pg_stat_statements is, in quotes; it must be created in the database that is connected to.
     fn schema_of_statements(&mut self) -> Option<String> {
-        let found = self.asking.rows(&extension::sql(catalogue::STATEMENTS)).ok()?;
+        let found = self.session.rows(&extension::sql(catalogue::STATEMENTS)).ok()?;
         let why = match found.first().map(|row| extension::schema(catalogue::STATEMENTS, row)) {
             Some(Ok(schema)) => return Some(schema),
             Some(Err(why)) => why,
@@ -180,30 +177,30 @@ impl Server {
                     .to_owned()
             }
         };
-        self.missing.push(missing(catalogue::STATEMENTS, why));
+        self.missing.push(Missing::new(catalogue::STATEMENTS, why));
         None
     }
 
     fn try_vacuums(&mut self, tables: &[u32]) {
         let Some(vacuums) = catalogue::vacuums(self.version, tables) else { return };
-        match self.asking.rows(&vacuums) {
+        match self.session.rows(&vacuums) {
             Ok(_) => self.vacuums = Some(vacuums),
-            Err(error) => self.missing.push(missing("pg_stat_progress_vacuum", error.to_string())),
+            Err(error) => self.missing.push(Missing::new("pg_stat_progress_vacuum", error.to_string())),
         }
     }
 
     fn try_waits(&mut self, condition: &str, matcher: &Matcher, backend: Option<u32>) {
         let waits = waits_sql(self.version, condition, matcher.needs_text());
-        match self.asking.rows(&waits) {
+        match self.session.rows(&waits) {
             Ok(_) => {
                 // Behind a pooler the number that we were given is not the backend's; what is prepared there would
                 // stay in a session of somebody else's.
-                let is_direct = backend == Some(self.asking.pid());
+                let is_direct = backend == Some(self.session.pid());
                 let prepare = format!("prepare {PREPARED} as {waits}");
-                let is_prepared = is_direct && self.asking.sets(&[&prepare]).is_ok();
+                let is_prepared = is_direct && self.session.sets(&[&prepare]).is_ok();
                 self.waits = Some(Look { text: waits, is_prepared });
             }
-            Err(error) => self.missing.push(missing("pg_stat_activity", error.to_string())),
+            Err(error) => self.missing.push(Missing::new("pg_stat_activity", error.to_string())),
         }
     }
 
@@ -211,7 +208,7 @@ impl Server {
     fn try_profile(&mut self) {
         let sql = "select current_setting('pg_wait_sampling.profile_pid', true), \
                    exists(select from pg_available_extensions where name = 'pg_wait_sampling')";
-        let Ok(sets) = self.asking.sets(&[&extension::sql(profile::NAME), sql]) else { return };
+        let Ok(sets) = self.session.sets(&[&extension::sql(profile::NAME), sql]) else { return };
         let rows = |set: usize| sets.get(set).and_then(|set| set.rows.first());
         let Some(row) = rows(1) else { return };
         let schema = rows(0).map(|row| extension::schema(profile::NAME, row));
@@ -233,7 +230,7 @@ impl Server {
                     .to_owned()
             }
             (Some(Err(why)), ..) => why,
-            (Some(Ok(schema)), ..) => match self.asking.rows(&profile::sql(&schema, "select pg_backend_pid()")) {
+            (Some(Ok(schema)), ..) => match self.session.rows(&profile::sql(&schema, "select pg_backend_pid()")) {
                 Ok(_) => {
                     self.profile = Some(schema);
                     return;
@@ -241,25 +238,25 @@ impl Server {
                 Err(error) => error.to_string(),
             },
         };
-        self.missing.push(missing(profile::NAME, why));
+        self.missing.push(Missing::new(profile::NAME, why));
     }
 
     /// Whether the server is on this host: its process that answers us has our session's number, a server's name, and
     /// began when the session did.
     fn find_postmaster(&mut self) {
-        let here = processes::young_server(self.asking.pid());
+        let here = processes::young_server(self.session.pid());
         match here {
             Some(process) => {
                 self.postmaster = Some(process.parent);
                 if process.usage.read_bytes.is_none() {
                     let why = "bytes read and written by backends are shown to the server's own user and to root only";
-                    self.missing.push(missing("/proc/PID/io", why));
+                    self.missing.push(Missing::new("/proc/PID/io", why));
                 }
             }
             None => {
                 let why = "the server is not on this host, or in a container of its own: CPU time and I/O of its \
                            processes, and how busy its host is, cannot be seen from here";
-                self.missing.push(missing("/proc", why));
+                self.missing.push(Missing::new("/proc", why));
             }
         }
     }
@@ -278,19 +275,19 @@ impl Server {
             ),
         ];
         for (setting, why) in hidden {
-            let is_off = self.asking.value(&format!("show {setting}")).as_deref() == Some("off");
+            let is_off = self.session.value(&format!("show {setting}")).as_deref() == Some("off");
             if is_off {
-                self.missing.push(missing(setting, why));
+                self.missing.push(Missing::new(setting, why));
             }
         }
         let sees_all = match self.version {
             ..V10 => "select current_setting('is_superuser')",
             _ => "select case when pg_has_role('pg_read_all_stats', 'usage') then 'on' else 'off' end",
         };
-        if self.asking.value(sees_all).as_deref() == Some("off") {
+        if self.session.value(sees_all).as_deref() == Some("off") {
             let why = "this role sees its own sessions only, so autovacuum and checkpointer at work are not seen; \
                        GRANT pg_monitor to it (9.6: superusers only)";
-            self.missing.push(missing("pg_monitor", why));
+            self.missing.push(Missing::new("pg_monitor", why));
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect::Row;
 
 use crate::scripts::Matcher;
-use crate::waits::{Doing, RUNNING, Tally, owned};
+use crate::waits::{RUNNING, Tally, WaitEvent, owned};
 
 /// What the record calls it.
 pub(crate) const NAME: &str = "pg_wait_sampling";
@@ -19,7 +19,7 @@ pub(crate) const NAME: &str = "pg_wait_sampling";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
     /// Of the benchmark's backends that were there, by event.
-    mine: BTreeMap<u32, BTreeMap<Doing, u64>>,
+    mine: BTreeMap<u32, BTreeMap<WaitEvent, u64>>,
     /// Of all other processes, all events together.
     others: BTreeMap<u32, u64>,
 }
@@ -99,7 +99,7 @@ impl Reading {
         let grown = |later: u64, earlier: u64| later.checked_sub(earlier).unwrap_or(later);
         let others =
             self.others.iter().filter_map(|(pid, &later)| Some(grown(later, *before.others.get(pid)?)));
-        let sum = |counts: &BTreeMap<Doing, u64>| counts.values().sum::<u64>();
+        let sum = |counts: &BTreeMap<WaitEvent, u64>| counts.values().sum::<u64>();
         let mine =
             self.mine.iter().filter_map(|(pid, later)| Some(grown(sum(later), sum(before.mine.get(pid)?))));
         others.chain(mine).max().filter(|&looks| looks > 0)
@@ -112,7 +112,7 @@ pub(crate) struct Growth {
     /// How often it was looked at each.
     looks: u64,
     /// How often backends were found so.
-    doing: BTreeMap<Doing, u64>,
+    doing: BTreeMap<WaitEvent, u64>,
     /// Somebody reset the counts in between.
     pub(crate) was_reset: bool,
 }

@@ -1,4 +1,4 @@
-//! Whose a statement is: what a server shows of a statement is found among the commands of the run's scripts.
+//! BackendFilter a statement is: what a server shows of a statement is found among the commands of the run's scripts.
 //! Several scripts may have the same command (`BEGIN`); then it belongs to each with its weight.
 
 use std::collections::BTreeMap;

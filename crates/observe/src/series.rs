@@ -14,42 +14,38 @@ use crate::waits::{Seen, Tally};
 /// All that was read at one moment, by view.
 pub(crate) type Snapshot = BTreeMap<&'static str, Reading>;
 
-/// Where a figure comes from: columns that are added up.
-struct Source {
-    name: &'static str,
-    /// View, part of the rows' keys, column.
-    columns: &'static [(&'static str, &'static str, &'static str)],
-}
+/// Where a figure comes from: views, parts of the rows' keys and columns that are added up.
+type Source = &'static [(&'static str, &'static str, &'static str)];
 
 /// The figures of a sample and of the cost of a transaction. Of several sources of one name the first that a server
 /// has counts.
-const SOURCES: &[Source] = &[
-    Source { name: "wal_bytes", columns: &[(catalogue::LOG_POSITION, "", "bytes")] },
-    Source { name: "wal_records", columns: &[(catalogue::WAL, "", "wal_records")] },
-    Source { name: "wal_full_page_images", columns: &[(catalogue::WAL, "", "wal_fpi")] },
-    Source { name: "wal_full_page_image_bytes", columns: &[(catalogue::WAL, "", "wal_fpi_bytes")] },
-    Source { name: "blocks_hit", columns: &[(catalogue::DATABASE, "", "blks_hit")] },
-    Source { name: "blocks_read", columns: &[(catalogue::DATABASE, "", "blks_read")] },
-    Source { name: "block_read_time_ms", columns: &[(catalogue::DATABASE, "", "blk_read_time_ms")] },
-    Source { name: "block_write_time_ms", columns: &[(catalogue::DATABASE, "", "blk_write_time_ms")] },
-    Source {
-        name: "blocks_written",
-        columns: &[
+const SOURCES: &[(&str, Source)] = &[
+    ("wal_bytes", &[(catalogue::LOG_POSITION, "", "bytes")]),
+    ("wal_records", &[(catalogue::WAL, "", "wal_records")]),
+    ("wal_full_page_images", &[(catalogue::WAL, "", "wal_fpi")]),
+    ("wal_full_page_image_bytes", &[(catalogue::WAL, "", "wal_fpi_bytes")]),
+    ("blocks_hit", &[(catalogue::DATABASE, "", "blks_hit")]),
+    ("blocks_read", &[(catalogue::DATABASE, "", "blks_read")]),
+    ("block_read_time_ms", &[(catalogue::DATABASE, "", "blk_read_time_ms")]),
+    ("block_write_time_ms", &[(catalogue::DATABASE, "", "blk_write_time_ms")]),
+    (
+        "blocks_written",
+        &[
             (catalogue::BGWRITER, "", "buffers_checkpoint"),
             (catalogue::BGWRITER, "", "buffers_clean"),
             (catalogue::BGWRITER, "", "buffers_backend"),
         ],
-    },
-    Source { name: "blocks_written", columns: &[(catalogue::IO, "/relation/", "writes")] },
-    Source { name: "temp_bytes", columns: &[(catalogue::DATABASE, "", "temp_bytes")] },
-    Source { name: "commits", columns: &[(catalogue::DATABASE, "", "xact_commit")] },
-    Source { name: "rollbacks", columns: &[(catalogue::DATABASE, "", "xact_rollback")] },
+    ),
+    ("blocks_written", &[(catalogue::IO, "/relation/", "writes")]),
+    ("temp_bytes", &[(catalogue::DATABASE, "", "temp_bytes")]),
+    ("commits", &[(catalogue::DATABASE, "", "xact_commit")]),
+    ("rollbacks", &[(catalogue::DATABASE, "", "xact_rollback")]),
 ];
 
 /// The figures that grew between two snapshots; those that a server does not have are absent.
 pub(crate) fn figures(before: &Snapshot, after: &Snapshot, questions: &[Question]) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
-    for Source { name, columns } in SOURCES {
+    for (name, columns) in SOURCES {
         if figures.contains_key(*name) {
             continue;
         }
@@ -86,7 +82,7 @@ pub(crate) fn grown(
 }
 
 /// Stretches of time, one after the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Series {
     samples: Vec<ServerSample>,
     /// What backends did in the measured time.
@@ -111,14 +107,7 @@ const SAMPLES_MAX: usize = 1800;
 
 impl Series {
     pub(crate) fn new(since_s: f64) -> Series {
-        Series {
-            samples: Vec::new(),
-            measured: Tally::default(),
-            batches: Vec::new(),
-            current: Tally::default(),
-            current_batches: Vec::new(),
-            since_s,
-        }
+        Series { since_s, ..Series::default() }
     }
 
     /// Counts one look into the stretch that is going on.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use results::{ShareInterval, WaitMethod, WaitShare};
 use stats::RatioEstimate;
 
-use crate::waits::{Doing, RUNNABLE, RUNNING, Tally, owned, rounded};
+use crate::waits::{RUNNABLE, RUNNING, Tally, WaitEvent, owned, rounded};
 
 /// Client backends in the strata whose size the kernel counts, on average over some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,14 +58,14 @@ impl Weights {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Weighed {
     pub(crate) idle: f64,
-    pub(crate) doing: BTreeMap<Doing, f64>,
+    pub(crate) doing: BTreeMap<WaitEvent, f64>,
 }
 
 impl Weighed {
     #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
     fn new(tally: &Tally, weights: &Weights) -> Weighed {
         let mut weighed = Weighed::default();
-        let mut add = |doing: Doing, backends: f64| *weighed.doing.entry(doing).or_default() += backends;
+        let mut add = |doing: WaitEvent, backends: f64| *weighed.doing.entry(doing).or_default() += backends;
         let of_waiting = match *weights {
             Weights::Samples => 1.0,
             Weights::PostStratified { asleep, running, runnable } => {
@@ -126,7 +126,7 @@ pub(crate) fn shares(whole: &Tally, batches: &[Tally], strata: Option<&Strata>) 
     let sum = Weighed::new(whole, &weights);
     let series: Vec<Weighed> = batches.iter().map(|batch| Weighed::new(batch, &weights)).collect();
     let busy: Vec<f64> = series.iter().map(Weighed::busy).collect();
-    let interval_of = |doing: &Doing| {
+    let interval_of = |doing: &WaitEvent| {
         let of: Vec<f64> =
             series.iter().map(|batch| batch.doing.get(doing).copied().unwrap_or(0.0)).collect();
         interval(&of, &busy)
@@ -158,22 +158,22 @@ fn interval(numerators: &[f64], denominators: &[f64]) -> Option<ShareInterval> {
 /// The same per script. Of several scripts each has the part of the running time that it has of the running samples;
 /// of one script all is known.
 fn scripts(whole: &Tally, weights: &Weights, top: &[WaitShare]) -> Vec<Vec<WaitShare>> {
-    let awake = |script: &BTreeMap<Doing, f64>| -> f64 {
+    let awake = |script: &BTreeMap<WaitEvent, f64>| -> f64 {
         script.iter().filter(|(doing, _)| Tally::is_awake(doing)).map(|(_, seen)| seen).sum()
     };
     let all_awake: f64 = whole.scripts.iter().map(awake).sum();
-    let of_script = |script: &BTreeMap<Doing, f64>| {
+    let of_script = |script: &BTreeMap<WaitEvent, f64>| {
         if script.is_empty() {
             return Vec::new();
         }
-        let seen = |doing: &Doing| rounded(script.get(doing).copied().unwrap_or(0.0));
+        let seen = |doing: &WaitEvent| rounded(script.get(doing).copied().unwrap_or(0.0));
         if rounded(script.values().sum()) == whole.busy() {
             return top.to_vec();
         }
         let Weights::PostStratified { asleep, running, runnable } = *weights else {
             return of_sums(script, seen);
         };
-        let mut sums: BTreeMap<Doing, f64> = script.clone();
+        let mut sums: BTreeMap<WaitEvent, f64> = script.clone();
         sums.retain(|doing, _| !Tally::is_awake(doing));
         sums.values_mut().for_each(|seen| *seen *= asleep);
         if all_awake > 0.0 {
@@ -187,11 +187,11 @@ fn scripts(whole: &Tally, weights: &Weights, top: &[WaitShare]) -> Vec<Vec<WaitS
     whole.scripts.iter().map(of_script).collect()
 }
 
-fn of_sums(sums: &BTreeMap<Doing, f64>, seen: impl Fn(&Doing) -> u64) -> Vec<WaitShare> {
+fn of_sums(sums: &BTreeMap<WaitEvent, f64>, seen: impl Fn(&WaitEvent) -> u64) -> Vec<WaitShare> {
     let all: f64 = sums.values().sum();
     let mut sorted: Vec<_> = sums.iter().filter(|(_, sum)| **sum > 0.0).collect();
     sorted.sort_by(|a, b| b.1.total_cmp(a.1));
-    let share = |(doing, sum): (&Doing, &f64)| WaitShare {
+    let share = |(doing, sum): (&WaitEvent, &f64)| WaitShare {
         event_type: doing.0.clone(),
         event: doing.1.clone(),
         seen: seen(doing),

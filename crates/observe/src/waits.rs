@@ -25,7 +25,7 @@ const CLIENT_READ: (&str, &str) = ("Client", "ClientRead");
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// `None`: it waits for the next transaction.
-    pub(crate) doing: Option<Doing>,
+    pub(crate) doing: Option<WaitEvent>,
     /// What it executes, if that was asked for.
     pub(crate) statement: Option<String>,
     /// A parallel worker, not a client's backend.
@@ -40,9 +40,9 @@ const OTHER: (&str, &str) = ("Unknown", "other");
 const BACKENDS_MAX: u64 = 1 << 20;
 
 /// Type and name of a wait event.
-pub(crate) type Doing = (String, String);
+pub(crate) type WaitEvent = (String, String);
 
-pub(crate) fn owned((event_type, event): (&str, &str)) -> Doing {
+pub(crate) fn owned((event_type, event): (&str, &str)) -> WaitEvent {
     (event_type.to_owned(), event.to_owned())
 }
 
@@ -76,11 +76,11 @@ pub(crate) struct Tally {
     pub(crate) looks: u64,
     pub(crate) idle: u64,
     /// Clients' backends that were not idle.
-    pub(crate) doing: BTreeMap<Doing, u64>,
+    pub(crate) doing: BTreeMap<WaitEvent, u64>,
     /// Parallel workers.
-    pub(crate) workers: BTreeMap<Doing, u64>,
+    pub(crate) workers: BTreeMap<WaitEvent, u64>,
     /// As far as it is known whose they were, workers included.
-    pub(crate) scripts: Vec<BTreeMap<Doing, f64>>,
+    pub(crate) scripts: Vec<BTreeMap<WaitEvent, f64>>,
 }
 
 impl Tally {
@@ -122,7 +122,7 @@ impl Tally {
     }
 
     /// Whether it takes a processor, or would if there were one.
-    pub(crate) fn is_awake((event_type, _): &Doing) -> bool {
+    pub(crate) fn is_awake((event_type, _): &WaitEvent) -> bool {
         event_type == CPU
     }
 
@@ -143,17 +143,17 @@ impl Tally {
     }
 
     /// How often backends were found so.
-    pub(crate) fn seen(&self, doing: &Doing) -> u64 {
+    pub(crate) fn seen(&self, doing: &WaitEvent) -> u64 {
         [&self.doing, &self.workers].iter().filter_map(|counts| counts.get(doing)).sum()
     }
 
     /// Counts of somebody who looked at the same backends more often, and cannot tell idle ones from those that wait
-    /// for the client within a transaction: these looks say in which ratio they are. Whose the others are they say too,
+    /// for the client within a transaction: these looks say in which ratio they are. BackendFilter the others are they say too,
     /// unless all are one script's.
     pub(crate) fn with_counts(
         &self,
         looks: u64,
-        mut doing: BTreeMap<Doing, u64>,
+        mut doing: BTreeMap<WaitEvent, u64>,
         matcher: &Matcher,
     ) -> Tally {
         let client_read = owned(CLIENT_READ);
@@ -169,7 +169,7 @@ impl Tally {
         let looked = if self.looks == 0 { 0.0 } else { as_f64(looks) / as_f64(self.looks) };
         let workers =
             self.workers.iter().map(|(doing, &seen)| (doing.clone(), rounded(as_f64(seen) * looked)));
-        let workers: BTreeMap<Doing, u64> = workers.collect();
+        let workers: BTreeMap<WaitEvent, u64> = workers.collect();
         let mut scripts = self.scripts.clone();
         if !matcher.needs_text() {
             scripts.resize_with(matcher.scripts().max(scripts.len()), BTreeMap::new);
@@ -210,7 +210,8 @@ impl Tally {
     /// Idle backends, and the others by what they did, on average over the looks.
     pub(crate) fn means(&self, strata: Option<&Strata>) -> (f64, Vec<WaitMean>) {
         let Weighed { idle, doing } = means(self, strata);
-        let wait = |((event_type, event), backends): (Doing, f64)| WaitMean { event_type, event, backends };
+        let wait =
+            |((event_type, event), backends): (WaitEvent, f64)| WaitMean { event_type, event, backends };
         let mut waits: Vec<_> = doing.into_iter().map(wait).collect();
         waits.sort_by(|a, b| b.backends.total_cmp(&a.backends));
         (idle, waits)

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use connect::ResultSet;
-use results::{Observation, ObserveLevel, Waits};
+use results::{Missing, Observation, ObserveLevel, ProcessorTimes, Waits};
 
 use crate::account;
 use crate::backends::{Backends, Stretch, Used};
@@ -14,9 +14,9 @@ use crate::catalogue::{Pace, QUEUES, V10, V15};
 use crate::clock;
 use crate::difference;
 use crate::events::{Events, Vacuuming};
-use crate::observer::{Lately, Ran};
-use crate::probe::{Server, missing};
-use crate::processes::{self, HostTimes, Process};
+use crate::observer::{Ran, RecentWaits};
+use crate::probe::Server;
+use crate::processes::{self, Process};
 use crate::profile::{self, Reading};
 use crate::scripts::Matcher;
 use crate::series::{Series, Snapshot, figures};
@@ -60,7 +60,7 @@ pub(crate) struct Watch {
     pub(crate) at_origin: Option<Snapshot>,
     pub(crate) at_end: Snapshot,
     last: Snapshot,
-    host: Option<HostTimes>,
+    host: Option<ProcessorTimes>,
     pub(crate) backends: Backends,
     /// Those of the backends that are no parallel workers.
     clients: Backends,
@@ -74,7 +74,7 @@ pub(crate) struct Watch {
     pub(crate) server_cpus_allowed: Option<f64>,
     pub(crate) looks_missed: u64,
     /// For whoever watches the run.
-    lately: Lately,
+    recent_waits: RecentWaits,
     /// What pg_wait_sampling had counted last, and when that was read; `None` where it is not used.
     profile: Option<(f64, Reading)>,
     profile_was_reset: bool,
@@ -87,7 +87,7 @@ impl Watch {
         level: ObserveLevel,
         origin: Instant,
         reconnects: bool,
-        lately: Lately,
+        recent_waits: RecentWaits,
     ) -> Watch {
         let now_s = clock::seconds_between(origin, clock::now());
         Watch {
@@ -105,7 +105,7 @@ impl Watch {
             at_origin: None,
             at_end: Snapshot::new(),
             last: Snapshot::new(),
-            host: processes::look_at_host(),
+            host: ProcessorTimes::now(),
             backends: Backends::default(),
             clients: Backends::default(),
             ended_at_origin: None,
@@ -114,7 +114,7 @@ impl Watch {
             own_cpu_s: None,
             server_cpus_allowed: None,
             looks_missed: 0,
-            lately,
+            recent_waits,
             profile: None,
             profile_was_reset: false,
         }
@@ -124,7 +124,7 @@ impl Watch {
     pub(crate) fn waits(&mut self, ran: Ran) -> Waits {
         let strata = self.strata(ran);
         if let Err(Some(why)) = &strata {
-            self.server.missing.push(missing(STRATA, *why));
+            self.server.missing.push(Missing::new(STRATA, *why));
         }
         let (source, rate_hz) = match &self.profile {
             Some(_) if ran.measured_s > 0.0 => {
@@ -201,7 +201,7 @@ impl Watch {
     /// Looks once, and decides when to look again.
     pub(crate) fn look(&mut self) {
         let is_second = self.next % RATE == 0;
-        if !self.server.asking.is_lost() {
+        if !self.server.session.is_lost() {
             self.look_at_waits();
             if is_second {
                 self.look_at_counters();
@@ -219,7 +219,7 @@ impl Watch {
 
     fn look_at_waits(&mut self) {
         let Some(waits) = &mut self.server.waits else { return };
-        match waits.ask(&mut self.server.asking) {
+        match waits.ask(&mut self.server.session) {
             Ok(rows) => {
                 let look: Vec<_> = rows.iter().filter_map(Seen::of).collect();
                 self.series.count(&look, &self.matcher);
@@ -246,7 +246,7 @@ impl Watch {
         // The origin itself parts warm-up from measuring, whenever it was read.
         self.series.close(if is_origin { 0.0 } else { at_s }, values, strata.as_ref());
         if let Some(newest) = self.series.newest() {
-            self.lately.is(&newest.waits);
+            self.recent_waits.replace(&newest.waits);
         }
         if is_origin {
             self.at_origin = Some(snapshot.clone());
@@ -257,7 +257,7 @@ impl Watch {
 
     /// From here on it counts.
     fn note_origin(&mut self) {
-        self.server.asking.forget_cost();
+        self.server.session.forget_cost();
         self.looks_missed = 0;
         self.own_cpu_at_origin_s = self.own_cpu();
         self.look_at_backends();
@@ -267,7 +267,7 @@ impl Watch {
     }
 
     fn own_cpu(&self) -> Option<f64> {
-        self.server.postmaster.and_then(|_| processes::cpu_s(self.server.asking.pid()))
+        self.server.postmaster.and_then(|_| processes::cpu_s(self.server.session.pid()))
     }
 
     fn look_at_backends(&mut self) {
@@ -275,7 +275,7 @@ impl Watch {
         if let Some(postmaster) = processes::look_at(postmaster) {
             self.backends.look_at_ended(&postmaster);
         }
-        let Ok(rows) = self.server.asking.rows(&self.server.backends) else { return };
+        let Ok(rows) = self.server.session.rows(&self.server.backends) else { return };
         let look = |row: &connect::Row| {
             let pid = row.get(0)?.parse().ok()?;
             Some((pid, row.get(1) == Some("t"), processes::look_at(pid)?))
@@ -283,7 +283,7 @@ impl Watch {
         self.take_usage(rows.iter().filter_map(look).collect());
     }
 
-    /// What was read just now of backends, and whether they are parallel workers; asking the server who they are took its
+    /// What was read just now of backends, and whether they are parallel workers; session the server who they are took its
     /// time before.
     fn take_usage(&mut self, found: Vec<(u32, bool, Process)>) {
         let at_s = self.now_s();
@@ -292,7 +292,7 @@ impl Watch {
         self.backends.look(found.into_iter().map(|(pid, _, process)| (pid, process)), at_s);
     }
 
-    /// Those that were there at the last second, without asking the server: of a run of a few seconds the last whole one
+    /// Those that were there at the last second, without session the server: of a run of a few seconds the last whole one
     /// may be half of it ago when it ends.
     fn look_again_at_backends(&mut self) {
         let known = self.backends.known();
@@ -310,7 +310,7 @@ impl Watch {
         if self.reconnects {
             let why = "not used with a connection for each transaction: its counts are read once a second, and \
                        those backends are gone by then";
-            self.server.missing.push(missing(profile::NAME, why));
+            self.server.missing.push(Missing::new(profile::NAME, why));
             return;
         }
         self.profile = self.read_profile().map(|reading| (self.now_s(), reading));
@@ -322,7 +322,7 @@ impl Watch {
         let known = self.profile.iter().flat_map(|(_, reading)| reading.backends());
         let known: String = known.map(|pid| format!(" union select {pid}")).collect();
         let mine = format!("{}{known}", self.server.clients);
-        let rows = self.server.asking.rows(&profile::sql(schema, &mine)).ok()?;
+        let rows = self.server.session.rows(&profile::sql(schema, &mine)).ok()?;
         Some(Reading::of(&rows))
     }
 
@@ -346,25 +346,25 @@ impl Watch {
 
     fn look_at_vacuums(&mut self, at_s: f64) {
         let Some(vacuums) = &self.server.vacuums else { return };
-        let Ok(rows) = self.server.asking.rows(vacuums) else { return };
-        self.server.asking.learn_names(rows.iter().filter_map(|row| row.get(1)));
+        let Ok(rows) = self.server.session.rows(vacuums) else { return };
+        self.server.session.learn_names(rows.iter().filter_map(|row| row.get(1)));
         let vacuuming = |row: &connect::Row| {
-            let table = self.server.asking.name_of(row.get(1)?).to_owned();
+            let table = self.server.session.name_of(row.get(1)?).to_owned();
             Some(Vacuuming { pid: row.get(0)?.parse().ok()?, table, what: row.get(2)?.to_owned() })
         };
         self.events.vacuums(rows.iter().filter_map(vacuuming).collect(), at_s);
     }
 
-    /// For what backends queue. Asking takes the locks of the table of locks for a moment, so only when there is a
+    /// For what backends queue. ObserverSession takes the locks of the table of locks for a moment, so only when there is a
     /// queue, and only if everything is to be seen.
     fn look_at_queues(&mut self) {
         if !std::mem::take(&mut self.has_queue) || self.level != ObserveLevel::Full {
             return;
         }
-        let Ok(rows) = self.server.asking.rows(QUEUES) else { return };
-        self.server.asking.learn_names(rows.iter().filter_map(|row| row.get(1)));
+        let Ok(rows) = self.server.session.rows(QUEUES) else { return };
+        self.server.session.learn_names(rows.iter().filter_map(|row| row.get(1)));
         let row = |row: &connect::Row| {
-            let place = format!("{}{}", row.get(0)?, self.server.asking.name_of(row.get(1)?));
+            let place = format!("{}{}", row.get(0)?, self.server.session.name_of(row.get(1)?));
             Some((place, row.get(2)?.parse().ok()?))
         };
         self.events.queued_for(rows.iter().filter_map(row).collect());
@@ -373,13 +373,14 @@ impl Watch {
     /// What `/proc` says of the stretch that ends now.
     fn add_processes(&mut self, values: &mut std::collections::BTreeMap<String, f64>) {
         let Some(_) = self.server.postmaster else { return };
-        let host = processes::look_at_host();
-        if let Some(shares) = host.zip(self.host).and_then(|(now, then)| now.since(&then)) {
+        let then = std::mem::replace(&mut self.host, ProcessorTimes::now());
+        if let Some((then, now)) = then.zip(self.host)
+            && let Some((shares, iowait)) = then.until(&now).zip(then.iowait_until(&now))
+        {
             values.insert("host_busy_share".to_owned(), shares.busy);
-            values.insert("host_iowait_share".to_owned(), shares.iowait);
-            values.insert("host_steal_share".to_owned(), shares.steal);
+            values.insert("host_iowait_share".to_owned(), iowait);
+            values.insert("host_steal_share".to_owned(), shares.stolen);
         }
-        self.host = host;
         if let Some(Stretch { used, .. }) = self.backends.since_last_asked() {
             values.insert("backend_user_cpu_s".to_owned(), used.user_s);
             values.insert("backend_system_cpu_s".to_owned(), used.system_s);
@@ -391,7 +392,7 @@ impl Watch {
         let by_relation = self.server.questions.iter().filter(|question| question.is_by_relation);
         let rows =
             by_relation.filter_map(|question| snapshot.get(question.view)).flat_map(|rows| rows.keys());
-        self.server.asking.learn_names(rows.map(String::as_str));
+        self.server.session.learn_names(rows.map(String::as_str));
     }
 
     fn read_all(&mut self) -> Option<Snapshot> {
@@ -406,7 +407,7 @@ impl Watch {
             return None;
         }
         let statements: Vec<_> = questions.iter().map(|question| question.sql.as_str()).collect();
-        let sets = self.server.asking.sets(&statements).ok()?;
+        let sets = self.server.session.sets(&statements).ok()?;
         let reading = |set: &ResultSet| difference::read(&set.rows);
         Some(questions.iter().zip(&sets).map(|(question, set)| (question.view, reading(set))).collect())
     }
@@ -414,25 +415,25 @@ impl Watch {
     /// The run is over.
     pub(crate) fn finish(mut self, ran: Ran) -> Observation {
         let end_s = self.now_s().min(ran.measured_s).max(0.0);
-        let (cost_statements, cost_busy) = (self.server.asking.statements, self.server.asking.busy);
+        let (cost_statements, cost_busy) = (self.server.session.statements, self.server.session.busy);
         // Backends are looked at until they end, which is when the run does.
         let since_s = self.profile.as_ref().map_or(end_s, |(at_s, _)| *at_s);
         let (ran_s, took_s) = (end_s - since_s, self.now_s() - since_s);
-        if !self.server.asking.is_lost() && ran_s > 0.0 {
+        if !self.server.session.is_lost() && ran_s > 0.0 {
             self.look_at_profile(ran_s / took_s);
         } else if self.profile.is_some() {
             self.series.replace_current(|_| Tally::default());
         }
         if self.profile_was_reset {
             let why = "its counts were reset during the run; what was counted before that is lost";
-            self.server.missing.push(missing(profile::NAME, why));
+            self.server.missing.push(Missing::new(profile::NAME, why));
         }
         self.server_cpus_allowed =
-            self.server.postmaster.and_then(|_| results::cpus_allowed(self.server.asking.pid()));
+            self.server.postmaster.and_then(|_| results::cpus_allowed(self.server.session.pid()));
         self.own_cpu_s = self.own_cpu().zip(self.own_cpu_at_origin_s).map(|(now, then)| now - then);
-        if self.server.asking.is_lost() {
-            let why = self.server.asking.last_failure.clone().unwrap_or_default();
-            self.server.missing.push(missing("everything after the connection was lost", why));
+        let last_failure = self.server.session.last_failure.clone().unwrap_or_default();
+        if self.server.session.is_lost() {
+            self.server.missing.push(Missing::new("everything after the connection was lost", last_failure));
         } else {
             self.wait_for_backends();
             if let Some(snapshot) = self.read_all() {
@@ -441,9 +442,8 @@ impl Watch {
                 let read_s = self.now_s();
                 self.events.read(&self.last, &snapshot, &self.server.questions, end_s);
                 self.learn_names(&snapshot);
-                let name_of = |number: &str| self.server.asking.name_of(number).to_owned();
-                let since_s = self.since_s;
-                self.events.short_vacuums(&snapshot, &self.server.questions, since_s, read_s, name_of);
+                let name_of = |number: &str| self.server.session.name_of(number).to_owned();
+                self.events.short_vacuums(&snapshot, &self.server.questions, self.since_s, read_s, name_of);
                 let strata = self.strata_of_stretch();
                 self.series.close_last(end_s, values, strata.as_ref());
                 self.at_end = snapshot;
@@ -453,16 +453,14 @@ impl Watch {
                 self.backends.look_at_ended(&postmaster);
                 self.ended_at_end = self.backends.ended();
             }
-            if self.server.asking.failures > 0 {
-                let (failures, last) = (
-                    self.server.asking.failures,
-                    self.server.asking.last_failure.clone().unwrap_or_default(),
-                );
-                let why = format!("{failures} questions were answered with an error, the last: {last}");
-                self.server.missing.push(missing("some readings", why));
+            if self.server.session.failures > 0 {
+                let failures = self.server.session.failures;
+                let why =
+                    format!("{failures} questions were answered with an error, the last: {last_failure}");
+                self.server.missing.push(Missing::new("some readings", why));
             }
         }
-        (self.server.asking.statements, self.server.asking.busy) = (cost_statements, cost_busy);
+        (self.server.session.statements, self.server.session.busy) = (cost_statements, cost_busy);
         account::account(self, ran)
     }
 
@@ -470,7 +468,7 @@ impl Watch {
     fn wait_for_backends(&mut self) {
         let until = clock::now() + END_WAIT_MAX;
         while clock::now() < until {
-            match self.server.asking.rows(&self.server.backends) {
+            match self.server.session.rows(&self.server.backends) {
                 Ok(rows) if !rows.is_empty() => std::thread::sleep(END_WAIT_STEP),
                 _ => break,
             }

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::thread;
 
 use connect::{Environment, Overrides, Session, Target, resolve};
-use pgmeter_observe::{Observer, Ran, Script, Whose, Wish};
+use pgmeter_observe::{BackendFilter, Observer, ObserverOptions, Ran, Script};
 use results::{EventKind, Observation, ObserveLevel, WaitMean};
 use testkit::cluster::Cluster;
 use testkit::pooler::PgBouncer;
@@ -33,10 +33,10 @@ fn client(conninfo: &str) -> Session {
 
 fn observer(conninfo: &str, commands: &[&str]) -> Observer {
     let commands = commands.iter().map(|text| Some((*text).to_owned())).collect();
-    Observer::start(Wish {
+    Observer::start(ObserverOptions {
         level: ObserveLevel::Full,
         target: target(conninfo),
-        whose: Whose::Marked(mark(conninfo)),
+        filter: BackendFilter::Marked(mark(conninfo)),
         scripts: vec![Script { weight: 1, commands }],
         reconnects: false,
         elsewhere: Vec::new(),
@@ -45,8 +45,8 @@ fn observer(conninfo: &str, commands: &[&str]) -> Observer {
 
 /// Sleeps, as the benchmark's backend, until the observer has told of a second in which this could be seen.
 fn sleep_until(observer: &Observer, session: &mut Session, seen: impl Fn(&[WaitMean]) -> bool) {
-    let lately = observer.lately();
-    while !seen(&lately.waits()) {
+    let recent_waits = observer.recent_waits();
+    while !seen(&recent_waits.waits()) {
         session.execute("select pg_sleep(0.3)").unwrap();
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use time::{Date, Month, OffsetDateTime};
 
 /// A point of calendar time in UTC, to the millisecond. In JSON as RFC 3339, `2026-11-21T12:03:01.250Z`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -16,8 +17,7 @@ pub struct UtcTime {
 }
 
 const MILLIS_PER_SECOND: i64 = 1_000;
-const SECONDS_PER_DAY: i64 = 86_400;
-const MILLIS_PER_DAY: i64 = SECONDS_PER_DAY * MILLIS_PER_SECOND;
+const MILLIS_PER_DAY: i64 = 86_400 * MILLIS_PER_SECOND;
 
 /// `0000-01-01T00:00:00.000Z` and `9999-12-31T23:59:59.999Z`, the range of RFC 3339.
 const UNIX_MILLIS_MIN: i64 = -719_528 * MILLIS_PER_DAY;
@@ -46,16 +46,13 @@ impl UtcTime {
 
     /// For file names: `2026-11-21T120301Z`, which sorts by time and has no colon.
     pub fn file_name_part(self) -> String {
-        let Civil { year, month, day, hour, minute, second, millis: _ } = self.civil();
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}{minute:02}{second:02}Z")
+        let (date, (hour, minute, second)) = (self.date_time().date(), self.date_time().to_hms());
+        format!("{date}T{hour:02}{minute:02}{second:02}Z")
     }
 
-    fn civil(self) -> Civil {
-        let (year, month, day) = civil_from_days(self.unix_millis.div_euclid(MILLIS_PER_DAY));
-        let millis_of_day = self.unix_millis.rem_euclid(MILLIS_PER_DAY);
-        let second_of_day = millis_of_day / MILLIS_PER_SECOND;
-        let (hour, minute, second) = (second_of_day / 3_600, second_of_day / 60 % 60, second_of_day % 60);
-        Civil { year, month, day, hour, minute, second, millis: millis_of_day % MILLIS_PER_SECOND }
+    fn date_time(self) -> OffsetDateTime {
+        let seconds = self.unix_millis.div_euclid(MILLIS_PER_SECOND);
+        OffsetDateTime::from_unix_timestamp(seconds).expect("the years 0 to 9999 are within its range")
     }
 
     /// Reads what [`fmt::Display`] writes; the fraction may be missing or have up to nine digits, of
@@ -66,25 +63,17 @@ impl UtcTime {
         let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
         let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
         let digits = fraction.bytes().all(|byte| byte.is_ascii_digit()) && (1..=9).contains(&fraction.len());
-        let days = days_from_civil(year, month, day);
-        let real = hour < 24 && minute < 60 && second <= 60 && civil_from_days(days) == (year, month, day);
-        if !digits || !real {
+        let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+        let date =
+            Date::from_calendar_date(i32::try_from(year).ok()?, month, u8::try_from(day).ok()?).ok()?;
+        if !digits || hour > 23 || minute > 59 || second > 60 {
             return None;
         }
         let millis: i64 = format!("{fraction:0<3}")[..3].parse().ok()?;
-        let seconds = days * SECONDS_PER_DAY + hour * 3_600 + minute * 60 + second;
+        let midnight = date.midnight().assume_utc().unix_timestamp();
+        let seconds = midnight + hour * 3_600 + minute * 60 + second;
         Some(UtcTime::from_unix_millis(seconds * MILLIS_PER_SECOND + millis))
     }
-}
-
-struct Civil {
-    year: i64,
-    month: i64,
-    day: i64,
-    hour: i64,
-    minute: i64,
-    second: i64,
-    millis: i64,
 }
 
 /// Three numbers of so many digits each.
@@ -99,36 +88,11 @@ fn numbers(text: &str, separator: char, lengths: [usize; 3]) -> Option<[i64; 3]>
     parts.next().is_none().then_some(numbers)
 }
 
-/// Year, month and day of the Gregorian calendar, from days since 1970 began. Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`: years begin in March, so that the
-/// leap day is a year's last; 400 years have 146,097 days.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
-}
-
-/// The other way; same source, `days_from_civil`. Dates that do not exist give some other day.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_from_march = (month + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
 impl fmt::Display for UtcTime {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Civil { year, month, day, hour, minute, second, millis } = self.civil();
-        write!(formatter, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+        let (date, (hour, minute, second)) = (self.date_time().date(), self.date_time().to_hms());
+        let millis = self.unix_millis.rem_euclid(MILLIS_PER_SECOND);
+        write!(formatter, "{date}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{shown, write_advice};
 use crate::generator::{EventLoopName, Lateness};
 use crate::{Host, ResultsError, UtcTime};
 
@@ -87,7 +88,10 @@ impl Calibration {
     /// # Errors
     /// If the directory cannot be made or written.
     pub fn keep(&self, dir: &Path) -> Result<PathBuf, ResultsError> {
-        let failed = |source| ResultsError::Keep { directory: dir.to_owned(), source };
+        let failed = |error| {
+            let why = write_advice(&error);
+            ResultsError::Refused(format!("cannot keep the calibration in {}: {why}", shown(dir)))
+        };
         fs::create_dir_all(dir).map_err(failed)?;
         let path = file(dir, &self.host, self.event_loop);
         let draft = path.with_extension(format!("{}.part", std::process::id()));

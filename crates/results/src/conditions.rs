@@ -7,6 +7,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ProcessStat;
+
 /// What bears on the speed of the host that pgmeter ran on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
@@ -54,6 +56,7 @@ impl Conditions {
 pub struct ProcessorTimes {
     busy_ticks: u64,
     idle_ticks: u64,
+    iowait_ticks: u64,
     stolen_ticks: u64,
     own_ticks: u64,
 }
@@ -71,29 +74,36 @@ impl ProcessorTimes {
         let [user, nice, system, idle, iowait, irq, softirq, stolen, ..] = *ticks.as_slice() else {
             return None;
         };
-        // The fields after the name, which may hold anything, in brackets; user and system time are the 12th and 13th.
-        let mut fields = own[own.rfind(')')? + 1..].split_whitespace().skip(11);
-        let (own_user, own_system) =
-            (fields.next()?.parse::<u64>().ok()?, fields.next()?.parse::<u64>().ok()?);
+        let own = ProcessStat::parse(own)?;
         Some(ProcessorTimes {
             busy_ticks: user + nice + system + irq + softirq,
-            idle_ticks: idle + iowait,
+            idle_ticks: idle,
+            iowait_ticks: iowait,
             stolen_ticks: stolen,
-            own_ticks: own_user + own_system,
+            own_ticks: own.user_ticks + own.system_ticks,
         })
     }
 
     /// How the processors spent the time from `self` to `later`; `None` if there was hardly any.
     pub fn until(&self, later: &ProcessorTimes) -> Option<ProcessorShares> {
-        let grown = |of: fn(&ProcessorTimes) -> u64| of(later).saturating_sub(of(self));
-        let (busy, stolen) = (grown(|times| times.busy_ticks), grown(|times| times.stolen_ticks));
-        let all = busy + stolen + grown(|times| times.idle_ticks);
-        let share = |ticks: u64| (ticks as f64 / all as f64).min(1.0);
-        (all > 0).then(|| ProcessorShares {
-            busy: share(busy),
-            own: share(grown(|times| times.own_ticks)),
-            stolen: share(stolen),
+        Some(ProcessorShares {
+            busy: self.share(later, |times| times.busy_ticks)?,
+            own: self.share(later, |times| times.own_ticks)?,
+            stolen: self.share(later, |times| times.stolen_ticks)?,
         })
+    }
+
+    /// The share of the same time in which processors were idle while something waited for a disk.
+    pub fn iowait_until(&self, later: &ProcessorTimes) -> Option<f64> {
+        self.share(later, |times| times.iowait_ticks)
+    }
+
+    /// The kernel's count of iowait may go back; that is none.
+    fn share(&self, later: &ProcessorTimes, of: fn(&ProcessorTimes) -> u64) -> Option<f64> {
+        let grown = |of: fn(&ProcessorTimes) -> u64| of(later).saturating_sub(of(self));
+        let not_busy = grown(|times| times.idle_ticks) + grown(|times| times.iowait_ticks);
+        let all = grown(|times| times.busy_ticks) + grown(|times| times.stolen_ticks) + not_busy;
+        (all > 0).then(|| (grown(of) as f64 / all as f64).min(1.0))
     }
 }
 
@@ -182,6 +192,7 @@ mod tests {
         let after = ProcessorTimes::of(&stat(1_600, 9_200, 200), &own(350)).unwrap();
         let shares = before.until(&after).unwrap();
         assert_eq!((shares.busy, shares.own, shares.stolen), (0.6, 0.3, 0.2));
+        assert_eq!(before.iowait_until(&after), Some(0.0));
         assert_eq!(before.until(&before), None);
         assert_eq!(ProcessorTimes::of("cpu 1 2 3", &own(1)), None);
         assert_eq!(ProcessorTimes::of(&stat(1, 1, 1), "7 (a S"), None);

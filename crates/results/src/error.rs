@@ -18,26 +18,6 @@ pub enum ResultsError {
         /// Why.
         source: io::Error,
     },
-    /// Every file name for this second and script is taken.
-    #[error(
-        "cannot write a record into {}: {attempts} records of that second are there already; \
-         choose another directory",
-        shown(directory)
-    )]
-    NoFreeName {
-        /// Where.
-        directory: PathBuf,
-        /// Names tried.
-        attempts: u32,
-    },
-    /// The directory for calibrations could not be made or written.
-    #[error("cannot keep the calibration in {}: {}", shown(directory), write_advice(source))]
-    Keep {
-        /// Which.
-        directory: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// A file could not be read.
     #[error("cannot read the record {}: {}", shown(path), read_advice(source))]
     Read {
@@ -45,20 +25,6 @@ pub enum ResultsError {
         path: PathBuf,
         /// Why.
         source: io::Error,
-    },
-    /// A file is larger than any record.
-    #[error(
-        "{} is not a record: it has {len} bytes or more, and here records have at most {len_max}; \
-         name a file that pgmeter wrote",
-        shown(path)
-    )]
-    TooLarge {
-        /// Which.
-        path: PathBuf,
-        /// Its length in bytes.
-        len: u64,
-        /// The longest that is read.
-        len_max: u64,
     },
     /// A file is not a record, or a damaged one.
     #[error("{} is not a readable record: {what}; name a file that pgmeter wrote, unchanged", shown(path))]
@@ -83,17 +49,6 @@ pub enum ResultsError {
         /// The newest that is understood.
         supported: u32,
     },
-    /// A record whose parts contradict each other.
-    #[error(
-        "{} does not add up: {what}; it was changed or damaged after it was written, use another copy",
-        shown(path)
-    )]
-    DoesNotAddUp {
-        /// Which.
-        path: PathBuf,
-        /// Which figures, and how they differ.
-        what: String,
-    },
     /// The store could not be read or written.
     #[error("cannot use the store {}: {}", shown(path), store_advice(cause))]
     Store {
@@ -101,56 +56,6 @@ pub enum ResultsError {
         path: PathBuf,
         /// Why.
         cause: rusqlite::Error,
-    },
-    /// There is no store.
-    #[error(
-        "there is no store {}: run something first, name another place with --store, or make one from records \
-         with `pgmeter runs import`",
-        shown(path)
-    )]
-    NoStore {
-        /// Where it would be.
-        path: PathBuf,
-    },
-    /// A name that SQLite does not take for a file's.
-    #[error(
-        "a store is a file, and \"{}\" means something else to SQLite; for a file of that name write ./{} in its place",
-        shown(path),
-        shown(path)
-    )]
-    NotAFileName {
-        /// Which.
-        path: PathBuf,
-    },
-    /// A database of another program.
-    #[error("{} is not a store of pgmeter's: name another place with --store", shown(path))]
-    ForeignDatabase {
-        /// Which.
-        path: PathBuf,
-    },
-    /// A store of a pgmeter from before the first release.
-    #[error(
-        "the store {} is of a pgmeter from before the first release, whose stores are not read any more: move it away, \
-         or name another place with --store",
-        shown(path)
-    )]
-    UnreleasedStore {
-        /// Which.
-        path: PathBuf,
-    },
-    /// A store from the future.
-    #[error(
-        "the store {} has form {found}, and this pgmeter knows forms up to {supported}; use the pgmeter that made it, \
-         or a newer one, or name another place with --store",
-        shown(path)
-    )]
-    NewerStore {
-        /// Which.
-        path: PathBuf,
-        /// Its form.
-        found: i64,
-        /// The newest that is understood.
-        supported: i64,
     },
     /// Somebody else is at work.
     #[error(
@@ -164,28 +69,13 @@ pub enum ResultsError {
         /// Who.
         pid: i64,
     },
-    /// No run is called so.
-    #[error("there is no run {which} in the store {}: `pgmeter runs` lists those that are", shown(store))]
-    NoSuchRun {
-        /// The store.
-        store: PathBuf,
-        /// What it was called.
-        which: String,
-    },
-    /// A run that left no record.
-    #[error("run {which} in the store {} has no record: it is {status}", shown(store))]
-    RunWithoutRecord {
-        /// The store.
-        store: PathBuf,
-        /// What it was called.
-        which: String,
-        /// How it stands.
-        status: String,
-    },
+    /// Anything else, in a sentence.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// A path that others may have chosen, on one line.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     in_one_line(&path.to_string_lossy())
 }
 
@@ -226,7 +116,7 @@ fn one_line(error: &rusqlite::Error) -> String {
     in_one_line(&text)
 }
 
-fn write_advice(error: &io::Error) -> String {
+pub(crate) fn write_advice(error: &io::Error) -> String {
     use io::ErrorKind::{
         AlreadyExists, NotADirectory, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem,
         StorageFull,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use stats::{Distribution, WorkerHealth};
 
 use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
-use crate::verdict::{self, Calibrated, Opening, RoundTrip, Run, Verdict};
+use crate::verdict::{self, Opening, RoundTrip, Run, Verdict};
 use crate::{Calibration, Host, Plan, SafeText, Summary, UtcTime};
 
 /// How the generator fared.
@@ -216,7 +216,7 @@ impl Generator {
             round_trip,
             connecting_share: connecting_share(plan, summary),
             held_back,
-            calibrated: calibration.map(Calibrated::of),
+            calibration,
         };
         Some(Generator {
             event_loop: event_loop.clone(),

@@ -8,11 +8,19 @@ use crate::secrets::{self, Kind};
 
 /// A text without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
-pub struct KeptText {
-    text: String,
-    /// Of the original, in hexadecimal; `None` if nothing was masked.
-    sha256: Option<String>,
+#[serde(untagged)]
+pub enum KeptText {
+    /// It had none.
+    Plain(String),
+    /// Some were masked.
+    Masked {
+        /// What is left.
+        text: String,
+        /// The hash of the original, in hexadecimal.
+        sha256: String,
+        /// Always true, for readers of the JSON.
+        masked: bool,
+    },
 }
 
 impl KeptText {
@@ -29,57 +37,29 @@ impl KeptText {
 
     fn new(original: &[u8], shown: &str, kind: Kind) -> KeptText {
         let text = secrets::mask(shown, kind);
-        let sha256 = (text != shown).then(|| hash(original));
-        KeptText { text, sha256 }
+        if text == shown {
+            return KeptText::Plain(text);
+        }
+        KeptText::Masked { text, sha256: hash(original), masked: true }
     }
 
     /// The text, secrets masked.
     pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The hash of the original in hexadecimal, if secrets were masked.
-    pub fn sha256(&self) -> Option<&str> {
-        self.sha256.as_deref()
+        let (KeptText::Plain(text) | KeptText::Masked { text, .. }) = self;
+        text
     }
 
     /// Whether this is what was kept of `original`.
     pub fn is_of(&self, original: &str) -> bool {
-        match &self.sha256 {
-            Some(sha256) => *sha256 == hash(original.as_bytes()),
-            None => self.text == original,
+        match self {
+            KeptText::Plain(text) => text == original,
+            KeptText::Masked { sha256, .. } => *sha256 == hash(original.as_bytes()),
         }
     }
 }
 
 fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Plain(String),
-    Masked { text: String, sha256: String, masked: bool },
-}
-
-impl From<Stored> for KeptText {
-    fn from(stored: Stored) -> KeptText {
-        match stored {
-            Stored::Plain(text) => KeptText { text, sha256: None },
-            Stored::Masked { text, sha256, masked: _ } => KeptText { text, sha256: Some(sha256) },
-        }
-    }
-}
-
-impl From<KeptText> for Stored {
-    fn from(kept: KeptText) -> Stored {
-        let KeptText { text, sha256 } = kept;
-        match sha256 {
-            None => Stored::Plain(text),
-            Some(sha256) => Stored::Masked { text, sha256, masked: true },
-        }
-    }
 }
 
 #[cfg(test)]

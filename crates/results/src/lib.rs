@@ -25,6 +25,7 @@ mod conditions;
 
 mod cpu_allowance;
 mod disk;
+mod process_stat;
 
 mod summary;
 
@@ -99,6 +100,7 @@ pub use observation::{
     WaitShare, Waits,
 };
 pub use plan::{Connection, Contention, Plan, Script, Target};
+pub use process_stat::ProcessStat;
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;
@@ -110,7 +112,7 @@ pub use stats::comparison::{
 pub use stats::{Counts, Failures, Limit, PartitionMethod, Protocol};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
-    DEFAULT_STORE, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Sitting, Store,
+    DEFAULT_STORE, Execution, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Store,
     StoredExperiment, StoredRun, StoredTrial, TrialFigures, TrialOfRun, TrialRow, TrialStatus, find,
     find_numbered, records_in, runs_json,
 };

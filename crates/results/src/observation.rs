@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::SafeText;
 
 /// How closely the server was looked at (`--observe`).
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObserveLevel {
     /// Not at all.
+    #[default]
     Off,
     /// Counters at both ends and once a second, waits 20 times a second.
     Light,
@@ -34,7 +35,7 @@ impl ObserveLevel {
 }
 
 /// What was seen of the server during the measured time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Observation {
     /// How closely it was looked at.
     pub level: ObserveLevel,
@@ -67,6 +68,13 @@ pub struct Missing {
     pub what: String,
     /// Why, and what would help, in a sentence.
     pub why: SafeText,
+}
+
+impl Missing {
+    /// It is called so, and was not seen because of this.
+    pub fn new(what: &str, why: impl Into<SafeText>) -> Missing {
+        Missing { what: what.to_owned(), why: why.into() }
+    }
 }
 
 /// What looking at the server cost.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use stats::{Limit, Protocol};
 
 use crate::{KeptText, SafeText};
@@ -17,6 +17,7 @@ pub struct Plan {
     #[serde(default)]
     pub workload: Option<String>,
     /// The scripts, in the order of every per-script list of the record.
+    #[serde(deserialize_with = "read_scripts")]
     pub scripts: Vec<Script>,
     /// Simulated users, one connection each.
     pub clients: u32,
@@ -60,7 +61,6 @@ pub struct Plan {
 
 /// A script of the plan. Secrets in its text are masked, also when a record is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "ReadScript")]
 pub struct Script {
     /// Its name: of the built-in, or the file name.
     pub name: String,
@@ -73,10 +73,10 @@ pub struct Script {
     /// Its whole text, secrets masked.
     pub text: String,
     /// SHA-256 of the original text in hexadecimal, where secrets in it were masked.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// Whether secrets in the text were masked.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
     /// Its weight among the scripts.
     pub weight: u32,
@@ -106,43 +106,26 @@ impl Contention {
     }
 }
 
-/// A [`Script`] as it stands in a record.
-#[derive(Deserialize, JsonSchema)]
-struct ReadScript {
-    name: String,
-    description: String,
-    builtin: bool,
-    target: Option<String>,
-    text: String,
-    #[serde(default)]
-    sha256: Option<String>,
-    #[serde(default)]
-    masked: bool,
-    weight: u32,
-    #[serde(default)]
-    contention: Option<Contention>,
-}
-
-impl From<ReadScript> for Script {
-    fn from(read: ReadScript) -> Script {
-        let ReadScript { name, description, builtin, target, text, sha256, masked, weight, contention } =
-            read;
-        let script = Script { name, description, builtin, target, text, sha256, masked, weight, contention };
-        if masked {
-            return script;
-        }
-        let original = script.text.clone();
-        script.with_text(original.as_bytes(), &original)
-    }
-}
-
 impl Script {
     /// The script with its text as a record may hold it; `original` is what was read, and `text` that in UTF-8.
     pub fn with_text(self, original: &[u8], text: &str) -> Script {
-        let kept = KeptText::of_script(original, text);
-        let sha256 = kept.sha256().map(str::to_owned);
-        Script { text: kept.text().to_owned(), masked: sha256.is_some(), sha256, ..self }
+        match KeptText::of_script(original, text) {
+            KeptText::Plain(text) => Script { text, masked: false, sha256: None, ..self },
+            KeptText::Masked { text, sha256, masked } => {
+                Script { text, masked, sha256: Some(sha256), ..self }
+            }
+        }
     }
+}
+
+/// Masks what nobody has masked yet: others may have changed the record.
+fn read_scripts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Script>, D::Error> {
+    let mut scripts = Vec::<Script>::deserialize(deserializer)?;
+    for script in scripts.iter_mut().filter(|script| !script.masked) {
+        let text = std::mem::take(&mut script.text);
+        *script = script.clone().with_text(text.as_bytes(), &text);
+    }
+    Ok(scripts)
 }
 
 /// Somewhere that scripts may run, by name.

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::check::check;
+use crate::error::shown;
 use crate::safe_text::in_one_line;
 use crate::upgrade::RECORD;
 use crate::{Record, ResultsError};
@@ -42,7 +43,13 @@ impl Record {
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         let len_max = if metadata.is_file() { RECORD_LEN_MAX } else { STREAM_LEN_MAX };
-        let too_large = |len| ResultsError::TooLarge { path: path.to_owned(), len, len_max };
+        let too_large = |len: u64| {
+            ResultsError::Refused(format!(
+                "{} is not a record: it has {len} bytes or more, and here records have at most {len_max}; name a file \
+                 that pgmeter wrote",
+                shown(path)
+            ))
+        };
         if metadata.len() > len_max {
             return Err(too_large(metadata.len()));
         }
@@ -59,9 +66,13 @@ impl Record {
     /// As [`Record::read`].
     pub fn from_json(json: &[u8], path: &Path) -> Result<Record, ResultsError> {
         let record: Record = RECORD.read(json, path)?;
-        let does_not_add_up =
-            |what: String| ResultsError::DoesNotAddUp { path: path.to_owned(), what: in_one_line(&what) };
-        check(&record).map_err(does_not_add_up)?;
-        Ok(record)
+        match check(&record) {
+            Ok(()) => Ok(record),
+            Err(what) => Err(ResultsError::Refused(format!(
+                "{} does not add up: {}; it was changed or damaged after it was written, use another copy",
+                shown(path),
+                in_one_line(&what)
+            ))),
+        }
     }
 }

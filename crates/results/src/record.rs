@@ -37,7 +37,7 @@ pub struct Record {
     pub plan: Plan,
     /// Where it ran and against what.
     pub environment: Environment,
-    /// The tables of the built-in scripts.
+    /// The tables of the workload.
     pub tables: Tables,
     /// Seconds until all clients were connected; `null` if they never were.
     pub connection_time_s: Option<f64>,

@@ -104,7 +104,7 @@ pub(crate) struct Run<'a> {
     /// Of the clients' time, with a connection for each transaction.
     pub(crate) connecting_share: f64,
     pub(crate) held_back: HeldBack,
-    pub(crate) calibrated: Option<Calibrated>,
+    pub(crate) calibration: Option<CalibrationUsed>,
 }
 
 /// When transactions began.
@@ -136,28 +136,13 @@ pub(crate) struct RoundTrip {
     pub(crate) network_us: Option<f64>,
 }
 
-/// What the machine can do at best.
-#[derive(Copy, Clone, Debug)]
-pub(crate) struct Calibrated {
-    pub(crate) round_trips_per_s_max: f64,
-    pub(crate) reached_share: f64,
-    pub(crate) floor_us: f64,
-}
-
-impl Calibrated {
-    pub(crate) fn of(used: CalibrationUsed) -> Calibrated {
-        Calibrated {
-            round_trips_per_s_max: used.round_trips_per_s_max,
-            reached_share: used.reached_share,
-            floor_us: used.floor_us_per_round_trip,
-        }
-    }
-}
+/// Who was the limit, and the evidence.
+type Finding = (LimitedBy, String);
 
 /// Judges a run. The first rule that has something to say says it: whether there is anything to judge, then who
 /// was saturated, then who has most of a round trip.
 pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
-    let rules: [fn(&Run<'_>) -> Option<Verdict>; 12] = [
+    let rules: [fn(&Run<'_>) -> Option<Finding>; 12] = [
         too_little,
         nothing_sent,
         saturated_worker,
@@ -171,50 +156,34 @@ pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
         halves,
         may_be_at_fault,
     ];
-    rules.iter().find_map(|rule| rule(run)).unwrap_or_else(|| remainder(run))
-}
-
-fn found(limit: LimitedBy, evidence: String) -> Option<Verdict> {
-    Some(verdict_of(limit, evidence))
-}
-
-fn verdict_of(limit: LimitedBy, evidence: String) -> Verdict {
+    let (limit, evidence) = rules.iter().find_map(|rule| rule(run)).unwrap_or_else(|| remainder(run));
     Verdict { limit, evidence, resource: None }
 }
 
-fn too_little(run: &Run<'_>) -> Option<Verdict> {
-    let little = run.duration_s < DURATION_MIN_S || run.finished < FINISHED_MIN;
+fn too_little(run: &Run<'_>) -> Option<Finding> {
     let transactions = if run.finished == 1 { "transaction" } else { "transactions" };
-    let evidence = || {
-        format!(
-            "{} {transactions} in {} are too few to tell: run for longer",
-            number(run.finished),
-            time(run.duration_s * 1e6)
-        )
-    };
-    little.then(|| verdict_of(LimitedBy::Undecided, evidence()))
+    let (finished, duration) = (number(run.finished), time(run.duration_s * 1e6));
+    let evidence = format!("{finished} {transactions} in {duration} are too few to tell: run for longer");
+    let little = run.duration_s < DURATION_MIN_S || run.finished < FINISHED_MIN;
+    little.then_some((LimitedBy::Undecided, evidence))
 }
 
-fn nothing_sent(run: &Run<'_>) -> Option<Verdict> {
+fn nothing_sent(run: &Run<'_>) -> Option<Finding> {
     let evidence = "the scripts sent no command to a server, so it was pgmeter that was measured";
-    if run.sends_sql { None } else { found(LimitedBy::Generator, evidence.to_owned()) }
+    (!run.sends_sql).then(|| (LimitedBy::Generator, evidence.to_owned()))
 }
 
-fn saturated_worker(run: &Run<'_>) -> Option<Verdict> {
-    let busy = run.busiest.busy_share();
-    if busy < SATURATED {
-        return None;
-    }
+fn saturated_worker(run: &Run<'_>) -> Option<Finding> {
     let who =
         if run.workers == 1 { "its worker".to_owned() } else { format!("worker {}", run.busiest.worker) };
-    let idle = 1.0 - busy;
+    let idle = 1.0 - run.busiest.busy_share();
     let idle = if idle < 0.01 {
         "never idle".to_owned()
     } else {
         format!("idle only {} of the time", percent(idle))
     };
-    let shares = shares(run);
-    found(LimitedBy::Generator, format!("{who} was {idle}: {shares}; {}", advice(run)))
+    let evidence = format!("{who} was {idle}: {}; {}", shares(run), advice(run));
+    (run.busiest.busy_share() >= SATURATED).then_some((LimitedBy::Generator, evidence))
 }
 
 /// What the busiest worker did with its time.
@@ -239,267 +208,220 @@ fn advice(run: &Run<'_>) -> &'static str {
 }
 
 /// A rate that was kept: nothing was at its limit, whatever it was busy with; but the latencies may be pgmeter's.
-fn kept_rate(run: &Run<'_>) -> Option<Verdict> {
+fn kept_rate(run: &Run<'_>) -> Option<Finding> {
     let Opening::Scheduled { rate_tps, missed_share, lateness, response } = run.opening else { return None };
-    if let (Some(late), Some(response)) = (lateness, response)
-        && let Some(verdict) = stall(run, rate_tps, late, response)
-    {
-        return Some(verdict);
+    let late = lateness.zip(response);
+    if let Some(found) = late.and_then(|(late, response)| stall(run, rate_tps, late, response)) {
+        return Some(found);
     }
     if missed_share > MISSED_MAX {
         return None;
     }
-    if let (Some(late), Some(response)) = (lateness, response) {
-        let pairs = [
-            ("half of the time", late.p50, response.p50, FINISHED_MIN),
-            ("in one of a hundred cases", late.p99, response.p99, FINISHED_FOR_P99_MIN),
-        ];
-        let distorted = pairs
-            .into_iter()
-            .filter(|(.., enough)| run.finished >= *enough)
-            .find(|(_, late, response, _)| *late > DISTORTING * response);
-        if let Some((how_often, late_us, response_us, _)) = distorted {
-            return found(
-                LimitedBy::Generator,
-                format!(
-                    "{how_often} a worker woke {} or more too late to begin a transaction, and that is {} of the \
-                     response time there, {}; service times are free of it",
-                    time(late_us),
-                    percent((late_us / response_us).min(1.0)),
-                    time(response_us)
-                ),
-            );
-        }
+    if let Some(found) = late.and_then(|(late, response)| distortion(run, late, response)) {
+        return Some(found);
     }
-    found(
-        LimitedBy::Undecided,
-        format!(
-            "the rate of {} tps was kept, so nothing was at its limit; {} was idle {} of the time",
-            rate(rate_tps),
-            busiest(run),
-            percent(1.0 - run.busiest.busy_share())
-        ),
-    )
+    let evidence = format!(
+        "the rate of {} tps was kept, so nothing was at its limit; {} was idle {} of the time",
+        rate(rate_tps),
+        busiest(run),
+        percent(1.0 - run.busiest.busy_share())
+    );
+    Some((LimitedBy::Undecided, evidence))
+}
+
+/// Late wake-ups that are a good part of the response times.
+fn distortion(run: &Run<'_>, late: Lateness, response: Latency) -> Option<Finding> {
+    let pairs = [
+        ("half of the time", late.p50, response.p50, FINISHED_MIN),
+        ("in one of a hundred cases", late.p99, response.p99, FINISHED_FOR_P99_MIN),
+    ];
+    let (how_often, late_us, response_us, _) = pairs
+        .into_iter()
+        .filter(|(.., enough)| run.finished >= *enough)
+        .find(|(_, late, response, _)| *late > DISTORTING * response)?;
+    let evidence = format!(
+        "{how_often} a worker woke {} or more too late to begin a transaction, and that is {} of the response time there, \
+         {}; service times are free of it",
+        time(late_us),
+        percent((late_us / response_us).min(1.0)),
+        time(response_us)
+    );
+    Some((LimitedBy::Generator, evidence))
 }
 
 /// A rate that was not kept although most clients had nothing to do for some of the time: what was skipped came due
 /// while all of them were held up, and who held them up the round trips on average do not tell.
-fn skipped_rate(run: &Run<'_>) -> Option<Verdict> {
+fn skipped_rate(run: &Run<'_>) -> Option<Finding> {
     let Opening::Scheduled { rate_tps, missed_share, .. } = run.opening else { return None };
     let CommandTimes { round_trips, round_trip_us, .. } = run.commands;
     let occupied = round_trips as f64 * round_trip_us? / (f64::from(run.clients) * run.duration_s * 1e6);
-    (missed_share > MISSED_MAX && occupied < DOUBTFUL).then(|| {
-        let evidence = format!(
-            "{} of the transactions at {} tps were skipped or not done in time, though the clients had nothing to do for \
-             {} of theirs: something held all of them up now and then, see the response times over time",
-            percent(missed_share),
-            rate(rate_tps),
-            percent(1.0 - occupied)
-        );
-        verdict_of(LimitedBy::Undecided, evidence)
-    })
+    let evidence = format!(
+        "{} of the transactions at {} tps were skipped or not done in time, though the clients had nothing to do for {} of \
+         theirs: something held all of them up now and then, see the response times over time",
+        percent(missed_share),
+        rate(rate_tps),
+        percent(1.0 - occupied)
+    );
+    (missed_share > MISSED_MAX && occupied < DOUBTFUL).then_some((LimitedBy::Undecided, evidence))
 }
 
 /// One long delay of a worker is one late wake-up, and late for all that was due meanwhile.
-fn stall(run: &Run<'_>, rate_tps: f64, late: Lateness, response: Latency) -> Option<Verdict> {
+fn stall(run: &Run<'_>, rate_tps: f64, late: Lateness, response: Latency) -> Option<Finding> {
     let due = rate_tps / run.workers.max(1) as f64 * late.max / 1e6;
     let share = due / run.finished.max(1) as f64;
     if due < STALLED_MIN || share < STALLED_SHARE_MIN || late.max <= DISTORTING * response.p99 {
         return None;
     }
-    found(
-        LimitedBy::Generator,
-        format!(
-            "once a worker woke {} too late, and {} of all transactions were due meanwhile; service times are free of \
-             it",
-            time(late.max),
-            percent(share.min(1.0))
-        ),
-    )
+    let evidence = format!(
+        "once a worker woke {} too late, and {} of all transactions were due meanwhile; service times are free of it",
+        time(late.max),
+        percent(share.min(1.0))
+    );
+    Some((LimitedBy::Generator, evidence))
 }
 
 /// The machine's own maximum was reached, or its floor. A worker that was idle most of the time was not at its maximum,
 /// whatever a calibration says that was made on a busy day.
-fn calibrated_maximum(run: &Run<'_>) -> Option<Verdict> {
-    let Calibrated { round_trips_per_s_max, reached_share, floor_us } = run.calibrated?;
+fn calibrated_maximum(run: &Run<'_>) -> Option<Finding> {
+    let CalibrationUsed { round_trips_per_s_max, reached_share, floor_us_per_round_trip: floor_us, .. } =
+        run.calibration?;
     if reached_share >= REACHED && run.busiest.busy_share() >= DOMINANT {
-        return found(
-            LimitedBy::Generator,
-            format!(
-                "{} round trips per second and worker are {} of the {} that this machine makes with a server that \
-                 takes no time",
-                rate(round_trips_per_s_max * reached_share),
-                percent(reached_share),
-                rate(round_trips_per_s_max)
-            ),
+        let evidence = format!(
+            "{} round trips per second and worker are {} of the {} that this machine makes with a server that takes no time",
+            rate(round_trips_per_s_max * reached_share),
+            percent(reached_share),
+            rate(round_trips_per_s_max)
         );
+        return Some((LimitedBy::Generator, evidence));
     }
     let took_us = run.round_trip?.took_us;
-    if floor_us < DOMINANT * took_us {
-        return None;
-    }
-    found(
-        LimitedBy::Generator,
-        format!(
-            "{} of the {} that a round trip took are what this machine needs with a server that takes no time",
-            time(floor_us.min(took_us)),
-            time(took_us)
-        ),
-    )
+    let evidence = format!(
+        "{} of the {} that a round trip took are what this machine needs with a server that takes no time",
+        time(floor_us.min(took_us)),
+        time(took_us)
+    );
+    (floor_us >= DOMINANT * took_us).then_some((LimitedBy::Generator, evidence))
 }
 
 /// The scripts themselves took the time.
-fn waiting_of_its_own(run: &Run<'_>) -> Option<Verdict> {
-    if run.shell_occupancy >= DOMINANT {
-        let share = percent(run.shell_occupancy);
-        return found(
-            LimitedBy::Generator,
-            format!(
-                "\\shell and \\setshell, which keep a worker's other clients waiting, took {share} of the workers' time"
-            ),
+fn waiting_of_its_own(run: &Run<'_>) -> Option<Finding> {
+    let (shell, sleep) = (run.shell_occupancy, run.commands.sleep_share);
+    if shell >= DOMINANT {
+        let evidence = format!(
+            "\\shell and \\setshell, which keep a worker's other clients waiting, took {} of the workers' time",
+            percent(shell)
         );
+        return Some((LimitedBy::Generator, evidence));
     }
-    let CommandTimes { sleep_share, .. } = run.commands;
-    if sleep_share >= DOMINANT {
-        let share = percent(sleep_share);
-        return found(
-            LimitedBy::Undecided,
-            format!("{share} of the time in commands went into \\sleep, so nothing was at its limit"),
-        );
-    }
-    None
+    let share = percent(sleep);
+    let evidence = format!("{share} of the time in commands went into \\sleep, so nothing was at its limit");
+    (sleep >= DOMINANT).then_some((LimitedBy::Undecided, evidence))
 }
 
 /// A connection for each transaction, and most of the time in that.
-fn connecting(run: &Run<'_>) -> Option<Verdict> {
+fn connecting(run: &Run<'_>) -> Option<Finding> {
     if run.connecting_share < DOMINANT || run.busiest.busy_share() >= DOUBTFUL {
         return None;
     }
     let share = percent(run.connecting_share);
-    let idle = percent(1.0 - run.busiest.busy_share());
     if run.over_network {
         let evidence = format!(
             "the clients spent {share} of their time connecting, and how much of that the network took was not measured"
         );
-        return found(LimitedBy::Undecided, evidence);
+        return Some((LimitedBy::Undecided, evidence));
     }
-    let busiest = busiest(run);
+    let (busiest, idle) = (busiest(run), percent(1.0 - run.busiest.busy_share()));
     let evidence = format!(
         "{busiest} was idle {idle} of the time while its clients waited, {share} of their time for connections"
     );
-    found(LimitedBy::Server, evidence)
+    Some((LimitedBy::Server, evidence))
 }
 
 /// Bytes that the other side does not take: of one client it is its own time, of many it is a path that is never free.
-fn back_pressure(run: &Run<'_>) -> Option<Verdict> {
+fn back_pressure(run: &Run<'_>) -> Option<Finding> {
     let threshold = if run.busiest.clients == 1 { DOMINANT } else { SATURATED };
     let HeldBack { sends, share } = run.held_back;
-    if share < threshold {
-        return None;
-    }
-    let (limit, who) = if run.over_network {
-        (LimitedBy::Network, "the network, or the server behind it,")
-    } else {
-        (LimitedBy::Server, "the server")
+    let (limit, who) = match run.over_network {
+        true => (LimitedBy::Network, "the network, or the server behind it,"),
+        false => (LimitedBy::Server, "the server"),
     };
-    found(
-        limit,
-        format!(
-            "{} of the time {who} did not take what was sent: {} sends were held back",
-            percent(share),
-            number(sends)
-        ),
-    )
+    let (share_of_time, sends) = (percent(share), number(sends));
+    let evidence =
+        format!("{share_of_time} of the time {who} did not take what was sent: {sends} sends were held back");
+    (share >= threshold).then_some((limit, evidence))
 }
 
 /// Answers that had come lay there, because the worker had no core to fetch them with.
-fn crowded_worker(run: &Run<'_>) -> Option<Verdict> {
+fn crowded_worker(run: &Run<'_>) -> Option<Finding> {
     let RoundTrip { took_us, core_wait_us, .. } = run.round_trip?;
-    if core_wait_us < DISTORTING * took_us {
-        return None;
-    }
     let waited = percent(run.busiest.run_queue_share.unwrap_or(0.0));
-    let (core_wait, took) = (time(core_wait_us), time(took_us));
-    found(
-        LimitedBy::Generator,
-        format!(
-            "{} waited for a core {waited} of the time, {core_wait} of the {took} that a round trip took; {CROWD_ADVICE}",
-            busiest(run)
-        ),
-    )
+    let (busiest, core_wait, took) = (busiest(run), time(core_wait_us), time(took_us));
+    let evidence = format!(
+        "{busiest} waited for a core {waited} of the time, {core_wait} of the {took} that a round trip took; {CROWD_ADVICE}"
+    );
+    (core_wait_us >= DISTORTING * took_us).then_some((LimitedBy::Generator, evidence))
 }
 
 const CROWD_ADVICE: &str =
     "it shares its cores with others: run it on a machine of its own, or with fewer clients";
 
 /// One side has more than half of a round trip.
-fn halves(run: &Run<'_>) -> Option<Verdict> {
+fn halves(run: &Run<'_>) -> Option<Finding> {
     let RoundTrip { took_us, own_us, core_wait_us: _, network_us } = run.round_trip?;
+    let took = time(took_us);
     if own_us >= DOMINANT * took_us {
-        let (own, took) = (time(own_us), time(took_us));
-        return found(
-            LimitedBy::Generator,
-            format!("{own} of the {took} that a round trip took are pgmeter's own"),
-        );
+        let evidence = format!("{} of the {took} that a round trip took are pgmeter's own", time(own_us));
+        return Some((LimitedBy::Generator, evidence));
     }
-    let network_us = network_us.filter(|network_us| *network_us >= DOMINANT * took_us)?;
-    let (network, took) = (time(network_us), time(took_us));
+    let network = time(network_us.filter(|network_us| *network_us >= DOMINANT * took_us)?);
     let source =
         if run.is_relayed { "as the relay was asked to delay" } else { "as the shortest connect shows" };
-    found(
-        LimitedBy::Network,
-        format!("{network} of the {took} that a round trip took are the network's, {source}"),
-    )
+    let evidence = format!("{network} of the {took} that a round trip took are the network's, {source}");
+    Some((LimitedBy::Network, evidence))
 }
 
 /// The worker was so busy, or so much is unknown of it, that it cannot be ruled out.
-fn may_be_at_fault(run: &Run<'_>) -> Option<Verdict> {
+fn may_be_at_fault(run: &Run<'_>) -> Option<Finding> {
     let WorkerCondition { cpu_share, run_queue_share, .. } = run.busiest;
     if run_queue_share.is_none() && *cpu_share >= DOMINANT {
-        let ran = percent(*cpu_share);
+        let (busiest, ran) = (busiest(run), percent(*cpu_share));
         let evidence = format!(
-            "{} ran {ran} of the time, and this system does not tell how long it waited for a core",
-            busiest(run)
+            "{busiest} ran {ran} of the time, and this system does not tell how long it waited for a core"
         );
-        return found(LimitedBy::Undecided, evidence);
+        return Some((LimitedBy::Undecided, evidence));
     }
     let busy = run.busiest.busy_share();
-    let evidence = || {
-        format!(
-            "{} was idle {} of the time: too little to rule it out, enough not to accuse it; {}",
-            busiest(run),
-            percent(1.0 - busy),
-            shares(run)
-        )
-    };
-    if busy >= DOUBTFUL { found(LimitedBy::Undecided, evidence()) } else { None }
+    let evidence = format!(
+        "{} was idle {} of the time: too little to rule it out, enough not to accuse it; {}",
+        busiest(run),
+        percent(1.0 - busy),
+        shares(run)
+    );
+    (busy >= DOUBTFUL).then_some((LimitedBy::Undecided, evidence))
 }
 
 /// What is neither pgmeter's nor the network's is the server's, if it is the bigger part.
-fn remainder(run: &Run<'_>) -> Verdict {
+fn remainder(run: &Run<'_>) -> Finding {
     let Some(RoundTrip { took_us, own_us, core_wait_us: _, network_us }) = run.round_trip else {
-        let evidence = "no command of the scripts came to a good end".to_owned();
-        return verdict_of(LimitedBy::Undecided, evidence);
+        return (LimitedBy::Undecided, "no command of the scripts came to a good end".to_owned());
     };
     let network_us = network_us.unwrap_or(0.0);
     let server_us = (took_us - own_us - network_us).max(0.0);
+    let (took, own, network) = (time(took_us), time(own_us), time(network_us));
     if server_us < DOMINANT * took_us {
         let evidence = format!(
-            "of the {} that a round trip took {} are pgmeter's own and {} the network's: nobody has the bigger part",
-            time(took_us),
-            time(own_us),
-            time(network_us)
+            "of the {took} that a round trip took {own} are pgmeter's own and {network} the network's: nobody has the bigger \
+             part"
         );
-        return verdict_of(LimitedBy::Undecided, evidence);
+        return (LimitedBy::Undecided, evidence);
     }
     let evidence = format!(
-        "{} was idle {} of the time while its clients waited for the server, {} of the {} of a round trip",
+        "{} was idle {} of the time while its clients waited for the server, {} of the {took} of a round trip",
         busiest(run),
         percent(1.0 - run.busiest.busy_share()),
-        time(server_us),
-        time(took_us)
+        time(server_us)
     );
-    verdict_of(LimitedBy::Server, evidence)
+    (LimitedBy::Server, evidence)
 }
 
 /// The worker that was idle least, among one or many.

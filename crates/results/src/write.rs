@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+use crate::error::shown;
 use crate::{Record, ResultsError, Script};
 
 /// Records of one second and one script; more than any machine can run, so a limit against looping.
@@ -31,9 +32,13 @@ impl Record {
         let stem = self.file_stem();
         let draft =
             Draft::create(dir, &stem, |file| file.write_all(self.to_json().as_bytes())).map_err(failed)?;
-        let path = draft.publish(dir, &stem, rename_to_free_name).map_err(failed)?;
-        let path =
-            path.ok_or(ResultsError::NoFreeName { directory: dir.to_owned(), attempts: ATTEMPTS_MAX })?;
+        let path = draft.publish(dir, &stem, rename_to_free_name).map_err(failed)?.ok_or_else(|| {
+            ResultsError::Refused(format!(
+                "cannot write a record into {}: {ATTEMPTS_MAX} records of that second are there already; choose another \
+                 directory",
+                shown(dir)
+            ))
+        })?;
         sync_directory(dir).map_err(failed)?;
         Ok(path)
     }

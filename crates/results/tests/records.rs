@@ -8,7 +8,7 @@ use std::time::Duration;
 use pgmeter_results::{
     BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse,
     Contention, Disk, DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval,
-    Introspection, Latency, Level, Limit, Measured, Observation, ObserveLevel, ObserverCost, PartitionMethod,
+    Introspection, Latency, Level, Limit, Measured, Observation, ObserveLevel, PartitionMethod,
     PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, SafeText, Script,
     ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Work,
 };
@@ -434,19 +434,7 @@ fn figures_that_contradict_each_other_are_refused() {
 
 /// Of a server of which nothing is known but what a transaction cost it.
 fn seen(per_transaction: PerTransaction) -> Observation {
-    Observation {
-        level: ObserveLevel::Light,
-        missing: Vec::new(),
-        cost: ObserverCost::default(),
-        waits: None,
-        per_transaction,
-        counters: Vec::new(),
-        statements: Vec::new(),
-        events: Vec::new(),
-        samples: Vec::new(),
-        server_cpus_allowed: None,
-        ceilings: Vec::new(),
-    }
+    Observation { level: ObserveLevel::Light, per_transaction, ..Observation::default() }
 }
 
 #[test]

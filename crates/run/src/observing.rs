@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use connect::{Address, Target};
 use engine::{EngineError, Outcome, Plan, Progress, StopRequest, WorkerIntro};
-use observe::{Lately, Observer, Ran, Script, Whose, Wish};
+use observe::{BackendFilter, Observer, ObserverOptions, Ran, RecentWaits, Script};
 use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
 
@@ -31,11 +31,11 @@ impl Observing {
         let level = runner.spec.observe;
         let place = places.first().filter(|_| level != ObserveLevel::Off);
         let observer = place.map(|place| {
-            let whose = whose(&mut runner.target);
-            Observer::start(Wish {
+            let filter = backend_filter(&mut runner.target);
+            Observer::start(ObserverOptions {
                 level,
                 target: runner.target.single(place),
-                whose,
+                filter,
                 scripts: runner
                     .scripts
                     .iter()
@@ -48,9 +48,9 @@ impl Observing {
         Observing { observer, level, given_way: false }
     }
 
-    /// What the server was doing lately, at any time of the run.
-    pub(crate) fn lately(&self) -> Lately {
-        self.observer.as_ref().map(Observer::lately).unwrap_or_default()
+    /// What the server was doing in the newest second, at any time of the run.
+    pub(crate) fn recent_waits(&self) -> RecentWaits {
+        self.observer.as_ref().map(Observer::recent_waits).unwrap_or_default()
     }
 
     /// Runs the plan, observed.
@@ -74,7 +74,7 @@ impl Observing {
         match (result, self.observer.take()) {
             // Nothing has begun yet, and the connection that was missing may have been the observer's.
             (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
-                observer.give_way();
+                observer.disconnect();
                 self.given_way = true;
                 let mut run = || engine::run(plan, stop, second, witnesses);
                 // The server needs a moment until it has closed what was opened in vain.
@@ -106,7 +106,7 @@ impl Observing {
             Some(observer) => Some(observer.finish(ran)),
             None if self.given_way => Some(observe::nothing(
                 self.level,
-                vec![missing(
+                vec![Missing::new(
                     "everything",
                     "the server had no connection left for observing; raise max_connections to have it",
                 )],
@@ -124,14 +124,10 @@ pub(crate) fn add_ceilings(record: &mut Record) {
     }
 }
 
-fn missing(what: &str, why: impl Into<String>) -> Missing {
-    Missing { what: what.to_owned(), why: why.into().into() }
-}
-
 /// The mark of the run's sessions; a name of the user's own stays.
-fn whose(target: &mut Target) -> Whose {
+fn backend_filter(target: &mut Target) -> BackendFilter {
     match &target.application_name {
-        Some(name) if name != connect::DEFAULT_APPLICATION_NAME => Whose::Named {
+        Some(name) if name != connect::DEFAULT_APPLICATION_NAME => BackendFilter::Named {
             application_name: name.clone(),
             user: target.user.clone(),
             database: target.database.clone(),
@@ -139,7 +135,7 @@ fn whose(target: &mut Target) -> Whose {
         _ => {
             let mark = format!("pgmeter {:016x}", fresh_seed());
             target.application_name = Some(mark.clone());
-            Whose::Marked(mark)
+            BackendFilter::Marked(mark)
         }
     }
 }
@@ -159,7 +155,7 @@ fn script(runner: &Runner, program: &Program, weight: u32) -> Script {
 /// What of the run is not where the observer looks.
 fn elsewhere(runner: &Runner, places: &[&Address]) -> Vec<Missing> {
     let further = runner.targets.iter().map(|(name, _)| {
-        missing(
+        Missing::new(
             &format!("target {name}"),
             "only the server of the connection itself is observed, not further targets",
         )
@@ -169,7 +165,7 @@ fn elsewhere(runner: &Runner, places: &[&Address]) -> Vec<Missing> {
             "connections are spread over {} servers, of which only the first is observed",
             places.len()
         );
-        missing("other hosts", why)
+        Missing::new("other hosts", why)
     });
     further.chain(spread).collect()
 }

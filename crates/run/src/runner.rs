@@ -480,7 +480,7 @@ impl Prepared {
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Finished, RunError> {
         let processors = ProcessorTimes::now();
-        let recent_waits = self.observing.lately();
+        let recent_waits = self.observing.recent_waits();
         let mut intervals = Intervals::default();
         let until = &mut self.until;
         let mut second = |progress: &Progress<'_>| {

@@ -68,7 +68,7 @@ const COLUMNS: &[(&str, &[&str])] = &[
     ),
     ("experiments", &["name", "profile", "files", "started_at"]),
     ("trials", &["experiment", "position", "factors", "repeat", "status", "reason", "run"]),
-    ("sittings", &["experiment", "mark", "hostname", "boot_id", "pid", "pid_started_ticks", "ended_at"]),
+    ("executions", &["experiment", "mark", "hostname", "boot_id", "pid", "pid_started_ticks", "ended_at"]),
     ("samples", &["position", "sample"]),
     ("intervals", &["start_s", "scheduled", "p50_us"]),
 ];
@@ -161,7 +161,7 @@ fn prepare() -> io::Result<Attempt> {
     });
     let files = BTreeMap::from([("e.toml".to_owned(), "name = \"e\"".to_owned())]);
     let experiment = store.begin_experiment(EXPERIMENT, "full", &files, &trials).map_err(io::Error::other)?;
-    store.begin_sitting(experiment).map_err(io::Error::other)?;
+    store.begin_execution(experiment).map_err(io::Error::other)?;
     store.begin_trial(1, 1).and_then(|()| store.end_trial(1, None)).map_err(io::Error::other)?;
     drop(store);
     let sound = Sound { bytes: fs::read(&path)?, records };
@@ -242,7 +242,7 @@ fn read(path: &Path, outcome: &mut Digest) -> Result<(), String> {
         Err(error) => refused(&error, outcome)?,
     }
     for result in
-        [store.len().map(|_| ()), store.experiment_names().map(drop), store.broken_sittings(1).map(drop)]
+        [store.len().map(|_| ()), store.experiment_names().map(drop), store.broken_executions(1).map(drop)]
     {
         match result {
             Ok(()) => outcome.debug(&true),

@@ -62,7 +62,6 @@ pub(crate) fn run(
     let connection = run::connection_to(target, session.address());
     let mut environment = run::survey(facts.as_ref(), Some(session.address()), &places.records());
     drop(session);
-    places.open()?.begin_steps(trial)?;
     let processors = ProcessorTimes::now();
     let started_at = UtcTime::now();
     let mut of_trial = Trial { configuration, target, listener, control, notes: Vec::new() };

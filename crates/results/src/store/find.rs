@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{RunStatus, Store, directory_of, failed};
+use crate::error::shown;
 use crate::{Record, ResultsError};
 
 /// How the newest run is called; `last-1` is the one before.
@@ -77,19 +78,18 @@ impl Store {
             Err(rusqlite::Error::QueryReturnedNoRows) => None,
             found => Some(found.map_err(failed(&self.path))?),
         };
-        let (store, which) = (self.path.clone(), which.to_owned());
-        match found {
-            Some((run, _, Some(place))) => Ok((run, directory_of(&self.path).join(place))),
-            Some((run, _, None)) if self.gone().map_err(failed(&self.path))?.contains(&run) => {
-                Err(ResultsError::RunWithoutRecord {
-                    store,
-                    which,
-                    status: RunStatus::Killed.name().to_owned(),
-                })
+        let store = shown(&self.path);
+        Err(ResultsError::Refused(match found {
+            Some((run, _, Some(place))) => return Ok((run, directory_of(&self.path).join(place))),
+            Some((run, status, None)) => {
+                let is_killed = self.gone().map_err(failed(&self.path))?.contains(&run);
+                let status = if is_killed { RunStatus::Killed.name() } else { &status };
+                format!("run {which} in the store {store} has no record: it is {status}")
             }
-            Some((_, status, None)) => Err(ResultsError::RunWithoutRecord { store, which, status }),
-            None => Err(ResultsError::NoSuchRun { store, which }),
-        }
+            None => {
+                format!("there is no run {which} in the store {store}: `pgmeter runs` lists those that are")
+            }
+        }))
     }
 }
 

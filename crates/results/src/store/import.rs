@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::write::{Rows, complete_row, insert_row};
+use super::write::{NewRun, Rows, complete_row};
 use super::{Store, failed};
 use crate::{Record, ResultsError};
 
@@ -38,7 +38,7 @@ impl Store {
                 Some((run, true)) => return Ok(Imported::Known(run)),
                 // Its process was killed between writing the record and telling the store.
                 Some((run, false)) => run,
-                None => insert_row(transaction, &record)?,
+                None => NewRun::of(&record).insert(transaction, None)?,
             };
             complete_row(transaction, run, &record, &rows, (&place, bytes), None)?;
             Ok(Imported::New(run))
@@ -84,18 +84,9 @@ pub fn records_in(directory: &Path) -> Result<Vec<PathBuf>, ResultsError> {
 
 /// The run of this record, and whether it is complete.
 fn known(connection: &Connection, record: &Record) -> rusqlite::Result<Option<(i64, bool)>> {
-    let found = connection.query_row(
-        "SELECT run, record_path IS NOT NULL FROM runs WHERE started_at = ?1 AND hostname = ?2 AND seed = ?3 \
-         ORDER BY run LIMIT 1",
-        params![
-            record.started_at.to_string(),
-            record.environment.host.hostname,
-            record.plan.seed.to_string()
-        ],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    );
-    match found {
-        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
-        found => found.map(Some),
-    }
+    let sql = "SELECT run, record_path IS NOT NULL FROM runs WHERE started_at = ?1 AND hostname = ?2 AND seed = ?3 \
+               ORDER BY run LIMIT 1";
+    let Record { started_at, environment, plan, .. } = record;
+    let of_run = params![started_at.to_string(), environment.host.hostname, plan.seed.to_string()];
+    connection.query_row(sql, of_run, |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }

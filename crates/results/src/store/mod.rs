@@ -4,12 +4,12 @@
 //! have it open at once.
 
 mod comparisons;
+mod executions;
 mod experiment;
 mod find;
 mod import;
 mod list;
 mod process;
-mod sittings;
 mod steps;
 mod tables;
 mod trials;
@@ -22,12 +22,13 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::ResultsError;
+use crate::error::shown;
 
+pub use executions::Execution;
 pub use experiment::{StoredExperiment, StoredRun, StoredTrial};
 pub use find::{find, find_numbered};
 pub use import::{Imported, records_in};
 pub use list::{RunLine, RunStatus, TrialOfRun, runs_json};
-pub use sittings::Sitting;
 pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus};
 
 /// Where runs are stored if nobody says otherwise.
@@ -80,7 +81,11 @@ impl Store {
     pub fn open(path: &Path) -> Result<Store, ResultsError> {
         let path = file_name(path)?;
         if !path.exists() {
-            return Err(ResultsError::NoStore { path });
+            return Err(ResultsError::Refused(format!(
+                "there is no store {}: run something first, name another place with --store, or make one from records \
+                 with `pgmeter runs import`",
+                shown(&path)
+            )));
         }
         let readable = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let opened = Store::connect(path.clone(), readable)
@@ -130,7 +135,11 @@ impl Store {
 fn file_name(path: &Path) -> Result<PathBuf, ResultsError> {
     let name = path.as_os_str().as_encoded_bytes();
     if name.is_empty() || name.starts_with(b":memory:") || name.starts_with(b"file:") {
-        return Err(ResultsError::NotAFileName { path: path.to_owned() });
+        let name = shown(path);
+        return Err(ResultsError::Refused(format!(
+            "a store is a file, and \"{name}\" means something else to SQLite; for a file of that name write ./{name} in \
+             its place"
+        )));
     }
     Ok(Store::path_of(path))
 }

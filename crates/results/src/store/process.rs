@@ -3,6 +3,10 @@
 
 use std::fs;
 
+use rusqlite::Row;
+
+use crate::ProcessStat;
+
 /// A process of some host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
@@ -21,13 +25,26 @@ impl Process {
         let pid = i64::from(std::process::id());
         Process {
             hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-            boot_id: read("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()),
+            boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id")
+                .ok()
+                .map(|id| id.trim().to_owned()),
             pid_namespace: fs::read_link("/proc/self/ns/pid")
                 .ok()
                 .map(|link| link.to_string_lossy().into_owned()),
             pid: Some(pid),
             pid_started_ticks: started_ticks(pid),
         }
+    }
+
+    /// From five columns of a row: hostname, boot_id, pid_namespace, pid, pid_started_ticks.
+    pub(super) fn read(row: &Row<'_>, first_column: usize) -> rusqlite::Result<Process> {
+        Ok(Process {
+            hostname: row.get(first_column)?,
+            boot_id: row.get(first_column + 1)?,
+            pid_namespace: row.get(first_column + 2)?,
+            pid: row.get(first_column + 3)?,
+            pid_started_ticks: row.get(first_column + 4)?,
+        })
     }
 
     /// Whether it is known that it still runs, as seen by the process `observer`. Of some processes, such as those of
@@ -59,15 +76,9 @@ impl Process {
     }
 }
 
-/// Field 22 of `/proc/<pid>/stat`, proc_pid_stat(5); the fields follow the name, which may hold anything, in brackets.
 fn started_ticks(pid: i64) -> Option<i64> {
-    let stat = read(&format!("/proc/{pid}/stat"))?;
-    let fields = &stat[stat.rfind(')')? + 1..];
-    fields.split_whitespace().nth(19)?.parse().ok()
-}
-
-fn read(path: &str) -> Option<String> {
-    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let process = ProcessStat::read(u32::try_from(pid).ok()?)?;
+    i64::try_from(process.started_ticks).ok()
 }
 
 #[cfg(test)]

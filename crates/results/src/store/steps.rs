@@ -3,21 +3,12 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::trials::TrialStatus;
+use super::trials::end;
 use super::write::json;
 use super::{Store, failed};
-use crate::{ResultsError, SafeText, StepsRecord};
+use crate::{ResultsError, StepsRecord};
 
 impl Store {
-    /// A trial of steps begins.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
-    pub fn begin_steps(&mut self, trial: i64) -> Result<(), ResultsError> {
-        let sql = "UPDATE trials SET status = 'running', reason = NULL, run = NULL WHERE trial = ?1";
-        self.connection.execute(sql, [trial]).map(drop).map_err(failed(&self.path))
-    }
-
     /// A trial of steps is over: complete, or failed for this reason; what it measured until then is kept either way.
     ///
     /// # Errors
@@ -28,16 +19,11 @@ impl Store {
         record: &StepsRecord,
         failure: Option<&str>,
     ) -> Result<(), ResultsError> {
-        let status = if failure.is_none() { TrialStatus::Complete } else { TrialStatus::Failed };
-        let reason = failure.map(|reason| SafeText::from(reason).as_str().to_owned());
         let record = json(record);
         self.in_transaction(|transaction| {
-            transaction.execute(
-                "INSERT OR REPLACE INTO steps (trial, record) VALUES (?1, ?2)",
-                params![trial, record],
-            )?;
-            let sql = "UPDATE trials SET status = ?2, reason = ?3 WHERE trial = ?1";
-            transaction.execute(sql, params![trial, status.name(), reason]).map(drop)
+            let sql = "INSERT OR REPLACE INTO steps (trial, record) VALUES (?1, ?2)";
+            transaction.execute(sql, params![trial, record])?;
+            end(transaction, trial, failure)
         })
     }
 

@@ -7,6 +7,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use super::failed;
 use crate::ResultsError;
+use crate::error::shown;
 
 /// The form that this version makes, and the newest it knows.
 const STORE_FORM: i64 = form_after(&STEPS);
@@ -63,16 +64,19 @@ pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), ResultsE
     if is_empty && form == 0 {
         return Ok(());
     }
-    if application == UNRELEASED_APPLICATION_ID {
-        return Err(ResultsError::UnreleasedStore { path: path.to_owned() });
-    }
-    if application != APPLICATION_ID {
-        return Err(ResultsError::ForeignDatabase { path: path.to_owned() });
-    }
-    if form > STORE_FORM {
-        return Err(ResultsError::NewerStore { path: path.to_owned(), found: form, supported: STORE_FORM });
-    }
-    Ok(())
+    let path = shown(path);
+    Err(ResultsError::Refused(match application {
+        UNRELEASED_APPLICATION_ID => format!(
+            "the store {path} is of a pgmeter from before the first release, whose stores are not read any more: move it \
+             away, or name another place with --store"
+        ),
+        APPLICATION_ID if form <= STORE_FORM => return Ok(()),
+        APPLICATION_ID => format!(
+            "the store {path} has form {form}, and this pgmeter knows forms up to {STORE_FORM}; use the pgmeter that made \
+             it, or a newer one, or name another place with --store"
+        ),
+        _ => format!("{path} is not a store of pgmeter's: name another place with --store"),
+    }))
 }
 
 fn form(connection: &Connection) -> rusqlite::Result<i64> {

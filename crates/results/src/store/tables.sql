@@ -83,8 +83,8 @@ CREATE TABLE steps (
     record TEXT NOT NULL CHECK (json_valid(record))
 );
 
-CREATE TABLE sittings (
-    sitting INTEGER PRIMARY KEY AUTOINCREMENT,
+CREATE TABLE executions (
+    execution INTEGER PRIMARY KEY AUTOINCREMENT,
     experiment INTEGER NOT NULL REFERENCES experiments (experiment),
     mark TEXT NOT NULL UNIQUE,
     started_at TEXT NOT NULL,

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::sittings::{may_be_worked_on_elsewhere, worked_on_by};
+use super::executions::{may_be_worked_on_elsewhere, worked_on_by};
 use super::write::json;
 use super::{Store, failed};
 use crate::{KeptText, ResultsError, SafeText, UtcTime};
@@ -192,11 +192,7 @@ impl Store {
     /// # Errors
     /// If the store cannot be written.
     pub fn end_trial(&mut self, trial: i64, failure: Option<&str>) -> Result<(), ResultsError> {
-        let status = if failure.is_none() { TrialStatus::Complete } else { TrialStatus::Failed };
-        let reason = failure.map(|reason| SafeText::from(reason).as_str().to_owned());
-        let sql = "UPDATE trials SET status = ?2, reason = ?3 WHERE trial = ?1";
-        let updated = self.connection.execute(sql, params![trial, status.name(), reason]);
-        updated.map(drop).map_err(failed(&self.path))
+        end(&self.connection, trial, failure).map_err(failed(&self.path))
     }
 
     /// Failed trials of an experiment are to be made again.
@@ -207,6 +203,14 @@ impl Store {
         let sql = "UPDATE trials SET status = 'planned' WHERE experiment = ?1 AND status = 'failed'";
         self.connection.execute(sql, [experiment]).map(drop).map_err(failed(&self.path))
     }
+}
+
+/// The trial is complete, or failed for this reason.
+pub(super) fn end(connection: &Connection, trial: i64, failure: Option<&str>) -> rusqlite::Result<()> {
+    let status = if failure.is_none() { TrialStatus::Complete } else { TrialStatus::Failed };
+    let reason = failure.map(|reason| SafeText::from(reason).as_str().to_owned());
+    let sql = "UPDATE trials SET status = ?2, reason = ?3 WHERE trial = ?1";
+    connection.execute(sql, params![trial, status.name(), reason]).map(drop)
 }
 
 /// The texts of files as they are stored.

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Transaction, TransactionBehavior, params, params_from_iter};
 use serde::Serialize;
 
 use super::process::Process;
@@ -21,26 +22,8 @@ impl Store {
         plan: &Plan,
         environment: &Environment,
     ) -> Result<i64, ResultsError> {
-        let Process { hostname: _, boot_id, pid_namespace, pid, pid_started_ticks } = Process::own();
-        let inserted = self.connection.execute(
-            "INSERT INTO runs (status, started_at, pgmeter_version, hostname, boot_id, pid_namespace, pid, \
-             pid_started_ticks, seed, plan, environment) \
-             VALUES ('running', ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            params![
-                started_at.to_string(),
-                env!("CARGO_PKG_VERSION"),
-                environment.host.hostname,
-                boot_id,
-                pid_namespace,
-                pid,
-                pid_started_ticks,
-                plan.seed.to_string(),
-                json(plan),
-                json(environment),
-            ],
-        );
-        inserted.map_err(failed(&self.path))?;
-        Ok(self.connection.last_insert_rowid())
+        let run = NewRun { started_at, pgmeter_version: env!("CARGO_PKG_VERSION"), plan, environment };
+        run.insert(&self.connection, Some(&Process::own())).map_err(failed(&self.path))
     }
 
     /// Completes the row of a run that is over, and whose record is the file at `path`; returns its number, which is a
@@ -55,7 +38,7 @@ impl Store {
         let ended_at = UtcTime::now().to_string();
         self.in_transaction(|transaction| {
             let is_ours = is_open(transaction, run, record)?;
-            let run = if is_ours { run } else { insert_row(transaction, record)? };
+            let run = if is_ours { run } else { NewRun::of(record).insert(transaction, None)? };
             complete_row(transaction, run, record, &rows, (&place, bytes), Some(&ended_at))?;
             Ok(run)
         })
@@ -89,20 +72,10 @@ impl Store {
         let sql = "SELECT run, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM runs \
                    WHERE status = 'running'";
         let mut statement = self.connection.prepare(sql)?;
-        let rows = statement.query_map([], |row| {
-            let process = Process {
-                hostname: row.get(1)?,
-                boot_id: row.get(2)?,
-                pid_namespace: row.get(3)?,
-                pid: row.get(4)?,
-                pid_started_ticks: row.get(5)?,
-            };
-            Ok((row.get(0)?, process))
-        })?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, Process::read(row, 1)?)))?;
         let own = Process::own();
-        let gone = |found: &(i64, Process)| found.1.is_gone(&own);
         let found = rows.collect::<Result<Vec<_>, _>>()?;
-        Ok(found.into_iter().filter(gone).map(|(run, _)| run).collect())
+        Ok(found.into_iter().filter(|(_, process)| process.is_gone(&own)).map(|(run, _)| run).collect())
     }
 
     /// A record's place as it is stored: its name alone if it lies beside the store, so that both can be moved.
@@ -142,21 +115,42 @@ fn is_open(connection: &Connection, run: i64, record: &Record) -> rusqlite::Resu
     )
 }
 
-/// A row for a run that has none.
-pub(super) fn insert_row(connection: &Connection, record: &Record) -> rusqlite::Result<i64> {
-    connection.execute(
-        "INSERT INTO runs (status, started_at, pgmeter_version, hostname, seed, plan, environment) \
-         VALUES ('running', ?1, ?2, ?3, ?4, ?5, ?6)",
-        params![
-            record.started_at.to_string(),
-            record.pgmeter_version,
-            record.environment.host.hostname,
-            record.plan.seed.to_string(),
-            json(&record.plan),
-            json(&record.environment),
-        ],
-    )?;
-    Ok(connection.last_insert_rowid())
+/// What is known of a run when it begins.
+pub(super) struct NewRun<'a> {
+    started_at: UtcTime,
+    pgmeter_version: &'a str,
+    plan: &'a Plan,
+    environment: &'a Environment,
+}
+
+impl NewRun<'_> {
+    pub(super) fn of(record: &Record) -> NewRun<'_> {
+        let Record { started_at, pgmeter_version, plan, environment, .. } = record;
+        NewRun { started_at: *started_at, pgmeter_version, plan, environment }
+    }
+
+    /// Makes its row, and returns its number; `process` is the one that will complete the row.
+    pub(super) fn insert(&self, connection: &Connection, process: Option<&Process>) -> rusqlite::Result<i64> {
+        let NewRun { started_at, pgmeter_version, plan, environment } = self;
+        connection.execute(
+            "INSERT INTO runs (status, started_at, pgmeter_version, hostname, boot_id, pid_namespace, pid, \
+             pid_started_ticks, seed, plan, environment) \
+             VALUES ('running', ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                started_at.to_string(),
+                pgmeter_version,
+                environment.host.hostname,
+                process.and_then(|process| process.boot_id.as_deref()),
+                process.and_then(|process| process.pid_namespace.as_deref()),
+                process.and_then(|process| process.pid),
+                process.and_then(|process| process.pid_started_ticks),
+                plan.seed.to_string(),
+                json(plan),
+                json(environment),
+            ],
+        )?;
+        Ok(connection.last_insert_rowid())
+    }
 }
 
 /// Fills in what is known at the end of a run.
@@ -197,14 +191,9 @@ pub(super) fn complete_row(
     let mut insert = connection.prepare(
         "INSERT INTO intervals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
     )?;
-    for (position, row) in (0_i64..).zip(&rows.intervals) {
-        let Counted { start_s, end_s, counts, latencies } = row;
-        let [scheduled, succeeded, failed, skipped, unfinished, late, retried, retries] = counts;
-        let [mean, p50, p90, p99, p999, max] = latencies;
-        insert.execute(params![
-            run, position, start_s, end_s, scheduled, succeeded, failed, skipped, unfinished, late, retried,
-            retries, mean, p50, p90, p99, p999, max
-        ])?;
+    for (position, figures) in (0_i64..).zip(&rows.intervals) {
+        let place = [Value::from(run), Value::from(position)];
+        insert.execute(params_from_iter(place.iter().chain(figures)))?;
     }
     let mut insert = connection.prepare("INSERT INTO samples VALUES (?1, ?2, ?3)")?;
     for (position, sample) in (0_i64..).zip(&rows.samples) {
@@ -218,15 +207,8 @@ pub(super) struct Rows {
     /// Without the samples, which are rows.
     observation: Option<String>,
     samples: Vec<String>,
-    intervals: Vec<Counted>,
-}
-
-/// An interval, all scripts together, with figures in the place of its histograms.
-struct Counted {
-    start_s: f64,
-    end_s: f64,
-    counts: [i64; 8],
-    latencies: [Option<f64>; 6],
+    /// Of each interval: begin and end, counts, and figures in the place of its histograms.
+    intervals: Vec<Vec<Value>>,
 }
 
 impl Rows {
@@ -239,35 +221,30 @@ impl Rows {
         Rows {
             observation: bare,
             samples: samples.unwrap_or_default().iter().map(json).collect(),
-            intervals: record.intervals.iter().map(Counted::of).collect(),
+            intervals: record.intervals.iter().map(interval_figures).collect(),
         }
     }
 }
 
-impl Counted {
-    /// A histogram that is damaged has no figures; its counts are known all the same.
-    fn of(interval: &Interval) -> Counted {
-        let counts = &interval.counts;
-        let latency = interval.to_stats().ok().and_then(|stats| crate::Latency::of(&stats.total().response));
-        let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        Counted {
-            start_s: interval.start_s,
-            end_s: interval.end_s,
-            counts: [
-                counts.scheduled,
-                counts.succeeded,
-                counts.failed,
-                counts.skipped,
-                counts.unfinished,
-                counts.late,
-                counts.retried,
-                counts.retries,
-            ]
-            .map(count),
-            latencies: latency
-                .map_or([None; 6], |us| [us.mean, us.p50, us.p90, us.p99, us.p999, us.max].map(Some)),
-        }
-    }
+/// In the order of the table's columns. A histogram that is damaged has no figures; its counts are known all the same.
+fn interval_figures(interval: &Interval) -> Vec<Value> {
+    let counts = &interval.counts;
+    let counts = [
+        counts.scheduled,
+        counts.succeeded,
+        counts.failed,
+        counts.skipped,
+        counts.unfinished,
+        counts.late,
+        counts.retried,
+        counts.retries,
+    ];
+    let latency = interval.to_stats().ok().and_then(|stats| crate::Latency::of(&stats.total().response));
+    let latencies =
+        latency.map_or([None; 6], |us| [us.mean, us.p50, us.p90, us.p99, us.p999, us.max].map(Some));
+    let bounds = [interval.start_s, interval.end_s].map(Value::from);
+    let counts = counts.map(|count| Value::from(i64::try_from(count).unwrap_or(i64::MAX)));
+    bounds.into_iter().chain(counts).chain(latencies.map(Value::from)).collect()
 }
 
 /// As it stands in the record.

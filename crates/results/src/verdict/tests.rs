@@ -21,7 +21,7 @@ struct Case {
     round_trip: Option<RoundTrip>,
     connecting_share: f64,
     held_back: HeldBack,
-    calibrated: Option<Calibrated>,
+    calibration: Option<CalibrationUsed>,
 }
 
 fn waiting_for_the_server() -> Case {
@@ -47,7 +47,7 @@ fn waiting_for_the_server() -> Case {
         round_trip: Some(RoundTrip { took_us: 3_400.0, own_us: 40.0, core_wait_us: 4.0, network_us: None }),
         connecting_share: 0.0,
         held_back: HeldBack::default(),
-        calibrated: None,
+        calibration: None,
     }
 }
 
@@ -79,7 +79,7 @@ fn judge(case: Case) -> (LimitedBy, String) {
         round_trip: case.round_trip,
         connecting_share: case.connecting_share,
         held_back: case.held_back,
-        calibrated: case.calibrated,
+        calibration: case.calibration,
     });
     (limit, evidence)
 }
@@ -306,7 +306,12 @@ fn a_single_long_delay_of_a_worker_is_late_for_all_that_was_due_meanwhile() {
 fn what_the_machine_can_do_at_best_is_no_measure_of_a_server() {
     let calibrated = |reached_share, floor_us| Case {
         cpu_share: 0.6,
-        calibrated: Some(Calibrated { round_trips_per_s_max: 240_000.0, reached_share, floor_us }),
+        calibration: Some(CalibrationUsed {
+            measured_at: crate::UtcTime::from_unix_millis(0),
+            round_trips_per_s_max: 240_000.0,
+            reached_share,
+            floor_us_per_round_trip: floor_us,
+        }),
         ..waiting_for_the_server()
     };
     check(

@@ -9,9 +9,9 @@ use crate::{ResultsError, UtcTime};
 
 /// A process's work on an experiment, from its beginning or from where another was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sitting {
+pub struct Execution {
     /// Its number in the store.
-    pub sitting: i64,
+    pub execution: i64,
     /// What names of its own making carry: letters, digits and `_`, given to nobody else.
     pub mark: String,
 }
@@ -21,12 +21,11 @@ impl Store {
     ///
     /// # Errors
     /// If another process is at work on it, or the store cannot be written.
-    pub fn begin_sitting(&mut self, experiment: i64) -> Result<Sitting, ResultsError> {
+    pub fn begin_execution(&mut self, experiment: i64) -> Result<Execution, ResultsError> {
         let own = Process::own();
         let begun = self.in_transaction(|transaction| {
-            let others = open_sittings(transaction, experiment)?;
-            if let Some((_, other)) = others.iter().find(|(_, process)| process.runs(&own)) {
-                return Ok(Err(other.pid.unwrap_or_default()));
+            if let Some(pid) = worked_on_by(transaction, experiment)? {
+                return Ok(Err(pid));
             }
             let Process { hostname, boot_id, pid_namespace, pid, pid_started_ticks } = &own;
             let mark: String = transaction.query_row(
@@ -35,7 +34,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             transaction.execute(
-                "INSERT INTO sittings (experiment, mark, started_at, hostname, boot_id, pid_namespace, pid, \
+                "INSERT INTO executions (experiment, mark, started_at, hostname, boot_id, pid_namespace, pid, \
                  pid_started_ticks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 params![
                     experiment,
@@ -48,39 +47,38 @@ impl Store {
                     pid_started_ticks
                 ],
             )?;
-            Ok(Ok(Sitting { sitting: transaction.last_insert_rowid(), mark }))
+            Ok(Ok(Execution { execution: transaction.last_insert_rowid(), mark }))
         })?;
         begun.map_err(|pid| ResultsError::ExperimentBusy { store: self.path.clone(), pid })
     }
 
-    /// Nothing of a sitting is left: it ended in order, or what it left behind has been removed.
+    /// Nothing of an execution is left: it ended in order, or what it left behind has been removed.
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn end_sitting(&mut self, sitting: i64) -> Result<(), ResultsError> {
-        let sql = "UPDATE sittings SET ended_at = ?2 WHERE sitting = ?1";
-        let updated = self.connection.execute(sql, params![sitting, UtcTime::now().to_string()]);
+    pub fn end_execution(&mut self, execution: i64) -> Result<(), ResultsError> {
+        let sql = "UPDATE executions SET ended_at = ?2 WHERE execution = ?1";
+        let updated = self.connection.execute(sql, params![execution, UtcTime::now().to_string()]);
         updated.map(drop).map_err(failed(&self.path))
     }
 
-    /// Sittings of all experiments of this one's name and profile that did not end in order, and whose process is known
+    /// Executions of all experiments of this one's name and profile that did not end in order, and whose process is known
     /// to be gone.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn broken_sittings(&mut self, experiment: i64) -> Result<Vec<Sitting>, ResultsError> {
+    pub fn broken_executions(&mut self, experiment: i64) -> Result<Vec<Execution>, ResultsError> {
         let own = Process::own();
         let open = self.in_transaction(|transaction| {
             let sql = "SELECT same.experiment FROM experiments AS this JOIN experiments AS same USING (name, profile) \
                        WHERE this.experiment = ?1";
             let mut statement = transaction.prepare(sql)?;
-            let same: Vec<i64> =
-                statement.query_map([experiment], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-            let open = same.into_iter().map(|experiment| open_sittings(transaction, experiment));
+            let same = statement.query_map([experiment], |row| row.get(0))?;
+            let open = same.map(|experiment| open_executions(transaction, experiment?));
             open.collect::<rusqlite::Result<Vec<_>>>()
         })?;
         let gone = open.into_iter().flatten().filter(|(_, process)| process.is_gone(&own));
-        Ok(gone.map(|(sitting, _)| sitting).collect())
+        Ok(gone.map(|(execution, _)| execution).collect())
     }
 
     /// Whoever knows that the processes are gone that worked on an experiment says so: of other hosts and containers it
@@ -97,7 +95,7 @@ impl Store {
             let sql = "UPDATE trials SET status = 'planned' WHERE experiment = ?1 AND status = 'running'";
             transaction.execute(sql, [experiment])?;
             // Gone for certain: of this host, before it was started.
-            let sql = "UPDATE sittings SET hostname = ?2, boot_id = 'taken over' \
+            let sql = "UPDATE executions SET hostname = ?2, boot_id = 'taken over' \
                        WHERE experiment = ?1 AND ended_at IS NULL";
             transaction.execute(sql, params![experiment, own.hostname])?;
             Ok(Ok(()))
@@ -109,7 +107,7 @@ impl Store {
 /// The number of a process that is known to be at work on an experiment.
 pub(super) fn worked_on_by(transaction: &Transaction<'_>, experiment: i64) -> rusqlite::Result<Option<i64>> {
     let own = Process::own();
-    let open = open_sittings(transaction, experiment)?;
+    let open = open_executions(transaction, experiment)?;
     Ok(open.iter().find(|(_, process)| process.runs(&own)).and_then(|(_, process)| process.pid))
 }
 
@@ -120,26 +118,18 @@ pub(super) fn may_be_worked_on_elsewhere(
     experiment: i64,
 ) -> rusqlite::Result<bool> {
     let own = Process::own();
-    Ok(open_sittings(transaction, experiment)?.iter().any(|(_, process)| !process.is_gone(&own)))
+    Ok(open_executions(transaction, experiment)?.iter().any(|(_, process)| !process.is_gone(&own)))
 }
 
-fn open_sittings(
+fn open_executions(
     transaction: &Transaction<'_>,
     experiment: i64,
-) -> rusqlite::Result<Vec<(Sitting, Process)>> {
-    let sql = "SELECT sitting, mark, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM sittings \
-               WHERE experiment = ?1 AND ended_at IS NULL ORDER BY sitting";
+) -> rusqlite::Result<Vec<(Execution, Process)>> {
+    let sql = "SELECT execution, mark, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM executions \
+               WHERE experiment = ?1 AND ended_at IS NULL ORDER BY execution";
     let mut statement = transaction.prepare(sql)?;
     let rows = statement.query_map([experiment], |row| {
-        let sitting = Sitting { sitting: row.get(0)?, mark: row.get(1)? };
-        let process = Process {
-            hostname: row.get(2)?,
-            boot_id: row.get(3)?,
-            pid_namespace: row.get(4)?,
-            pid: row.get(5)?,
-            pid_started_ticks: row.get(6)?,
-        };
-        Ok((sitting, process))
+        Ok((Execution { execution: row.get(0)?, mark: row.get(1)? }, Process::read(row, 2)?))
     })?;
     rows.collect()
 }
@@ -160,19 +150,19 @@ mod tests {
             store.begin_experiment("e", "full", &BTreeMap::new(), std::slice::from_ref(&trial)).unwrap()
         };
         let experiment = begin(&mut store);
-        let sitting = store.begin_sitting(experiment).unwrap();
+        let execution = store.begin_execution(experiment).unwrap();
         assert!(matches!(store.take_over(experiment), Err(ResultsError::ExperimentBusy { .. })));
-        let elsewhere = "UPDATE sittings SET hostname = 'elsewhere'; UPDATE trials SET status = 'running'";
+        let elsewhere = "UPDATE executions SET hostname = 'elsewhere'; UPDATE trials SET status = 'running'";
         store.connection.execute_batch(elsewhere).unwrap();
         let status =
             |store: &mut Store| store.newest_experiment("e", "full").unwrap().unwrap().trials[0].status;
-        assert_eq!(store.broken_sittings(experiment).unwrap(), []);
+        assert_eq!(store.broken_executions(experiment).unwrap(), []);
         store.take_over(experiment).unwrap();
         assert_eq!(status(&mut store), TrialStatus::Planned);
-        assert_eq!(store.broken_sittings(experiment).unwrap().len(), 1);
+        assert_eq!(store.broken_executions(experiment).unwrap().len(), 1);
         // Whoever begins anew removes what is left of the one before.
         let anew = begin(&mut store);
-        assert_eq!(store.broken_sittings(anew).unwrap(), [sitting]);
+        assert_eq!(store.broken_executions(anew).unwrap(), [execution]);
     }
 
     #[test]
@@ -182,20 +172,20 @@ mod tests {
         let trial = |repeat| PlannedTrial { factors: BTreeMap::new(), repeat };
         let experiment =
             store.begin_experiment("e", "full", &BTreeMap::new(), &[trial(1), trial(2)]).unwrap();
-        store.begin_sitting(experiment).unwrap();
+        store.begin_execution(experiment).unwrap();
         let statuses = |store: &mut Store| -> Vec<TrialStatus> {
             let row = store.newest_experiment("e", "full").unwrap().unwrap();
             row.trials.iter().map(|trial| trial.status).collect()
         };
         let first = store.newest_experiment("e", "full").unwrap().unwrap().trials[0].trial;
         assert!(store.take_trial(first).unwrap());
-        store.connection.execute_batch("UPDATE sittings SET hostname = 'elsewhere'").unwrap();
+        store.connection.execute_batch("UPDATE executions SET hostname = 'elsewhere'").unwrap();
         // A trial of steps has no run that would tell.
         assert_eq!(statuses(&mut store), [TrialStatus::Running, TrialStatus::Planned]);
         assert!(!store.take_trial(first).unwrap(), "it is the other's");
         // The same process, on this host and gone.
         let gone =
-            format!("UPDATE sittings SET hostname = '{}', boot_id = 'another'", Process::own().hostname);
+            format!("UPDATE executions SET hostname = '{}', boot_id = 'another'", Process::own().hostname);
         store.connection.execute_batch(&gone).unwrap();
         assert_eq!(statuses(&mut store), [TrialStatus::Planned, TrialStatus::Planned]);
         assert!(store.take_trial(first).unwrap());

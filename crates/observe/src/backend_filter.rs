@@ -5,7 +5,7 @@ use connect::quote::literal;
 
 /// How to know the benchmark's backends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum BackendFilter {
     /// Their `application_name` is this and nobody else's. Holds for each connection of `-C`, and behind a pooler.
     Marked(String),
     /// The user gave the name: user and database must fit too, and the backend be younger than the observer's.
@@ -22,12 +22,12 @@ pub enum Whose {
 /// The longest name that a server does not cut.
 const NAME_LENGTH_MAX: usize = 63;
 
-impl Whose {
+impl BackendFilter {
     /// The condition. `since` is when the observer's backend began, as the server wrote it.
     pub(crate) fn condition(&self, since: &str) -> String {
         match self {
-            Whose::Marked(mark) => format!("application_name = {}", literal(mark)),
-            Whose::Named { application_name, user, database } => {
+            BackendFilter::Marked(mark) => format!("application_name = {}", literal(mark)),
+            BackendFilter::Named { application_name, user, database } => {
                 let mut condition = format!(
                     "usename = {} and datname = {} and backend_start > {}::timestamptz and pid <> pg_backend_pid()",
                     literal(user),
@@ -51,12 +51,12 @@ mod tests {
 
     #[test]
     fn a_mark_is_enough() {
-        assert_eq!(Whose::Marked("it's".to_owned()).condition("x"), "application_name = 'it''s'");
+        assert_eq!(BackendFilter::Marked("it's".to_owned()).condition("x"), "application_name = 'it''s'");
     }
 
     #[test]
     fn a_name_of_the_users_is_held_against_user_database_and_age() {
-        let named = |name: &str| Whose::Named {
+        let named = |name: &str| BackendFilter::Named {
             application_name: name.to_owned(),
             user: "u".to_owned(),
             database: "d\\".to_owned(),

@@ -21,7 +21,7 @@ const CATALOGS_ALONE: &str = ", pg_catalog.set_config('search_path', 'pg_catalog
 
 /// A session that may fail.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct ObserverSession {
     session: Session,
     /// Statements sent.
     pub(crate) statements: u64,
@@ -35,9 +35,9 @@ pub(crate) struct Asking {
     names: BTreeMap<String, String>,
 }
 
-impl Asking {
-    pub(crate) fn new(session: Session) -> Asking {
-        Asking {
+impl ObserverSession {
+    pub(crate) fn new(session: Session) -> ObserverSession {
+        ObserverSession {
             session,
             statements: 0,
             busy: Duration::ZERO,

@@ -1,0 +1,77 @@
+//! A process as `/proc/PID/stat` has it: which one it is, and the CPU time that it has used. Read for our own process and
+//! for the server's, where they are on this host.
+//!
+//! Manual: proc_pid_stat(5).
+
+use std::fs;
+
+/// A process; its times are in the kernel's ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// The program's name, cut to 15 bytes.
+    pub name: String,
+    /// The process that started it.
+    pub parent: u32,
+    /// When it was started, after the host's start: a process number that is used again has another one.
+    pub started_ticks: u64,
+    /// In user space.
+    pub user_ticks: u64,
+    /// In the kernel.
+    pub system_ticks: u64,
+    /// In user space, of its children that have ended.
+    pub children_user_ticks: u64,
+    /// In the kernel, of its children that have ended.
+    pub children_system_ticks: u64,
+}
+
+impl ProcessStat {
+    /// As it is now; `None` if there is no such process.
+    pub fn read(process_id: u32) -> Option<ProcessStat> {
+        let stat = fs::read(format!("/proc/{process_id}/stat")).ok()?;
+        ProcessStat::parse(&String::from_utf8_lossy(&stat))
+    }
+
+    pub(crate) fn parse(stat: &str) -> Option<ProcessStat> {
+        // The name may hold anything, brackets too.
+        let (head, rest) = stat.rsplit_once(')')?;
+        // The fields are numbered from 1 in the manual; the first behind the name is the third.
+        let fields: Vec<_> = rest.split_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        Some(ProcessStat {
+            name: head.split_once('(')?.1.to_owned(),
+            parent: u32::try_from(field(4)?).ok()?,
+            started_ticks: field(22)?,
+            user_ticks: field(14)?,
+            system_ticks: field(15)?,
+            children_user_ticks: field(16)?,
+            children_system_ticks: field(17)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_understood_whatever_its_name_holds() {
+        let stat = "42 (post) gres (x) S 7 42 42 0 -1 4194624 9 0 0 0 150 25 1000 200 20 0 1 0 8812 1 1 1";
+        let expected = ProcessStat {
+            name: "post) gres (x".to_owned(),
+            parent: 7,
+            started_ticks: 8812,
+            user_ticks: 150,
+            system_ticks: 25,
+            children_user_ticks: 1000,
+            children_system_ticks: 200,
+        };
+        assert_eq!(ProcessStat::parse(stat), Some(expected));
+    }
+
+    #[test]
+    fn a_text_that_is_cut_short_is_no_process() {
+        for stat in ["", "42", "42 (x", "42 (x) S 7"] {
+            assert_eq!(ProcessStat::parse(stat), None);
+        }
+    }
+}
