@@ -5,6 +5,7 @@ use results::{Counts, Latency, OtherEndings, Record, escaped};
 
 use crate::Run;
 use crate::charts::{LatencyRows, POINTS_MAX, Timeline};
+use crate::metrics::{COSTS, Cost, LATENCY, LatencyFigure};
 use crate::sections;
 
 /// The names of the columns.
@@ -60,19 +61,9 @@ impl Lines<'_> {
     }
 
     fn latency(&mut self, place: Place<'_>, kind: &str, figures: Option<Latency>) {
-        let Some(Latency { mean, stddev, min, p50, p90, p95, p99, p999, max }) = figures else { return };
-        for (name, us) in [
-            ("mean", mean),
-            ("stddev", stddev),
-            ("min", min),
-            ("p50", p50),
-            ("p90", p90),
-            ("p95", p95),
-            ("p99", p99),
-            ("p999", p999),
-            ("max", max),
-        ] {
-            self.add(place, &format!("{kind}_{name}_us"), us);
+        let Some(figures) = figures else { return };
+        for LatencyFigure { name, of, .. } in &LATENCY {
+            self.add(place, &format!("{kind}_{name}_us"), of(&figures));
         }
     }
 
@@ -160,26 +151,9 @@ fn over_time(lines: &mut Lines<'_>, record: &Record) {
 
 fn observation(lines: &mut Lines<'_>, record: &Record) {
     let Some(observation) = &record.observation else { return };
-    let costs = &observation.per_transaction;
     let place = Place { part: "per_transaction", ..Place::default() };
-    for (metric, value) in [
-        ("wal_bytes", costs.wal_bytes),
-        ("wal_records", costs.wal_records),
-        ("wal_full_page_images", costs.wal_full_page_images),
-        ("wal_full_page_image_bytes", costs.wal_full_page_image_bytes),
-        ("blocks_hit", costs.blocks_hit),
-        ("blocks_read", costs.blocks_read),
-        ("block_read_us", costs.block_read_us),
-        ("block_write_us", costs.block_write_us),
-        ("blocks_dirtied", costs.blocks_dirtied),
-        ("blocks_written", costs.blocks_written),
-        ("temp_bytes", costs.temp_bytes),
-        ("backend_user_cpu_us", costs.backend_user_cpu_us),
-        ("backend_system_cpu_us", costs.backend_system_cpu_us),
-        ("backend_read_bytes", costs.backend_read_bytes),
-        ("backend_written_bytes", costs.backend_written_bytes),
-    ] {
-        lines.add_some(place, metric, value);
+    for Cost { name, of, .. } in &COSTS {
+        lines.add_some(place, name, of(&observation.per_transaction));
     }
     for wait in observation.waits.iter().flat_map(|waits| &waits.top) {
         let item = format!("{}:{}", wait.event_type, wait.event);

@@ -23,9 +23,7 @@ mod server_lines;
 
 mod command_table;
 
-mod steps_line;
-
-mod trial_line;
+mod trial_lines;
 
 mod cells_so_far;
 
@@ -55,9 +53,9 @@ mod sections;
 
 mod markdown;
 
-mod csv;
+mod metrics;
 
-mod json;
+mod csv;
 
 mod html;
 
@@ -74,14 +72,12 @@ pub use comparison::comparison;
 pub use csv::{CSV_COLUMNS, csv};
 pub use figure::{PngError, png, svg};
 pub use html::html;
-pub use json::json;
 pub use live::{LiveSample, Phase, live_line};
 pub use live_view::{LiveView, SoFar, live_view};
 pub use markdown::markdown;
 pub use openmetrics::{Metrics, OPEN_METRICS_TYPE, open_metrics};
-pub use run::Run;
+pub use run::{Run, json};
 pub use run_list::run_list;
 pub use side_by_side::side_by_side;
-pub use steps_line::steps_line;
 pub use text::{TextStyle, text};
-pub use trial_line::trial_line;
+pub use trial_lines::{steps_line, trial_line};

@@ -1,7 +1,8 @@
 //! A run as the pages and formats of several runs see it: the record, and what its reader calls it.
 //! Names come from the command line; where two runs are shown, letters stand for them.
 
-use results::{Limit, Record, Status};
+use results::{Limit, Record, Status, escaped_json};
+use serde::Serialize;
 
 use crate::figures::{asked_seconds, counted, measured_seconds};
 use crate::prose::{enumerate, escaped_line};
@@ -70,6 +71,23 @@ pub(crate) fn letter(index: usize) -> String {
         0 => letter.to_string(),
         round => format!("{letter}{}", round + 1),
     }
+}
+
+/// Several records, in the order in which they were asked for.
+#[derive(Serialize)]
+struct Several<'a> {
+    runs: Vec<&'a Record>,
+}
+
+/// The record, or `{"runs": […]}` of several; ends with a line end.
+pub fn json(runs: &[Run<'_>]) -> String {
+    if let [only] = runs {
+        return escaped_json(only.record.to_json());
+    }
+    let several = Several { runs: runs.iter().map(|run| run.record).collect() };
+    let mut json = serde_json::to_string_pretty(&several).expect("a record has string keys only");
+    json.push('\n');
+    escaped_json(json)
 }
 
 #[cfg(test)]

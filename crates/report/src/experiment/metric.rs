@@ -4,7 +4,7 @@
 use results::{Counts, Latency, StoredRun};
 
 use crate::figures::{as_asked, asked_latency, latency, percent, rate};
-use crate::sections::bytes;
+use crate::sections::{bytes, number};
 
 /// A figure of a trial. `Operations` are transactions times what each does, which the caller knows.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub(crate) enum Quantity {
     Microseconds,
     Share,
     Bytes,
+    Number,
 }
 
 struct Row {
@@ -206,6 +207,7 @@ impl Quantity {
             Quantity::Microseconds => latency(figure),
             Quantity::Share => percent(figure, 1.0),
             Quantity::Bytes => bytes(figure),
+            Quantity::Number => number(figure),
         }
     }
 
@@ -216,6 +218,7 @@ impl Quantity {
             Quantity::Microseconds => asked_latency(figure),
             Quantity::Share => percent(figure, 1.0),
             Quantity::Bytes => bytes(figure),
+            Quantity::Number => number(figure),
         }
     }
 
@@ -226,6 +229,7 @@ impl Quantity {
             Quantity::Microseconds => "latency",
             Quantity::Share => "share",
             Quantity::Bytes => "bytes",
+            Quantity::Number => "number",
         }
     }
 }

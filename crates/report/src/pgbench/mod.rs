@@ -5,7 +5,7 @@
 //! [`AggregateLog`] are the two kinds of log. [`Columns`] are the parts that depend on the run's options;
 //! `c_numbers` writes numbers as C does. Called by the drop-in of `cli`, and by `bench` for logs.
 
-mod columns;
+use results::Plan;
 
 mod final_report;
 
@@ -20,7 +20,36 @@ mod aggregate_log;
 mod c_numbers;
 
 pub use aggregate_log::AggregateLog;
-pub use columns::Columns;
 pub use final_report::{Presentation, final_report};
 pub use progress::{ProgressClock, ProgressMeter, progress_line};
 pub use transaction_log::{LogFormat, transaction_line};
+
+/// The parts of a line that are not always there: they depend on the options of the run, not on what happened in it.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// How late transactions started; under a rate.
+    pub lag: bool,
+    /// What the latency limit did.
+    pub latency_limit: bool,
+    /// Retries: wherever a transaction may have more than one try.
+    pub retries: bool,
+    /// Failures by kind.
+    pub failures_detailed: bool,
+}
+
+impl Columns {
+    /// Those of a run of this plan, with or without `--failures-detailed`.
+    pub fn of(plan: &Plan, failures_detailed: bool) -> Columns {
+        Columns {
+            lag: plan.rate_tps.is_some(),
+            latency_limit: plan.latency_limit_us.is_some(),
+            retries: plan.max_tries != Some(1),
+            failures_detailed,
+        }
+    }
+
+    /// Only a rate makes transactions late before they begin, and only a limit says how late is too late.
+    fn skipped(&self) -> bool {
+        self.lag && self.latency_limit
+    }
+}

@@ -1,54 +1,20 @@
 //! What one transaction cost: the server in log, pages and processor time, and pgmeter itself. What was not seen is
 //! not there.
 
-use results::{PerTransaction, Record};
+use results::Record;
 
 use super::Fact;
 use crate::figures::{as_asked, decimals_for, fixed, latency};
+use crate::metrics::COSTS;
 
 /// Cost per transaction.
 pub(crate) fn costs(record: &Record) -> Vec<Fact> {
-    let mut facts = Vec::new();
-    if let Some(observation) = &record.observation {
-        let PerTransaction {
-            wal_bytes,
-            wal_records,
-            wal_full_page_images,
-            wal_full_page_image_bytes,
-            blocks_hit,
-            blocks_read,
-            block_read_us,
-            block_write_us,
-            blocks_dirtied,
-            blocks_written,
-            temp_bytes,
-            backend_user_cpu_us,
-            backend_system_cpu_us,
-            backend_read_bytes,
-            backend_written_bytes,
-        } = observation.per_transaction;
-        let rows = [
-            ("WAL", wal_bytes.map(bytes)),
-            ("WAL records", wal_records.map(number)),
-            ("full-page images", wal_full_page_images.map(number)),
-            ("WAL of full-page images", wal_full_page_image_bytes.map(bytes)),
-            ("buffers found in memory", blocks_hit.map(number)),
-            ("buffers read", blocks_read.map(number)),
-            ("waiting for buffers to be read", block_read_us.map(latency)),
-            ("buffers dirtied", blocks_dirtied.map(number)),
-            ("buffers written by backends", blocks_written.map(number)),
-            ("waiting for buffers to be written", block_write_us.map(latency)),
-            ("temporary files", temp_bytes.map(bytes)),
-            ("server CPU, user", backend_user_cpu_us.map(latency)),
-            ("server CPU, system", backend_system_cpu_us.map(latency)),
-            ("read from disk", backend_read_bytes.map(bytes)),
-            ("made dirty by its backends (the kernel's count)", backend_written_bytes.map(bytes)),
-        ];
-        facts.extend(rows.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
-    }
+    let observed = record.observation.iter().map(|observation| &observation.per_transaction);
+    let facts = observed.flat_map(|costs| {
+        COSTS.iter().filter_map(|cost| Some(Fact::new(cost.title, cost.quantity.shown((cost.of)(costs)?))))
+    });
     let client_us = record.summary.client_cpu_us_per_transaction;
-    facts.extend(client_us.map(|us| Fact::new("client CPU (pgmeter itself)", latency(us))));
-    facts
+    facts.chain(client_us.map(|us| Fact::new("client CPU (pgmeter itself)", latency(us)))).collect()
 }
 
 /// Three digits: `0.0123`, `4.56`.

@@ -5,30 +5,17 @@ use results::{CommandSummary, Latency, Record};
 
 use super::Grid;
 use crate::figures::{count, latency, rate};
+use crate::metrics::LATENCY;
 use crate::prose::escaped_line;
-
-/// A column of the table: its head, and what of a latency is in it.
-type Column = (&'static str, fn(&Latency) -> f64);
 
 /// Response times of the run and of each script; service times below them where they are something else.
 pub(crate) fn latencies(record: &Record) -> Option<Grid> {
-    const FIGURES: [Column; 9] = [
-        ("mean", |latency| latency.mean),
-        ("stddev", |latency| latency.stddev),
-        ("min", |latency| latency.min),
-        ("p50", |latency| latency.p50),
-        ("p90", |latency| latency.p90),
-        ("p95", |latency| latency.p95),
-        ("p99", |latency| latency.p99),
-        ("p99.9", |latency| latency.p999),
-        ("max", |latency| latency.max),
-    ];
     let summary = &record.summary;
     summary.response_us?;
     let service_differs = record.plan.rate_tps.is_some() || summary.response_us != summary.service_us;
     let several = summary.scripts.len() > 1;
     let row = |name: String, tps: f64, figures: &Latency| {
-        let figures = FIGURES.iter().map(|(_, of)| latency(of(figures)));
+        let figures = LATENCY.iter().map(|figure| latency((figure.of)(figures)));
         [name, rate(tps)].into_iter().chain(figures).collect::<Vec<String>>()
     };
     let mut rows = Vec::new();
@@ -47,7 +34,7 @@ pub(crate) fn latencies(record: &Record) -> Option<Grid> {
             rows.extend(figures.map(|figures| row(name, script.tps, &figures)));
         }
     }
-    let columns = ["latency", "tps"].into_iter().chain(FIGURES.iter().map(|(name, _)| *name));
+    let columns = ["latency", "tps"].into_iter().chain(LATENCY.iter().map(|figure| figure.title));
     Some(Grid { columns: columns.map(str::to_owned).collect(), rows })
 }
 

@@ -11,7 +11,7 @@ mod server;
 mod settings;
 
 pub(crate) use comparison::{ComparedRun, Told, Verdict as ComparisonVerdict, comparison};
-pub(crate) use cost::{bytes, costs};
+pub(crate) use cost::{bytes, costs, number};
 pub(crate) use environment::{builds, environment};
 pub(crate) use headline::{Headline, capitalised, headline};
 pub(crate) use latencies::{commands, latencies};
