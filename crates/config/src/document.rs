@@ -67,10 +67,9 @@ impl Complaint {
 /// A sentence that quotes names from the file: a character that would end the line or control the terminal stands as its
 /// code, `\n` or `\u{1b}`.
 fn in_one_line(what: &str) -> String {
-    let steers = |character: char| character.is_control() || turns_direction(character);
     let mut shown = String::with_capacity(what.len());
     for character in what.chars() {
-        if steers(character) {
+        if character.is_control() || turns_direction(character) {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
@@ -91,14 +90,11 @@ pub fn turns_direction(character: char) -> bool {
 pub fn read(text: &str) -> Result<Table, Complaint> {
     let document = Document::parse(text).map_err(|error| {
         let place = error.span().map_or(Place { line: 1, column: 1 }, |span| place(text, span.start));
-        Complaint::at(place, format!("this is not TOML: {}", one_line(error.message())))
+        let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        Complaint::at(place, format!("this is not TOML: {message}"))
     })?;
     let entries = entries(text, document.as_table())?;
     Ok(Table { place: Place { line: 1, column: 1 }, entries })
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn place(text: &str, offset: usize) -> Place {
@@ -170,33 +166,66 @@ impl Table {
         Some(self.entries.remove(at).node)
     }
 
+    /// What `read` makes of the value of a key, if the key is there.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn read<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&Node) -> Result<T, Complaint>,
+    ) -> Result<Option<T>, Complaint> {
+        self.take(key).map(|node| read(&node)).transpose()
+    }
+
+    /// The text behind a key, if the key is there.
+    ///
+    /// # Errors
+    /// If the value is no text.
+    pub fn text(&mut self, key: &str) -> Result<Option<String>, Complaint> {
+        self.read(key, |node| node.text().map(str::to_owned))
+    }
+
     /// The table behind a key; an empty one if it is not there.
     ///
     /// # Errors
     /// If the value is no table.
-    pub fn take_table(&mut self, key: &str) -> Result<Table, Complaint> {
+    pub fn table(&mut self, key: &str) -> Result<Table, Complaint> {
+        self.take(key).map_or(Ok(Table { place: self.place, entries: Vec::new() }), Node::into_table)
+    }
+
+    /// The list behind a key; an empty one if it is not there.
+    ///
+    /// # Errors
+    /// If the value is no list.
+    pub fn list(&mut self, key: &str) -> Result<Vec<Node>, Complaint> {
+        self.take(key).map_or(Ok(Vec::new()), Node::into_list)
+    }
+
+    /// The values behind a key that takes one or a list.
+    pub fn one_or_more(&mut self, key: &str) -> Vec<Node> {
         match self.take(key) {
-            Some(node) => node.into_table(),
-            None => Ok(Table { place: self.place, entries: Vec::new() }),
+            None => Vec::new(),
+            Some(Node { value: Value::List(nodes), .. }) => nodes,
+            Some(node) => vec![node],
         }
     }
 
-    /// Refuses keys that were not read; `known` are all keys that may be here.
+    /// Refuses keys that are not known here.
     ///
     /// # Errors
     /// The first such key, with the nearest known one.
-    pub fn finish(self, what: &str, known: &[&str]) -> Result<(), Complaint> {
-        match self.entries.first() {
+    pub fn check_keys(&self, what: &str, known: &[&str]) -> Result<(), Complaint> {
+        match self.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
+            Some(entry) => Err(Complaint::at(entry.place, unknown_key(&entry.key, what, known))),
             None => Ok(()),
-            Some(Entry { key, place, .. }) => Err(Complaint::at(*place, unknown_key(key, what, known))),
         }
     }
 }
 
 /// `unknown key "durration" in [load]; did you mean "duration"?`
 pub fn unknown_key(key: &str, what: &str, known: &[&str]) -> String {
-    let nearest = nearest(key, known);
-    let help = match nearest {
+    let help = match nearest(key, known) {
         Some(nearest) => format!("did you mean \"{nearest}\"?"),
         None => format!("known are {}", known.join(", ")),
     };
@@ -251,13 +280,14 @@ impl Node {
     ///
     /// # Errors
     /// If it is something else.
-    pub fn whole(&self, least: u64, most: u64) -> Result<u64, Complaint> {
+    pub fn whole<T: TryFrom<i64>>(&self, least: u64, most: u64) -> Result<T, Complaint> {
         let number = match self.value {
-            Value::Integer(number) => u64::try_from(number).ok(),
+            Value::Integer(number) if u64::try_from(number).is_ok_and(|it| (least..=most).contains(&it)) => {
+                T::try_from(number).ok()
+            }
             _ => None,
         };
-        let within = number.filter(|number| (least..=most).contains(number));
-        within.ok_or_else(|| self.expected(&format!("a whole number from {least} to {most}")))
+        number.ok_or_else(|| self.expected(&format!("a whole number from {least} to {most}")))
     }
 
     /// A finite number above zero.
@@ -291,11 +321,10 @@ impl Node {
     ///
     /// # Errors
     /// If it is not one of them.
-    pub fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, Complaint> {
-        let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        let found = |text: &str| names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
-        let listed = known.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ");
-        self.text().ok().and_then(found).ok_or_else(|| self.expected(&listed))
+    pub fn one_of<T: Clone>(&self, names: &[(&str, T)]) -> Result<T, Complaint> {
+        let found = names.iter().find(|(name, _)| self.text() == Ok(name));
+        let listed: Vec<String> = names.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        found.map(|(_, value)| value.clone()).ok_or_else(|| self.expected(&listed.join(" or ")))
     }
 
     /// `expected WHAT, found VALUE`

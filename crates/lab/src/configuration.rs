@@ -140,7 +140,7 @@ pub enum Origin {
 }
 
 /// The tables of a trial. Trials with equal ones, on equal servers, share them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSpec {
     /// What is loaded; `None`: nothing but what `setup` makes.
     pub workload: Option<WorkloadName>,
@@ -154,8 +154,8 @@ pub struct DataSpec {
     pub unlogged: bool,
     /// Parts of the accounts; 0: not split.
     pub partitions: u32,
-    /// Whether they are split by hash and not by range.
-    pub partition_by_hash: bool,
+    /// How rows find their part.
+    pub partition_method: PartitionMethod,
     /// Foreign keys too.
     pub foreign_keys: bool,
     /// Where tables go.
@@ -237,7 +237,7 @@ impl Default for DataSpec {
             fillfactor: 100,
             unlogged: false,
             partitions: 0,
-            partition_by_hash: false,
+            partition_method: PartitionMethod::Range,
             foreign_keys: false,
             tablespace: None,
             index_tablespace: None,
@@ -256,13 +256,12 @@ impl DataSpec {
     /// # Errors
     /// If a letter is not a step.
     pub fn init_options(&self) -> Result<InitOptions, WorkloadError> {
-        let method = if self.partition_by_hash { PartitionMethod::Hash } else { PartitionMethod::Range };
+        let (method, partitions) = (self.partition_method, self.partitions);
         let mut options = InitOptions {
             scale: self.scale,
             steps: workload::Step::parse_list(&self.init_steps)?,
             fillfactor: self.fillfactor,
-            partitioning: (self.partitions > 0)
-                .then_some(Partitioning { method, partitions: self.partitions }),
+            partitioning: (partitions > 0).then_some(Partitioning { method, partitions }),
             logging: if self.unlogged { Logging::None } else { Logging::All },
             tablespace: self.tablespace.clone(),
             index_tablespace: self.index_tablespace.clone(),

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use config::{Complaint, Node, Place, Table, Value, nearest, unknown_key};
+use config::{Complaint, Entry, Node, Place, Table, Value, nearest, unknown_key};
 
 use crate::LabError;
 use crate::configuration::{Configuration, Origin};
 use crate::keys::{self, Section};
-use crate::presentation::{self, Chart, Difference, check_combination, combination};
+use crate::presentation::{self, Chart, Difference, check_combination, checked_combination, combination};
 use crate::{schema, steps};
 
 /// Which of the file's two sizes is meant.
@@ -127,54 +127,50 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn experiment(&self, mut top: Table) -> Result<Experiment, Complaint> {
+        top.check_keys("the experiment", &schema::names(schema::TOP))?;
         let place = top.place;
-        let name = self.name(top.take("name"), place)?;
-        let title = text(top.take("title"))?.unwrap_or_else(|| name.clone());
-        let (source, description) = (text(top.take("source"))?, text(top.take("description"))?);
-        let steps = steps::steps(top.take("step"), self.folder)?;
+        let needs_name = || Complaint::at(place, "an experiment needs a name, such as name = \"fillfactor\"");
+        let name = top.read("name", name)?.ok_or_else(needs_name)?;
+        let title = top.text("title")?.unwrap_or_else(|| name.clone());
+        let (source, description) = (top.text("source")?, top.text("description")?);
+        let steps = steps::steps(top.one_or_more("step"), self.folder)?;
         let has_steps = !steps.is_empty();
         let mut base = Configuration { steps, ..Configuration::default() };
-        for section in [Section::Server, Section::Data, Section::Load] {
-            self.section(&mut base, section, top.take_table(section.name())?)?;
+        for (section, _) in keys::KEYS {
+            self.section(&mut base, section, top.table(section.name())?)?;
         }
         let designed = top.entries.iter().find(|entry| entry.key == "design");
         let place_of_design = designed.map_or(place, |entry| entry.place);
-        let mut design = design(top.take_table("design")?)?;
-        let factors = top.take_table("factors")?;
-        let mut levels = top.take_table("levels")?;
+        let mut design = design(top.table("design")?)?;
+        let mut levels = top.table("levels")?;
+        let factors = top.table("factors")?.entries.into_iter();
         let mut factors = factors
-            .entries
-            .into_iter()
             .map(|entry| self.factor(&entry.key, entry.place, entry.node, &mut levels))
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(cases) = top.take("cases") {
             if factors.iter().any(|factor| factor.name == CASE) {
-                return Err(Complaint::at(
-                    cases.place,
-                    "cases are the levels of the factor case, which is there too",
-                ));
+                let what = "cases are the levels of the factor case, which is there too";
+                return Err(Complaint::at(cases.place, what));
             }
             factors.insert(0, self.cases(cases)?);
         }
         let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
-        levels.finish("[levels]", &known)?;
-        let quick = top.take_table("quick")?;
+        levels.check_keys("[levels]", &known)?;
+        let quick = top.table("quick")?;
         let all_factors = factors.clone();
         if self.profile == Profile::Quick {
             self.quick(quick, &mut base, &mut design, &mut factors)?;
         } else {
             self.quick(quick, &mut base.clone(), &mut design.clone(), &mut factors.clone())?;
         }
-        let exclude = top.take("exclude").map_or(Ok(Vec::new()), |node| exclude(node, &all_factors))?;
+        let exclude = exclude(&mut top, &all_factors)?;
         check_combination(&design.base, &factors)
             .map_err(|what| Complaint::at(place_of_design, self.of_profile(format!("base: {what}"))))?;
         if exclude.iter().any(|pairs| pairs.iter().all(|pair| design.base.contains(pair))) {
             let what = "base names a combination that exclude leaves out";
             return Err(Complaint::at(place_of_design, what));
         }
-        let charts = presentation::charts(top.take("chart"), &factors, has_steps)?;
-        let differences = presentation::differences(top.take("difference"), &factors, has_steps)?;
-        top.finish("the experiment", &schema::names(schema::TOP))?;
+        let (charts, differences) = presentation::presentation(&mut top, &factors, has_steps)?;
         let experiment = Experiment {
             name,
             title,
@@ -191,34 +187,30 @@ impl Reader<'_> {
         Ok(experiment)
     }
 
-    fn name(&self, node: Option<Node>, place: Place) -> Result<String, Complaint> {
-        let node = node.ok_or_else(|| {
-            Complaint::at(place, "an experiment needs a name, such as name = \"fillfactor\"")
-        })?;
-        let name = node.text()?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if !name.is_empty() && name.len() <= 64 && name.chars().all(plain) {
-            return Ok(name.to_owned());
+    /// Sets a key of the base.
+    fn set(&self, base: &mut Configuration, entry: &Entry) -> Result<(), Complaint> {
+        if !base.steps.is_empty() {
+            steps::check_key(&entry.key, entry.place)?;
         }
-        Err(node.expected("a short name of letters, digits, - and _"))
+        keys::set(base, &entry.key, &entry.node, self.folder)
     }
 
     /// `[server]`, `[data]`, `[load]`.
     fn section(&self, base: &mut Configuration, section: Section, table: Table) -> Result<(), Complaint> {
-        let known = keys::names_in(section);
-        keys::check_rivals(keys::places(&table.entries))?;
+        keys::check_exclusive(keys::places(&table.entries))?;
         for entry in table.entries {
-            if keys::section_of(&entry.key) != Some(section) {
-                let what = match keys::section_of(&entry.key) {
-                    Some(section) => format!("\"{}\" belongs into [{}]", entry.key, section.name()),
-                    None => unknown_key(&entry.key, &format!("[{}]", section.name()), &known),
-                };
+            let what = match keys::section_of(&entry.key) {
+                Some(found) if found == section => None,
+                Some(other) => Some(format!("\"{}\" belongs into [{}]", entry.key, other.name())),
+                None => {
+                    let (table, known) = (format!("[{}]", section.name()), keys::names_in(section));
+                    Some(unknown_key(&entry.key, &table, &known))
+                }
+            };
+            if let Some(what) = what {
                 return Err(Complaint::at(entry.place, what));
             }
-            if !base.steps.is_empty() {
-                steps::check_key(&entry.key, entry.place)?;
-            }
-            keys::set(base, &entry.key, &entry.node, self.folder)?;
+            self.set(base, &entry)?;
         }
         Ok(())
     }
@@ -227,10 +219,8 @@ impl Reader<'_> {
     fn factor(&self, name: &str, place: Place, node: Node, levels: &mut Table) -> Result<Factor, Complaint> {
         let mut described = levels.take(name).map(Node::into_table).transpose()?;
         if !keys::is_key(name) && described.is_none() {
-            let mut known = keys::names();
-            known.extend(["settings.NAME", "parameters.NAME", "variables.NAME"]);
-            let help =
-                nearest(name, &known).map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+            let help = nearest(name, &keys::proposals())
+                .map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
             let what = format!(
                 "\"{name}\" is no key, and there is no [levels.{name}.LEVEL] that says what it means{help}"
             );
@@ -243,21 +233,18 @@ impl Reader<'_> {
         }
         let mut factor = Factor { name: name.to_owned(), levels: Vec::new() };
         for node in nodes {
-            let label = label(&node)?;
-            if factor.levels.iter().any(|level| level.label == label) {
-                return Err(Complaint::at(node.place, format!("the level {label} is there twice")));
-            }
+            let (label, place) = (label(&node)?, node.place);
             let own = described.as_mut().and_then(|table| table.take(&label));
             let sets = match own {
                 Some(table) => self.settings_of_level(table)?,
                 None if keys::is_key(name) => vec![(name.to_owned(), node)],
                 None => Vec::new(),
             };
-            factor.levels.push(Level { label, sets });
+            add_level(&mut factor.levels, Level { label, sets }, place)?;
         }
         if let Some(left) = described {
             let known: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
-            left.finish(&format!("[levels.{name}]"), &known)?;
+            left.check_keys(&format!("[levels.{name}]"), &known)?;
         }
         Ok(factor)
     }
@@ -265,7 +252,7 @@ impl Reader<'_> {
     /// The keys of one level, which may be of any section.
     fn settings_of_level(&self, node: Node) -> Result<Vec<(String, Node)>, Complaint> {
         let mut table = node.into_table()?;
-        keys::check_rivals(keys::places(&table.entries))?;
+        keys::check_exclusive(keys::places(&table.entries))?;
         // Names of scripts are those of the workload.
         table.entries.sort_by_key(|entry| entry.key != "workload");
         let mut sets = Vec::new();
@@ -309,11 +296,10 @@ impl Reader<'_> {
         design: &mut Design,
         factors: &mut [Factor],
     ) -> Result<(), Complaint> {
-        if let Some(repeats) = table.take("repeats") {
-            design.repeats = repeats_of(&repeats)?;
+        if let Some(repeats) = table.read("repeats", |node| node.whole(1, REPEATS_MAX))? {
+            design.repeats = repeats;
         }
-        let kept = table.take_table("factors")?;
-        for entry in kept.entries {
+        for entry in table.table("factors")?.entries {
             let known: Vec<String> = factors.iter().map(|factor| factor.name.clone()).collect();
             let Some(factor) = factors.iter_mut().find(|factor| factor.name == entry.key) else {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -322,30 +308,26 @@ impl Reader<'_> {
             let mut levels: Vec<Level> = Vec::new();
             for node in entry.node.into_list()? {
                 let label = label(&node)?;
-                if levels.iter().any(|level| level.label == label) {
-                    return Err(Complaint::at(node.place, format!("the level {label} is there twice")));
-                }
-                let level = factor.levels.iter().find(|level| level.label == label);
-                levels.push(level.cloned().ok_or_else(|| {
-                    Complaint::at(
-                        node.place,
-                        format!("{} has no level {label} of which this could be a part", factor.name),
-                    )
-                })?);
+                let Some(level) = factor.levels.iter().find(|level| level.label == label) else {
+                    let what = format!("{} has no level {label} of which this could be a part", factor.name);
+                    return Err(Complaint::at(node.place, what));
+                };
+                add_level(&mut levels, level.clone(), node.place)?;
             }
             if levels.is_empty() {
                 return Err(Complaint::at(entry.place, "at least one level must be left"));
             }
             factor.levels = levels;
         }
-        keys::check_rivals(keys::places(&table.entries))?;
-        let times = table.take("times");
-        if let Some(node) = times {
+        keys::check_exclusive(keys::places(&table.entries))?;
+        table.read("times", |node| {
             if base.steps.is_empty() {
                 return Err(Complaint::at(node.place, "\"times\" is of steps, and here is no [[step]]"));
             }
-            steps::shorten(&mut base.steps, steps::times(&node)?);
-        }
+            let most = steps::times(node)?;
+            base.steps.iter_mut().for_each(|step| step.times = step.times.min(most));
+            Ok(())
+        })?;
         for entry in table.entries {
             // Tables of settings and variables are added to each other.
             let is_whole = entry.key != "settings" && entry.key != "variables";
@@ -364,10 +346,7 @@ impl Reader<'_> {
                 known.extend(["repeats", "factors", "times"]);
                 return Err(Complaint::at(entry.place, unknown_key(&entry.key, "[quick]", &known)));
             }
-            if !base.steps.is_empty() {
-                steps::check_key(&entry.key, entry.place)?;
-            }
-            keys::set(base, &entry.key, &entry.node, self.folder)?;
+            self.set(base, &entry)?;
         }
         Ok(())
     }
@@ -395,7 +374,7 @@ impl Reader<'_> {
                     return Err(Complaint::at(*place, what));
                 }
                 for (other, (at, _)) in &before {
-                    keys::check_rivals([(other.as_str(), *at), (name.as_str(), *place)].into_iter())?;
+                    keys::check_exclusive([(other.as_str(), *at), (name.as_str(), *place)].into_iter())?;
                 }
             }
             before.extend(own.into_iter().map(|(name, place)| (name, (place, factor.name.as_str()))));
@@ -433,43 +412,48 @@ fn names_set<'a>(name: &'a str, node: &'a Node) -> Box<dyn Iterator<Item = Strin
     }
 }
 
-pub(crate) fn text(node: Option<Node>) -> Result<Option<String>, Complaint> {
-    node.map(|node| node.text().map(str::to_owned)).transpose()
+/// Adds a level, once.
+pub(crate) fn add_level(levels: &mut Vec<Level>, level: Level, place: Place) -> Result<(), Complaint> {
+    if levels.iter().any(|other| other.label == level.label) {
+        return Err(Complaint::at(place, format!("the level {} is there twice", level.label)));
+    }
+    levels.push(level);
+    Ok(())
 }
 
-fn repeats_of(node: &Node) -> Result<u32, Complaint> {
-    let repeats = node.whole(1, REPEATS_MAX)?;
-    Ok(u32::try_from(repeats).unwrap_or(u32::MAX))
+fn name(node: &Node) -> Result<String, Complaint> {
+    let name = node.text()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(plain) {
+        return Ok(name.to_owned());
+    }
+    Err(node.expected("a short name of letters, digits, - and _"))
 }
 
 fn design(mut table: Table) -> Result<Design, Complaint> {
-    let seed_given = table.take("seed").map(|node| node.whole(0, i64::MAX.unsigned_abs())).transpose()?;
-    let design = Design {
-        repeats: table.take("repeats").map_or(Ok(3), |node| repeats_of(&node))?,
-        order: table.take("order").map_or(Ok(Order::Interleaved), |node| {
-            node.one_of(&[("interleaved", Order::Interleaved), ("sequential", Order::Sequential)])
-        })?,
+    const ORDERS: [(&str, Order); 2] =
+        [("interleaved", Order::Interleaved), ("sequential", Order::Sequential)];
+    table.check_keys("[design]", &schema::names(schema::DESIGN))?;
+    let seed_given = table.read("seed", |node| node.whole(0, i64::MAX.unsigned_abs()))?;
+    Ok(Design {
+        repeats: table.read("repeats", |node| node.whole(1, REPEATS_MAX))?.unwrap_or(3),
+        order: table.read("order", |node| node.one_of(&ORDERS))?.unwrap_or(Order::Interleaved),
         seed: seed_given.unwrap_or(1),
         seed_given,
-        base: table.take("base").map_or(Ok(Vec::new()), combination)?,
-    };
-    table.finish("[design]", &schema::names(schema::DESIGN))?;
-    Ok(design)
+        base: table.read("base", combination)?.unwrap_or_default(),
+    })
 }
 
 /// In the quick profile, what names a level that is left out there excludes nothing.
-fn exclude(node: Node, factors: &[Factor]) -> Result<Vec<Vec<(String, String)>>, Complaint> {
-    let mut all = Vec::new();
-    for node in node.into_list()? {
-        let place = node.place;
-        let pairs = combination(node)?;
-        check_combination(&pairs, factors).map_err(|what| Complaint::at(place, what))?;
-        if pairs.is_empty() {
-            return Err(Complaint::at(place, "this would leave out everything: name at least one factor"));
+fn exclude(top: &mut Table, factors: &[Factor]) -> Result<Vec<Vec<(String, String)>>, Complaint> {
+    let read = |node: Node| match checked_combination(&node, factors)? {
+        pairs if pairs.is_empty() => {
+            let what = "this would leave out everything: name at least one factor";
+            Err(Complaint::at(node.place, what))
         }
-        all.push(pairs);
-    }
-    Ok(all)
+        pairs => Ok(pairs),
+    };
+    top.list("exclude")?.into_iter().map(read).collect()
 }
 
 /// How a level is shown: its own text, or what its table says.

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use config::{Complaint, Entry, Node, Place};
 use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
-use workload::WorkloadName;
+use workload::{PartitionMethod, WorkloadName};
 
 use crate::configuration::{Configuration, Origin, Restore};
+use crate::schema::count;
 use crate::values::{
     dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version, workload,
 };
@@ -34,10 +35,9 @@ impl Section {
 /// A row of the table: a key that is no option of every run. Those are in `run::options`.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    pub(crate) section: Section,
+    pub(crate) takes: Takes,
     /// One sentence, for editors and the manual.
     pub(crate) help: &'static str,
-    pub(crate) takes: Takes,
     /// The value in a configuration, for its default.
     pub(crate) get: fn(&Configuration) -> OptionValue,
 }
@@ -50,29 +50,57 @@ pub(crate) enum Takes {
     Node(&'static str, fn(&mut Configuration, &Node, &Path) -> Result<(), Complaint>),
 }
 
-const fn value(
-    name: &'static str,
-    section: Section,
-    kind: Kind,
-    help: &'static str,
-    get: fn(&Configuration) -> OptionValue,
-    set: fn(&mut Configuration, OptionValue) -> Result<(), String>,
-) -> Key {
-    Key { name, section, help, takes: Takes::Value(kind, set), get }
+impl Key {
+    /// A key with a value of one of the kinds that options have.
+    const fn new(
+        name: &'static str,
+        kind: Kind,
+        (get, set): (Get, fn(&mut Configuration, OptionValue) -> Result<(), String>),
+        help: &'static str,
+    ) -> Self {
+        Self { name, takes: Takes::Value(kind, set), help, get }
+    }
+
+    /// A key with any other value; `rule` is that of the JSON Schema.
+    const fn other(
+        name: &'static str,
+        rule: &'static str,
+        set: fn(&mut Configuration, &Node, &Path) -> Result<(), Complaint>,
+        help: &'static str,
+    ) -> Self {
+        Self { name, takes: Takes::Node(rule, set), help, get: |_| OptionValue::Unset }
+    }
+
+    const fn default(self, get: Get) -> Self {
+        Self { get, ..self }
+    }
 }
 
-const fn node(
-    name: &'static str,
-    section: Section,
-    rule: &'static str,
-    help: &'static str,
-    set: fn(&mut Configuration, &Node, &Path) -> Result<(), Complaint>,
-) -> Key {
-    Key { name, section, help, takes: Takes::Node(rule, set), get: |_| OptionValue::Unset }
+type Get = fn(&Configuration) -> OptionValue;
+
+/// Reads and sets a field whose type is that of the value.
+macro_rules! field {
+    ($($field:ident).+) => {
+        (|it| it.$($field).+.into(), |it, value| put(&mut it.$($field).+, value.try_into()))
+    };
 }
 
-const PARTITION_METHODS: [(&str, bool); 2] = [("range", false), ("hash", true)];
-const PARTITION_METHOD_WORDS: [&str; 2] = words(&PARTITION_METHODS);
+/// The same for a field that may be unset.
+macro_rules! optional {
+    ($($field:ident).+) => {
+        (|_| OptionValue::Unset, |it, value| put(&mut it.$($field).+, value.optional()))
+    };
+}
+
+/// The same for a field whose values have words.
+macro_rules! choice {
+    ($words:expr, $($field:ident).+) => {
+        (|it| word_of(&$words, &it.$($field).+), |it, value| put(&mut it.$($field).+, value.one_of(&$words)))
+    };
+}
+
+const PARTITION_METHODS: [(&str, PartitionMethod); 2] =
+    [("range", PartitionMethod::Range), ("hash", PartitionMethod::Hash)];
 const RESTORES: [(&str, Restore); 5] = [
     ("auto", Restore::Auto),
     ("template", Restore::Template),
@@ -80,246 +108,177 @@ const RESTORES: [(&str, Restore); 5] = [
     ("reload", Restore::Reload),
     ("never", Restore::Never),
 ];
-const RESTORE_WORDS: [&str; 5] = words(&RESTORES);
-const BALANCES: [(&str, bool); 2] = [("disable", false), ("random", true)];
-const BALANCE_WORDS: [&str; 2] = words(&BALANCES);
+const BALANCES: [(&str, Option<bool>); 2] = [("disable", Some(false)), ("random", Some(true))];
 
-/// The keys of `[server]` and `[data]`, and those of `[load]` that are an experiment's alone; `settings` holds names of the
-/// server's.
-pub(crate) const KEYS: &[Key] = &[
-    Key {
-        get: |it| match &it.server.origin {
-            Origin::Version(version) => OptionValue::Text(version.clone()),
-            Origin::Programs(_) | Origin::Running(_) => OptionValue::Unset,
-        },
-        ..node(
-            "version",
-            Section::Server,
-            "version",
-            "Embedded PostgreSQL of this version, such as \"18\", \"16.4\" or \"9.6\"",
-            |it, node, _| put(&mut it.server.origin, version(node).map(Origin::Version)),
-        )
-    },
-    node(
+/// The keys of each section; those of `[load]` that are options of every run are in `run::options`.
+pub(crate) const KEYS: [(Section, &[Key]); 3] =
+    [(Section::Server, &SERVER), (Section::Data, &DATA), (Section::Load, &LOAD)];
+
+const SERVER: [Key; 6] = [
+    Key::other(
+        "version",
+        "version",
+        |it, node, _| put(&mut it.server.origin, version(node).map(Origin::Version)),
+        "Embedded PostgreSQL of this version, such as \"18\", \"16.4\" or \"9.6\"",
+    )
+    .default(|it| match &it.server.origin {
+        Origin::Version(version) => OptionValue::Text(version.clone()),
+        Origin::Programs(_) | Origin::Running(_) => OptionValue::Unset,
+    }),
+    Key::other(
         "bin_dir",
-        Section::Server,
         "text",
-        "The programs of a PostgreSQL installed here; relative to the experiment",
         |it, node, folder| {
             put(&mut it.server.origin, node.text().map(|dir| Origin::Programs(folder.join(dir))))
         },
+        "The programs of a PostgreSQL installed here; relative to the experiment",
     ),
-    node(
+    Key::other(
         "dsn",
-        Section::Server,
         "text",
-        "A server that runs already, by its connection string; without password: PGPASSWORD or a password file has it",
         |it, node, _| put(&mut it.server.origin, dsn(node).map(Origin::Running)),
+        "A server that runs already, by its connection string; without password: PGPASSWORD or a password file has it",
     ),
-    node(
+    Key::other(
         "settings",
-        Section::Server,
         "settings",
-        "Settings as in postgresql.conf; one alone as settings.NAME",
         |it, node, _| pairs(&mut it.server.settings, node),
+        "Settings as in postgresql.conf; one alone as settings.NAME",
     ),
-    node(
+    Key::other(
         "tablespaces",
-        Section::Server,
         "tablespaces",
+        |it, node, _| put(&mut it.server.tablespaces, tablespaces(node)),
         "Names and directories: in each a private directory is made, owned by the server's user and removed with the \
          server; \"\": beside its data, such as { fast = \"/dev/shm\", disk = \"\" }",
-        |it, node, _| put(&mut it.server.tablespaces, tablespaces(node)),
     ),
-    value(
+    Key::new(
         "instrumentation",
-        Section::Server,
         Kind::Flag,
+        field!(server.instrumentation),
         "An embedded server loads pg_stat_statements and sets track_io_timing, which costs a little",
-        |it| it.server.instrumentation.into(),
-        |it, value| put(&mut it.server.instrumentation, value.try_into()),
-    ),
-    Key {
-        get: |it| OptionValue::Text(it.data.workload.clone().unwrap_or_default().to_string()),
-        ..node(
-            "workload",
-            Section::Data,
-            "text",
-            "\"tpcb\": the tables of the built-in scripts; the folder of a workload of your own, relative to the \
-             experiment; \"none\": only what data_setup makes",
-            |it, node, folder| put(&mut it.data.workload, workload(node, folder)),
-        )
-    },
-    node(
-        "parameters",
-        Section::Data,
-        "settings",
-        "Values of the workload's parameters; one alone as parameters.NAME",
-        |it, node, _| pairs(&mut it.data.parameters, node),
-    ),
-    value(
-        "scale",
-        Section::Data,
-        Kind::Count { least: 1, most: SCALE_MAX, most_in_file: SCALE_MAX },
-        "100,000 accounts each, or the unit of the workload",
-        |it| it.data.scale.into(),
-        |it, value| put(&mut it.data.scale, value.try_into()),
-    ),
-    value(
-        "fillfactor",
-        Section::Data,
-        Kind::Count { least: 10, most: 100, most_in_file: 100 },
-        "How full pages are packed, in percent",
-        |it| u32::from(it.data.fillfactor).into(),
-        |it, value| put(&mut it.data.fillfactor, value.try_into()),
-    ),
-    value(
-        "unlogged",
-        Section::Data,
-        Kind::Flag,
-        "Tables without write-ahead log",
-        |it| it.data.unlogged.into(),
-        |it, value| put(&mut it.data.unlogged, value.try_into()),
-    ),
-    value(
-        "partitions",
-        Section::Data,
-        Kind::Count { least: 0, most: PARTITIONS_MAX, most_in_file: PARTITIONS_MAX },
-        "Partitions of the accounts; 0: not partitioned",
-        |it| it.data.partitions.into(),
-        |it, value| put(&mut it.data.partitions, value.try_into()),
-    ),
-    value(
-        "partition_method",
-        Section::Data,
-        Kind::Choice(&PARTITION_METHOD_WORDS),
-        "How accounts are partitioned",
-        |it| word_of(&PARTITION_METHODS, &it.data.partition_by_hash),
-        |it, value| put(&mut it.data.partition_by_hash, value.one_of(&PARTITION_METHODS)),
-    ),
-    value(
-        "foreign_keys",
-        Section::Data,
-        Kind::Flag,
-        "Foreign keys between the tables",
-        |it| it.data.foreign_keys.into(),
-        |it, value| put(&mut it.data.foreign_keys, value.try_into()),
-    ),
-    value(
-        "tablespace",
-        Section::Data,
-        Kind::Text,
-        "The tablespace of tables",
-        |_| OptionValue::Unset,
-        |it, value| put(&mut it.data.tablespace, value.optional()),
-    ),
-    value(
-        "index_tablespace",
-        Section::Data,
-        Kind::Text,
-        "The tablespace of indexes",
-        |_| OptionValue::Unset,
-        |it, value| put(&mut it.data.index_tablespace, value.optional()),
-    ),
-    Key {
-        get: |it| OptionValue::Text(it.data.init_steps.clone()),
-        ..node(
-            "init_steps",
-            Section::Data,
-            "init_steps",
-            "Order of the loading steps: d drop, t tables, g or G data, v vacuum, p primary keys, f foreign keys",
-            |it, node, _| put(&mut it.data.init_steps, init_steps(node)),
-        )
-    },
-    node(
-        "data_setup",
-        Section::Data,
-        "text",
-        "SQL file beside the experiment that is run after loading; \"\": none",
-        |it, node, folder| put(&mut it.data.setup, file(node, folder)),
-    ),
-    value(
-        "restore",
-        Section::Data,
-        Kind::Choice(&RESTORE_WORDS),
-        "How data are restored before a trial: \"template\", a copy of a database that was loaded once; \"files\", a copy \
-         of all files of the server, which is stopped for it; \"reload\"; \"never\"; \"auto\": as \"template\"",
-        |it| word_of(&RESTORES, &it.data.restore),
-        |it, value| put(&mut it.data.restore, value.one_of(&RESTORES)),
-    ),
-    value(
-        "checkpoint",
-        Section::Data,
-        Kind::Flag,
-        "A checkpoint before each trial",
-        |it| it.data.checkpoint.into(),
-        |it, value| put(&mut it.data.checkpoint, value.try_into()),
-    ),
-    value(
-        "vacuum",
-        Section::Data,
-        Kind::Flag,
-        "A vacuum of the small tables before each trial",
-        |it| it.data.vacuum.into(),
-        |it, value| put(&mut it.data.vacuum, value.try_into()),
-    ),
-    node(
-        "setup",
-        Section::Load,
-        "text",
-        "SQL file that is run before the trial, such as functions that the script calls; \"\": none",
-        |it, node, folder| put(&mut it.setup, file(node, folder)),
-    ),
-    value(
-        "operations",
-        Section::Load,
-        Kind::Count { least: 1, most: OPERATIONS_MAX, most_in_file: OPERATIONS_MAX },
-        "Operations of the users that one transaction of the script does: 1000 for a batch of so many",
-        |it| it.operations.into(),
-        |it, value| put(&mut it.operations, value.try_into()),
-    ),
-    node(
-        "network",
-        Section::Load,
-        "network",
-        "How clients reach the server: \"socket\", \"tcp\", \"tls\", or { kind, delay, jitter, bandwidth }",
-        |it, node, _| put(&mut it.network, network(node)),
-    ),
-    node(
-        "hosts",
-        Section::Load,
-        "hosts",
-        "Hosts that clients connect to instead of those of the dsn, each HOST or HOST:PORT",
-        |it, node, _| put(&mut it.hosts, hosts(node)),
-    ),
-    value(
-        "load_balance_hosts",
-        Section::Load,
-        Kind::Choice(&BALANCE_WORDS),
-        "Whether each connection goes to one of the hosts at random; if not given, as the dsn says",
-        |_| OptionValue::Unset,
-        |it, value| put(&mut it.load_balance, value.one_of(&BALANCES).map(Some)),
-    ),
-    value(
-        "metrics",
-        Section::Load,
-        Kind::Text,
-        "HOST:PORT at which the figures of the trial that runs are served as OpenMetrics",
-        |_| OptionValue::Unset,
-        |it, value| {
-            let address: Option<String> = value.optional()?;
-            let port = |address: &String| {
-                address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
-            };
-            match address.as_ref().is_none_or(port) {
-                true => put(&mut it.metrics, Ok(address)),
-                false => {
-                    Err("expected HOST:PORT, such as \"127.0.0.1:9187\"; port 0 is a free one".to_owned())
-                }
-            }
-        },
     ),
 ];
+
+const DATA: [Key; 15] = [
+    Key::other(
+        "workload",
+        "text",
+        |it, node, folder| put(&mut it.data.workload, workload(node, folder)),
+        "\"tpcb\": the tables of the built-in scripts; the folder of a workload of your own, relative to the \
+         experiment; \"none\": only what data_setup makes",
+    )
+    .default(|it| OptionValue::Text(it.data.workload.clone().unwrap_or_default().to_string())),
+    Key::other(
+        "parameters",
+        "settings",
+        |it, node, _| pairs(&mut it.data.parameters, node),
+        "Values of the workload's parameters; one alone as parameters.NAME",
+    ),
+    Key::new(
+        "scale",
+        count(1, SCALE_MAX),
+        field!(data.scale),
+        "100,000 accounts each, or the unit of the workload",
+    ),
+    Key::new(
+        "fillfactor",
+        count(10, 100),
+        (
+            |it| u32::from(it.data.fillfactor).into(),
+            |it, value| put(&mut it.data.fillfactor, value.try_into()),
+        ),
+        "How full pages are packed, in percent",
+    ),
+    Key::new("unlogged", Kind::Flag, field!(data.unlogged), "Tables without write-ahead log"),
+    Key::new(
+        "partitions",
+        count(0, PARTITIONS_MAX),
+        field!(data.partitions),
+        "Partitions of the accounts; 0: not partitioned",
+    ),
+    Key::new(
+        "partition_method",
+        Kind::Choice(&words(&PARTITION_METHODS)),
+        choice!(PARTITION_METHODS, data.partition_method),
+        "How accounts are partitioned",
+    ),
+    Key::new("foreign_keys", Kind::Flag, field!(data.foreign_keys), "Foreign keys between the tables"),
+    Key::new("tablespace", Kind::Text, optional!(data.tablespace), "The tablespace of tables"),
+    Key::new("index_tablespace", Kind::Text, optional!(data.index_tablespace), "The tablespace of indexes"),
+    Key::other(
+        "init_steps",
+        "init_steps",
+        |it, node, _| put(&mut it.data.init_steps, init_steps(node)),
+        "Order of the loading steps: d drop, t tables, g or G data, v vacuum, p primary keys, f foreign keys",
+    )
+    .default(|it| OptionValue::Text(it.data.init_steps.clone())),
+    Key::other(
+        "data_setup",
+        "text",
+        |it, node, folder| put(&mut it.data.setup, file(node, folder)),
+        "SQL file beside the experiment that is run after loading; \"\": none",
+    ),
+    Key::new(
+        "restore",
+        Kind::Choice(&words(&RESTORES)),
+        choice!(RESTORES, data.restore),
+        "How data are restored before a trial: \"template\", a copy of a database that was loaded once; \"files\", a copy \
+         of all files of the server, which is stopped for it; \"reload\"; \"never\"; \"auto\": as \"template\"",
+    ),
+    Key::new("checkpoint", Kind::Flag, field!(data.checkpoint), "A checkpoint before each trial"),
+    Key::new("vacuum", Kind::Flag, field!(data.vacuum), "A vacuum of the small tables before each trial"),
+];
+
+const LOAD: [Key; 6] = [
+    Key::other(
+        "setup",
+        "text",
+        |it, node, folder| put(&mut it.setup, file(node, folder)),
+        "SQL file that is run before the trial, such as functions that the script calls; \"\": none",
+    ),
+    Key::new(
+        "operations",
+        count(1, OPERATIONS_MAX),
+        field!(operations),
+        "Operations of the users that one transaction of the script does: 1000 for a batch of so many",
+    ),
+    Key::other(
+        "network",
+        "network",
+        |it, node, _| put(&mut it.network, network(node)),
+        "How clients reach the server: \"socket\", \"tcp\", \"tls\", or { kind, delay, jitter, bandwidth }",
+    ),
+    Key::other(
+        "hosts",
+        "hosts",
+        |it, node, _| put(&mut it.hosts, hosts(node)),
+        "Hosts that clients connect to instead of those of the dsn, each HOST or HOST:PORT",
+    ),
+    Key::new(
+        "load_balance_hosts",
+        Kind::Choice(&words(&BALANCES)),
+        choice!(BALANCES, load_balance),
+        "Whether each connection goes to one of the hosts at random; if not given, as the dsn says",
+    ),
+    Key::new(
+        "metrics",
+        Kind::Text,
+        (|_| OptionValue::Unset, |it, value| put(&mut it.metrics, address(value))),
+        "HOST:PORT at which the figures of the trial that runs are served as OpenMetrics",
+    ),
+];
+
+/// `HOST:PORT`, if there is one.
+fn address(value: OptionValue) -> Result<Option<String>, String> {
+    let address: Option<String> = value.optional()?;
+    let has_port =
+        |address: &String| address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if address.as_ref().is_none_or(has_port) {
+        return Ok(address);
+    }
+    Err("expected HOST:PORT, such as \"127.0.0.1:9187\"; port 0 is a free one".to_owned())
+}
 
 /// Most partitions, and most operations of a transaction.
 const PARTITIONS_MAX: u64 = 100_000;
@@ -330,18 +289,28 @@ const SCALE_MAX: u64 = i32::MAX.unsigned_abs() as u64;
 /// Names of the keys of a section.
 pub(crate) fn names_in(section: Section) -> Vec<&'static str> {
     let of_runs = options::keys().filter(|_| section == Section::Load).map(|option| option.name);
-    of_runs.chain(KEYS.iter().filter(|key| key.section == section).map(|key| key.name)).collect()
+    let own = KEYS.iter().filter(|(it, _)| *it == section).flat_map(|(_, keys)| *keys);
+    of_runs.chain(own.map(|key| key.name)).collect()
 }
 
 /// Names of all keys.
 pub(crate) fn names() -> Vec<&'static str> {
-    [Section::Server, Section::Data, Section::Load].into_iter().flat_map(names_in).collect()
+    KEYS.iter().flat_map(|(section, _)| names_in(*section)).collect()
+}
+
+/// What messages propose where a key is not known.
+pub(crate) fn proposals() -> Vec<&'static str> {
+    [names().as_slice(), &["settings.NAME", "parameters.NAME", "variables.NAME"]].concat()
+}
+
+fn key(name: &str) -> Option<(Section, &'static Key)> {
+    let keys = KEYS.iter().flat_map(|(section, keys)| keys.iter().map(|key| (*section, key)));
+    keys.into_iter().find(|(_, key)| key.name == name)
 }
 
 /// The section in which a key stands if it is not a factor.
 pub(crate) fn section_of(name: &str) -> Option<Section> {
-    let of_runs = options::key(name).map(|_| Section::Load);
-    of_runs.or_else(|| KEYS.iter().find(|key| key.name == name).map(|key| key.section))
+    options::key(name).map(|_| Section::Load).or_else(|| key(name).map(|(section, _)| section))
 }
 
 /// Keys that hold names of the user's; one alone is written with a dot, such as `settings.NAME`.
@@ -359,8 +328,8 @@ fn parent(name: &str) -> Option<(&'static str, &str)> {
     (!child.is_empty()).then_some((parent, child))
 }
 
-/// Keys that do not go together in one table, and why. A level may still say something else than the section does.
-const RIVALS: [(&[&str], &str); 4] = [
+/// Keys that exclude each other in one table, and why. A level may still say something else than the section does.
+const EXCLUSIVE: [(&[&str], &str); 4] = [
     (&["version", "bin_dir", "dsn"], "both say which server it is"),
     (&["dsn", "settings"], KEEPS_ITS_SETTINGS),
     (&["duration", "transactions"], "both say when a trial is over"),
@@ -371,11 +340,11 @@ const RIVALS: [(&[&str], &str); 4] = [
 pub(crate) const KEEPS_ITS_SETTINGS: &str = "a server that runs already keeps its own settings";
 
 /// Complains of the second of two keys that do not go together.
-pub(crate) fn check_rivals<'a>(keys: impl Iterator<Item = (&'a str, Place)>) -> Result<(), Complaint> {
+pub(crate) fn check_exclusive<'a>(keys: impl Iterator<Item = (&'a str, Place)>) -> Result<(), Complaint> {
     let keys: Vec<_> =
         keys.map(|(name, place)| (parent(name).map_or(name, |(parent, _)| parent), place)).collect();
-    for (rivals, why) in RIVALS {
-        let mut found = keys.iter().filter(|(name, _)| rivals.contains(name));
+    for (exclusive, why) in EXCLUSIVE {
+        let mut found = keys.iter().filter(|(name, _)| exclusive.contains(name));
         let Some((first, at)) = found.next() else { continue };
         if let Some((second, place)) = found.find(|(name, _)| name != first) {
             let what = format!("\"{second}\" does not go with \"{first}\" of line {}: {why}", at.line);
@@ -413,7 +382,7 @@ pub(crate) fn set(
         let value = option_value(option, node, folder, configuration.data.workload.as_ref())?;
         return (option.set)(&mut configuration.load, value).map_err(|what| Complaint::at(node.place, what));
     }
-    match KEYS.iter().find(|key| key.name == name).map(|key| &key.takes) {
+    match key(name).map(|(_, key)| &key.takes) {
         Some(Takes::Node(_, set)) => set(configuration, node, folder),
         Some(Takes::Value(kind, set)) => {
             let value = value_of(*kind, None, node)?;
@@ -452,12 +421,10 @@ fn put<T, E>(field: &mut T, value: Result<T, E>) -> Result<(), E> {
     Ok(())
 }
 
-/// What scripts can call by `:name`: letters, digits and underscores, and no digit first; anything beyond ASCII is a
-/// letter (pgbench.c, valid_variable_name).
 fn check_variable(name: &str, place: Place) -> Result<(), Complaint> {
-    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
-    let is_name = name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit());
-    let what =
-        || format!("no script can call a variable \"{name}\": letters, digits and _, and no digit first");
-    if is_name { Ok(()) } else { Err(Complaint::at(place, what())) }
+    if script::Symbols::is_valid_name(name) {
+        return Ok(());
+    }
+    let what = format!("no script can call a variable \"{name}\": letters, digits and _, and no digit first");
+    Err(Complaint::at(place, what))
 }

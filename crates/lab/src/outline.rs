@@ -159,8 +159,7 @@ fn data_in_words(data: &DataSpec) -> String {
         words += ", unlogged";
     }
     if data.partitions > 0 {
-        let method = if data.partition_by_hash { "hash" } else { "range" };
-        let _ = write!(words, ", {} {method} partitions", data.partitions);
+        let _ = write!(words, ", {} {} partitions", data.partitions, data.partition_method);
     }
     if data.foreign_keys {
         words += ", foreign keys";

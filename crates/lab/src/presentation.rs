@@ -1,9 +1,9 @@
 //! What an experiment's file says of showing its results: charts, and differences that are told beside the table.
 //! Read here and checked against the factors; drawn elsewhere.
 
-use config::{Complaint, Node, Value, unknown_key};
+use config::{Complaint, Node, Table, unknown_key};
 
-use crate::experiment::{Factor, label, text};
+use crate::experiment::{Factor, label};
 use crate::schema;
 
 /// Figures of a trial that charts and tables may show. Times are in microseconds; `failed` and `late` in percent;
@@ -69,125 +69,96 @@ pub struct Difference {
     pub minus: Option<Vec<(String, String)>>,
 }
 
-/// `[[chart]]`.
-pub(crate) fn charts(
-    node: Option<Node>,
+/// `[[chart]]` and `[[difference]]`.
+pub(crate) fn presentation(
+    top: &mut Table,
     factors: &[Factor],
     has_steps: bool,
-) -> Result<Vec<Chart>, Complaint> {
-    listed(node).into_iter().map(|node| chart(node, factors, metrics(has_steps))).collect()
+) -> Result<(Vec<Chart>, Vec<Difference>), Complaint> {
+    let metrics: &[&str] = if has_steps { &METRICS_OF_STEPS } else { &METRICS };
+    let charts = top.one_or_more("chart").into_iter().map(|node| chart(node, factors, metrics, has_steps));
+    let charts = charts.collect::<Result<_, _>>()?;
+    let of = if has_steps { metrics[0] } else { "cycle" };
+    let differences = top.one_or_more("difference").into_iter();
+    let differences = differences.map(|node| difference(node, factors, metrics, of));
+    Ok((charts, differences.collect::<Result<_, _>>()?))
 }
 
-/// What charts may show of trials of this kind.
-fn metrics(has_steps: bool) -> &'static [&'static str] {
-    if has_steps { &METRICS_OF_STEPS } else { &METRICS }
-}
-
-/// `[[difference]]`.
-pub(crate) fn differences(
-    node: Option<Node>,
-    factors: &[Factor],
-    has_steps: bool,
-) -> Result<Vec<Difference>, Complaint> {
-    listed(node).into_iter().map(|node| difference(node, factors, metrics(has_steps))).collect()
-}
-
-fn listed(node: Option<Node>) -> Vec<Node> {
-    match node {
-        None => Vec::new(),
-        Some(Node { value: Value::List(nodes), .. }) => nodes,
-        Some(node) => vec![node],
-    }
-}
-
-fn chart(node: Node, factors: &[Factor], metrics: &'static [&'static str]) -> Result<Chart, Complaint> {
-    let place = node.place;
+fn chart(node: Node, factors: &[Factor], metrics: &[&str], has_steps: bool) -> Result<Chart, Complaint> {
     let mut table = node.into_table()?;
-    let mut known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
-    if metrics == METRICS_OF_STEPS {
+    table.check_keys("[[chart]]", &schema::names(schema::CHART))?;
+    let place = table.place;
+    let mut known = names(factors);
+    if has_steps {
         known.push(STEP);
     }
-    let factor = |node: Option<Node>| -> Result<Option<String>, Complaint> {
-        let Some(node) = node else { return Ok(None) };
-        let name = node.text()?;
-        if known.contains(&name) {
-            return Ok(Some(name.to_owned()));
-        }
-        Err(Complaint::at(node.place, unknown_key(name, "the factors", &known)))
+    let mut factor = |key: &str| {
+        table.read(key, |node| match node.text()? {
+            name if known.contains(&name) => Ok(name.to_owned()),
+            name => Err(Complaint::at(node.place, unknown_key(name, "the factors", &known))),
+        })
     };
-    let x = factor(table.take("x"))?
-        .ok_or_else(|| Complaint::at(place, "a chart needs x, the name of a factor"))?;
-    let y = metric(table.take("y"), metrics, metrics[0])?;
-    let scale =
-        |node: Option<Node>| node.map_or(Ok(false), |node| node.one_of(&[("linear", false), ("log", true)]));
-    let chart = Chart {
-        title: text(table.take("title"))?,
-        x,
-        y,
-        series: factor(table.take("series"))?,
-        facet: factor(table.take("facet"))?,
-        x_log: scale(table.take("x_scale"))?,
-        y_log: scale(table.take("y_scale"))?,
+    let x = factor("x")?.ok_or_else(|| Complaint::at(place, "a chart needs x, the name of a factor"))?;
+    let (series, facet) = (factor("series")?, factor("facet")?);
+    let mut is_log = |key: &str| {
+        Ok(table.read(key, |node| node.one_of(&[("linear", false), ("log", true)]))?.unwrap_or_default())
     };
+    let (x_log, y_log) = (is_log("x_scale")?, is_log("y_scale")?);
+    let y = metric(&mut table, "y", metrics, metrics[0])?;
+    let chart = Chart { title: table.text("title")?, x, y, series, facet, x_log, y_log };
     let named: Vec<&String> =
         [Some(&chart.x), chart.series.as_ref(), chart.facet.as_ref()].into_iter().flatten().collect();
     if let Some(twice) =
         named.iter().enumerate().find_map(|(at, name)| named[..at].contains(name).then_some(name))
     {
-        return Err(Complaint::at(
-            place,
-            format!("the chart names {twice} twice: x, series and facet are different factors"),
-        ));
+        let what = format!("the chart names {twice} twice: x, series and facet are different factors");
+        return Err(Complaint::at(place, what));
     }
-    table.finish("[[chart]]", &schema::names(schema::CHART))?;
     Ok(chart)
 }
 
 /// One of `metrics`.
-fn metric(node: Option<Node>, metrics: &[&str], if_absent: &str) -> Result<String, Complaint> {
-    let Some(node) = node else { return Ok(if_absent.to_owned()) };
-    match metrics.iter().find(|metric| node.text() == Ok(metric)) {
+fn metric(table: &mut Table, key: &str, metrics: &[&str], if_absent: &str) -> Result<String, Complaint> {
+    let metric = table.read(key, |node| match metrics.iter().find(|metric| node.text() == Ok(metric)) {
         Some(metric) => Ok((*metric).to_owned()),
         None => Err(node.expected(&format!("one of {}", metrics.join(", ")))),
-    }
+    });
+    Ok(metric?.unwrap_or_else(|| if_absent.to_owned()))
 }
 
-fn difference(
-    node: Node,
-    factors: &[Factor],
-    metrics: &'static [&'static str],
-) -> Result<Difference, Complaint> {
-    let place = node.place;
+fn difference(node: Node, factors: &[Factor], metrics: &[&str], of: &str) -> Result<Difference, Complaint> {
     let mut table = node.into_table()?;
-    let mut cell = |key: &str| -> Result<Option<Combination>, Complaint> {
-        let Some(node) = table.take(key) else { return Ok(None) };
-        let place = node.place;
-        let pairs = combination(node)?;
-        check_combination(&pairs, factors).map_err(|what| Complaint::at(place, what))?;
-        Ok(Some(pairs))
-    };
-    let (of, minus) = (cell("of")?, cell("minus")?);
-    let name = text(table.take("name"))?.ok_or_else(|| Complaint::at(place, "a difference needs a name"))?;
-    let of = of.ok_or_else(|| {
-        Complaint::at(place, "a difference needs of, a combination such as { case = \"first\" }")
-    })?;
-    let metric =
-        metric(table.take("metric"), metrics, if metrics == METRICS { "cycle" } else { metrics[0] })?;
-    table.finish("[[difference]]", &schema::names(schema::DIFFERENCE))?;
-    Ok(Difference { name, metric, of, minus })
+    table.check_keys("[[difference]]", &schema::names(schema::DIFFERENCE))?;
+    let place = table.place;
+    let mut cell = |key: &str| table.read(key, |node| checked_combination(node, factors));
+    let (of_cell, minus) = (cell("of")?, cell("minus")?);
+    let name = table.text("name")?.ok_or_else(|| Complaint::at(place, "a difference needs a name"))?;
+    let needed = "a difference needs of, a combination such as { case = \"first\" }";
+    let of_cell = of_cell.ok_or_else(|| Complaint::at(place, needed))?;
+    Ok(Difference { name, metric: metric(&mut table, "metric", metrics, of)?, of: of_cell, minus })
+}
+
+fn names(factors: &[Factor]) -> Vec<&str> {
+    factors.iter().map(|factor| factor.name.as_str()).collect()
 }
 
 /// `{ network = "socket", clients = 1 }` as pairs of factor and label.
-pub(crate) fn combination(node: Node) -> Result<Combination, Complaint> {
-    let table = node.into_table()?;
+pub(crate) fn combination(node: &Node) -> Result<Combination, Complaint> {
+    let table = node.clone().into_table()?;
     table.entries.into_iter().map(|entry| Ok((entry.key, label(&entry.node)?))).collect()
+}
+
+/// The same of factors and levels that there are.
+pub(crate) fn checked_combination(node: &Node, factors: &[Factor]) -> Result<Combination, Complaint> {
+    let pairs = combination(node)?;
+    check_combination(&pairs, factors).map_err(|what| Complaint::at(node.place, what))?;
+    Ok(pairs)
 }
 
 pub(crate) fn check_combination(pairs: &[(String, String)], factors: &[Factor]) -> Result<(), String> {
     for (name, label) in pairs {
-        let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
         let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
-            return Err(unknown_key(name, "the factors", &known));
+            return Err(unknown_key(name, "the factors", &names(factors)));
         };
         if !factor.levels.iter().any(|level| level.label == *label) {
             return Err(format!("the factor {name} has no level {label}"));

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use run::options::{self, Kind, Value as OptionValue};
 use serde_json::{Map, Value, json};
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, default_load};
 use crate::experiment::REPEATS_MAX;
 use crate::keys::{KEYS, Section, Takes};
 use crate::presentation::{METRICS, METRICS_OF_STEPS};
@@ -41,7 +41,7 @@ const fn needed(field: Field) -> Field {
     Field { is_needed: true, ..field }
 }
 
-const fn count(least: u64, most: u64) -> Kind {
+pub(crate) const fn count(least: u64, most: u64) -> Kind {
     Kind::Count { least, most, most_in_file: most }
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn names(fields: &[Field]) -> Vec<&'static str> {
 pub fn schema() -> String {
     let mut schema = table(TOP.iter().map(property));
     let mut definitions = Map::new();
-    for section in [Section::Server, Section::Data, Section::Load] {
+    for (section, _) in KEYS {
         definitions.insert(section.name().to_owned(), table(keys_of(section)));
     }
     for (name, own) in [("trial", [].as_slice()), ("case", CASE), ("quick", QUICK)] {
@@ -215,8 +215,7 @@ fn property(field: &Field) -> Property {
 
 /// Keys of all sections, and some more.
 fn trial(own: &[Field]) -> Value {
-    let sections = [Section::Server, Section::Data, Section::Load];
-    let keys = sections.into_iter().flat_map(|section| {
+    let keys = KEYS.into_iter().flat_map(|(section, _)| {
         keys_of(section).map(move |(name, _, _)| {
             let reference = json!({ "$ref": format!("#/$defs/{}/properties/{name}", section.name()) });
             (name, false, reference)
@@ -258,19 +257,16 @@ struct Described {
     unset: Option<&'static str>,
     help: &'static str,
     default: Option<Value>,
-    /// The default as the manual shows it.
-    shown: String,
 }
 
 fn described(section: Section) -> impl Iterator<Item = Described> {
     let base = Configuration::default();
     let of_runs = options::keys().filter(move |_| section == Section::Load).map(|option| {
-        let base = Configuration::default();
         let takes = match option.kind {
             Kind::Words(_) => Rule::Named(option.name),
             kind => Rule::Kind(kind),
         };
-        let value = (option.get)(&base.load);
+        let value = (option.get)(&default_load());
         let unset = option.unset.filter(|_| value == OptionValue::Unset);
         Described {
             name: option.name,
@@ -279,17 +275,15 @@ fn described(section: Section) -> impl Iterator<Item = Described> {
             unset: option.unset,
             help: option.in_file.unwrap_or(option.help),
             default: unset.map_or_else(|| as_json(&value), |word| Some(json!(word))),
-            shown: unset.map_or_else(|| as_shown(&value), |word| format!("`\"{word}\"`")),
         }
     });
-    let own = KEYS.iter().filter(move |key| key.section == section).map(move |key| {
+    let own = KEYS.iter().filter(move |(it, _)| *it == section).flat_map(|(_, keys)| *keys).map(move |key| {
         let takes = match key.takes {
             Takes::Value(kind, _) => Rule::Kind(kind),
             Takes::Node(rule, _) => Rule::Named(rule),
         };
-        let value = (key.get)(&base);
-        let (default, shown) = (as_json(&value), as_shown(&value));
-        Described { name: key.name, alias: None, takes, unset: None, help: key.help, default, shown }
+        let default = as_json(&(key.get)(&base));
+        Described { name: key.name, alias: None, takes, unset: None, help: key.help, default }
     });
     of_runs.chain(own)
 }
@@ -302,10 +296,6 @@ fn as_json(value: &OptionValue) -> Option<Value> {
         OptionValue::Truth(truth) => Some(json!(truth)),
         other => Some(json!(other.in_file())),
     }
-}
-
-fn as_shown(value: &OptionValue) -> String {
-    as_json(value).map_or(String::new(), |value| format!("`{value}`"))
 }
 
 fn rule(takes: Rule) -> Value {
@@ -379,12 +369,13 @@ fn named(name: &str) -> Value {
 /// The manual's table of the keys of a trial, as Markdown.
 pub fn keys_table() -> String {
     let mut out = "| section | key | what | if not given |\n|---|---|---|---|\n".to_owned();
-    for section in [Section::Server, Section::Data, Section::Load] {
+    for (section, _) in KEYS {
         for (at, key) in described(section).enumerate() {
             let section = if at == 0 { format!("`{}`", section.name()) } else { String::new() };
             let alias = key.alias.map_or(String::new(), |alias| format!(" (or `{alias}`)"));
             let unset = key.unset.map_or(String::new(), |word| format!("; `\"{word}\"`: none is asked for"));
-            let unset = if key.shown.contains(key.unset.unwrap_or("\n")) { String::new() } else { unset };
+            let shown = key.default.as_ref().map_or(String::new(), |default| format!("`{default}`"));
+            let unset = if shown.contains(key.unset.unwrap_or("\n")) { String::new() } else { unset };
             let choices = match key.takes {
                 Rule::Kind(Kind::Choice(words)) if !key.help.contains(words[0]) => {
                     let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
@@ -394,10 +385,9 @@ pub fn keys_table() -> String {
             };
             let _ = writeln!(
                 out,
-                "| {section} | `{}`{alias} | {}{choices}{unset} | {} |",
+                "| {section} | `{}`{alias} | {}{choices}{unset} | {shown} |",
                 key.name,
-                key.help.replace('|', "\\|"),
-                key.shown
+                key.help.replace('|', "\\|")
             );
         }
     }

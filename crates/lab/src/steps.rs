@@ -1,14 +1,12 @@
 //! `[[step]]`: what a trial of timed steps executes, how often, and what is done at a limit. Read here and checked; the
 //! SQL is not looked into. Variables are put in, and the clock is read, by whoever runs the trial.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use config::{Complaint, Node, Place, Table, Value};
+use config::{Complaint, Node, Place, Table};
 
 use crate::configuration::Configuration;
-use crate::experiment::text;
 use crate::{keys, schema, values};
 
 /// A step of a trial.
@@ -70,22 +68,15 @@ impl Configuration {
 }
 
 /// All `[[step]]`s.
-pub(crate) fn steps(node: Option<Node>, folder: &Path) -> Result<Vec<Step>, Complaint> {
-    let Some(node) = node else { return Ok(Vec::new()) };
-    let nodes = match node.value {
-        Value::List(nodes) => nodes,
-        _ => vec![node],
-    };
-    if nodes.len() > STEPS_MAX {
-        let place = nodes[STEPS_MAX].place;
-        return Err(Complaint::at(place, format!("an experiment has at most {STEPS_MAX} steps")));
+pub(crate) fn steps(nodes: Vec<Node>, folder: &Path) -> Result<Vec<Step>, Complaint> {
+    if let Some(node) = nodes.get(STEPS_MAX) {
+        return Err(Complaint::at(node.place, format!("an experiment has at most {STEPS_MAX} steps")));
     }
-    let mut names = BTreeSet::new();
-    let mut steps = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
     for node in nodes {
         let place = node.place;
         let step = step(node, folder)?;
-        if !names.insert(step.name.clone()) {
+        if steps.iter().any(|other| other.name == step.name) {
             return Err(Complaint::at(place, format!("there are two steps called \"{}\"", step.name)));
         }
         steps.push(step);
@@ -96,31 +87,20 @@ pub(crate) fn steps(node: Option<Node>, folder: &Path) -> Result<Vec<Step>, Comp
 fn step(node: Node, folder: &Path) -> Result<Step, Complaint> {
     let place = node.place;
     let mut table = node.into_table()?;
-    // What nobody knows is told first: it may be what is missing.
-    let known = schema::names(schema::STEP);
-    if let Some(entry) = table.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
-        let what = config::unknown_key(&entry.key, "[[step]]", &known);
-        return Err(Complaint::at(entry.place, what));
-    }
+    table.check_keys("[[step]]", &schema::names(schema::STEP))?;
     let work = work(&mut table, place, folder)?;
-    let name = match (table.take("name"), &work) {
-        (Some(node), _) => name(&node)?,
+    let name = match (table.read("name", name)?, &work) {
+        (Some(name), _) => name,
         (None, StepWork::Init) => "init".to_owned(),
         (None, StepWork::Sql(_)) => return Err(Complaint::at(place, "a step needs a name")),
     };
     let before = one_sql(&mut table, ("before", "before_file"), folder)?;
-    let times = table.take("times").map_or(Ok(1), |node| times(&node))?;
-    let limit = table.take("limit").map(|node| values::duration_above_zero(&node)).transpose()?;
-    let at_limit = match table.take("at_limit") {
-        None => None,
-        Some(node) => {
-            let time = values::duration_above_zero(&node)?;
-            if limit.is_none_or(|limit| time < limit) {
-                return Err(node.expected("a time no shorter than limit, which must be there too"));
-            }
-            Some(time)
-        }
-    };
+    let times = table.read("times", times)?.unwrap_or(1);
+    let limit = table.read("limit", |node| values::time(node, false))?;
+    let at_limit = table.read("at_limit", |node| match values::time(node, false)? {
+        time if limit.is_some_and(|limit| time >= limit) => Ok(time),
+        _ => Err(node.expected("a time no shorter than limit, which must be there too")),
+    })?;
     if work == StepWork::Init && (before.is_some() || times > 1) {
         let what =
             "init has neither before nor times: it begins on an empty database, as often as repeats says";
@@ -134,7 +114,7 @@ fn work(table: &mut Table, place: Place, folder: &Path) -> Result<StepWork, Comp
     let sql = one_sql(table, ("sql", "file"), folder)?;
     match (sql, init) {
         (Some(sql), None) => Ok(StepWork::Sql(sql)),
-        (None, Some(init)) => init.one_of(&[("all", ())]).map(|()| StepWork::Init),
+        (None, Some(init)) => init.one_of(&[("all", StepWork::Init)]),
         (Some(_), Some(init)) => Err(Complaint::at(init.place, "a step is init or SQL, not both")),
         (None, None) => Err(Complaint::at(place, "a step needs sql, file or init: what is timed")),
     }
@@ -142,17 +122,19 @@ fn work(table: &mut Table, place: Place, folder: &Path) -> Result<StepWork, Comp
 
 /// SQL in one key, or in the file that the other names.
 fn one_sql(table: &mut Table, names: (&str, &str), folder: &Path) -> Result<Option<StepSql>, Complaint> {
-    let (here, file) = (table.take(names.0), table.take(names.1));
-    if let (Some(_), Some(file)) = (&here, &file) {
-        let what = format!("{} and {} do not go together: either says what is executed", names.0, names.1);
-        return Err(Complaint::at(file.place, what));
+    match (table.take(names.0), table.take(names.1)) {
+        (None, None) => Ok(None),
+        (Some(node), None) => match node.text()? {
+            sql if !sql.trim().is_empty() && !sql.contains('\0') => Ok(Some(StepSql::Here(sql.to_owned()))),
+            _ => Err(node.expected("SQL")),
+        },
+        (None, Some(file)) => Ok(Some(StepSql::File(values::beside(&file, folder)?))),
+        (Some(_), Some(file)) => {
+            let what =
+                format!("{} and {} do not go together: either says what is executed", names.0, names.1);
+            Err(Complaint::at(file.place, what))
+        }
     }
-    if let Some(node) = here {
-        let sql = text(Some(node.clone()))?.unwrap_or_default();
-        let is_there = !sql.trim().is_empty() && !sql.contains('\0');
-        return if is_there { Ok(Some(StepSql::Here(sql))) } else { Err(node.expected("SQL")) };
-    }
-    file.map(|node| Ok(StepSql::File(values::beside(&node, folder)?))).transpose()
 }
 
 fn name(node: &Node) -> Result<String, Complaint> {
@@ -161,16 +143,9 @@ fn name(node: &Node) -> Result<String, Complaint> {
     if is_good { Ok(name.to_owned()) } else { Err(node.expected("a short name")) }
 }
 
-/// No SQL is timed more often than this.
-pub(crate) fn shorten(steps: &mut [Step], times: u32) {
-    for step in steps {
-        step.times = step.times.min(times);
-    }
-}
-
 /// How often a step is taken.
 pub(crate) fn times(node: &Node) -> Result<u32, Complaint> {
-    Ok(u32::try_from(node.whole(1, TIMES_MAX)?).unwrap_or(u32::MAX))
+    node.whole(1, TIMES_MAX)
 }
 
 /// Complains of a key that means nothing to steps.

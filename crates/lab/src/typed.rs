@@ -7,7 +7,7 @@ use config::{Complaint, Entry, Node, Place, Value, nearest, unknown_key};
 use workload::WorkloadName;
 
 use crate::configuration::Configuration;
-use crate::experiment::{Experiment, Factor, Level, Profile};
+use crate::experiment::{Experiment, Factor, Level, Profile, add_level};
 use crate::{LabError, keys};
 
 /// What was typed.
@@ -58,8 +58,7 @@ impl Typed {
             return Err(complain("expected KEY=A,B, such as settings.wal_compression=off,pglz".to_owned()));
         };
         if !keys::is_key(name) {
-            let mut known = keys::names();
-            known.extend(["settings.NAME", "parameters.NAME", "variables.NAME"]);
+            let known = keys::proposals();
             let what = unknown_key(name, "an experiment", &known);
             return Err(complain(if nearest(name, &known).is_some() {
                 what
@@ -74,10 +73,8 @@ impl Typed {
                 return Err(complain("a level is empty".to_owned()));
             }
             let node = set(&mut base.clone(), name, label).map_err(complain)?;
-            if factor.levels.iter().any(|level| level.label == label) {
-                return Err(complain(format!("the level {label} is there twice")));
-            }
-            factor.levels.push(Level { label: label.to_owned(), sets: vec![(name.to_owned(), node)] });
+            let level = Level { label: label.to_owned(), sets: vec![(name.to_owned(), node)] };
+            add_level(&mut factor.levels, level, Place::default()).map_err(|it| complain(it.what))?;
         }
         Ok(factor)
     }

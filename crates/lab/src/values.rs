@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use config::{Complaint, Node, Table, Value};
+use config::{Complaint, Node, Value};
 use run::options::{Kind, Value as OptionValue, expected_unit, with_unit};
 use run::{ScriptSource, ScriptSpec};
 use workload::WorkloadName;
@@ -102,15 +102,12 @@ pub(crate) fn dsn(node: &Node) -> Result<String, Complaint> {
     let text = node.text()?;
     let lower = text.to_ascii_lowercase();
     let authority = lower.split_once("://").map(|(_, rest)| rest.split('?').next().unwrap_or_default());
-    let in_uri = authority
-        .and_then(|authority| authority.rsplit_once('@'))
-        .is_some_and(|(user, _)| user.contains(':'));
-    // `passwrd` too: what is misspelt would be told by whoever connects, when it stands in the store already.
+    let user = authority.and_then(|authority| authority.rsplit_once('@'));
+    let in_uri = user.is_some_and(|(user, _)| user.contains(':'));
+    // `passwrd` too: a misspelt key would be refused when connecting, when it stands in the store already.
     if in_uri || lower.replace("passfile", "").contains("pass") {
-        return Err(Complaint::at(
-            node.place,
-            "a password does not belong into an experiment: set PGPASSWORD or use a password file",
-        ));
+        let what = "a password does not belong into an experiment: set PGPASSWORD or use a password file";
+        return Err(Complaint::at(node.place, what));
     }
     Ok(text.to_owned())
 }
@@ -141,13 +138,13 @@ pub(crate) fn scripts(
 }
 
 fn one_script(node: &Node, folder: &Path, workload: Option<&WorkloadName>) -> Result<ScriptSpec, Complaint> {
-    if let Value::Table(entries) = &node.value {
-        let mut table = Table { place: node.place, entries: entries.clone() };
+    if let Value::Table(_) = &node.value {
+        let mut table = node.clone().into_table()?;
+        table.check_keys("a script", &schema::names(schema::SCRIPT))?;
         let script = table.take("script").ok_or_else(|| node.expected("a table with the key script"))?;
-        let weight = table.take("weight").map_or(Ok(1), |weight| weight.whole(0, schema::WEIGHT_MAX))?;
-        table.finish("a script", &schema::names(schema::SCRIPT))?;
+        let weight = table.read("weight", |weight| weight.whole(0, schema::WEIGHT_MAX))?.unwrap_or(1);
         let chosen = one_script(&script, folder, workload)?;
-        return Ok(ScriptSpec { weight: u32::try_from(weight).unwrap_or(u32::MAX), ..chosen });
+        return Ok(ScriptSpec { weight, ..chosen });
     }
     let name = node.text()?;
     let source = match workload {
@@ -183,22 +180,20 @@ pub(crate) fn workload(node: &Node, folder: &Path) -> Result<Option<WorkloadName
 pub(crate) fn network(node: &Node) -> Result<Network, Complaint> {
     const KINDS: [(&str, NetworkKind); 3] =
         [("socket", NetworkKind::Socket), ("tcp", NetworkKind::Tcp), ("tls", NetworkKind::Tls)];
-    let Value::Table(entries) = &node.value else {
+    let Value::Table(_) = &node.value else {
         return Ok(Network { kind: node.one_of(&KINDS)?, ..Network::default() });
     };
-    let mut table = Table { place: node.place, entries: entries.clone() };
+    let mut table = node.clone().into_table()?;
+    table.check_keys("a network", &schema::names(schema::NETWORK))?;
     let network = Network {
-        kind: table.take("kind").map_or(Ok(NetworkKind::Socket), |kind| kind.one_of(&KINDS))?,
-        delay: table.take("delay").map_or(Ok(Duration::ZERO), |delay| duration(&delay))?,
-        jitter: table.take("jitter").map_or(Ok(Duration::ZERO), |jitter| duration(&jitter))?,
-        bandwidth_bits_per_s: table.take("bandwidth").map(|bandwidth| bits_per_s(&bandwidth)).transpose()?,
+        kind: table.read("kind", |kind| kind.one_of(&KINDS))?.unwrap_or_default(),
+        delay: table.read("delay", duration)?.unwrap_or_default(),
+        jitter: table.read("jitter", duration)?.unwrap_or_default(),
+        bandwidth_bits_per_s: table.read("bandwidth", bits_per_s)?,
     };
-    table.finish("a network", &schema::names(schema::NETWORK))?;
     if network.jitter > network.delay {
-        return Err(Complaint::at(
-            node.place,
-            "the jitter is more than the delay, which would be negative at times",
-        ));
+        let what = "the jitter is more than the delay, which would be negative at times";
+        return Err(Complaint::at(node.place, what));
     }
     if network.delay > NETWORK_DELAY_MAX {
         return Err(Complaint::at(node.place, "the delay is more than an hour"));
@@ -238,11 +233,7 @@ pub(crate) fn duration(node: &Node) -> Result<Duration, Complaint> {
     time(node, true)
 }
 
-pub(crate) fn duration_above_zero(node: &Node) -> Result<Duration, Complaint> {
-    time(node, false)
-}
-
-fn time(node: &Node, may_be_zero: bool) -> Result<Duration, Complaint> {
+pub(crate) fn time(node: &Node, may_be_zero: bool) -> Result<Duration, Complaint> {
     let value = value_of(Kind::Time { may_be_zero }, None, node)?;
     value.try_into().map_err(|what: String| Complaint::at(node.place, what))
 }

@@ -101,19 +101,19 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn manifest(&mut self, mut top: Table) -> Result<Manifest, Complaint> {
         let place = top.place;
-        refuse_unknown(&top, "a workload", &KEYS)?;
+        top.check_keys("a workload", &KEYS)?;
         let needed = |what: &str| Complaint::at(place, format!("a workload needs {what}"));
-        let name = top.take("name").ok_or_else(|| needed("a name, such as name = \"shop\""))?;
-        let name = self.workload_name(&name)?;
-        let title = text(top.take("title"))?.unwrap_or_else(|| name.clone());
-        let (source, licence) = (text(top.take("source"))?, text(top.take("licence"))?);
-        let parameters = parameters(top.take_table("parameters")?)?;
-        let tables = tables(list(top.take("tables"))?)?;
-        let load = self.load_steps(list(top.take("load"))?)?;
+        let name = top.read("name", |node| self.workload_name(node))?;
+        let name = name.ok_or_else(|| needed("a name, such as name = \"shop\""))?;
+        let title = top.text("title")?.unwrap_or_else(|| name.clone());
+        let (source, licence) = (top.text("source")?, top.text("licence")?);
+        let parameters = parameters(top.table("parameters")?)?;
+        let tables = tables(top.list("tables")?)?;
+        let load = self.load_steps(top.list("load")?)?;
         let at_scripts = top.entries.iter().find(|entry| entry.key == "scripts");
         let at_scripts = at_scripts.map_or(place, |entry| entry.node.place);
-        let scripts = self.scripts(&name, list(top.take("scripts"))?)?;
-        let checks = self.checks(list(top.take("checks"))?)?;
+        let scripts = self.scripts(&name, top.list("scripts")?)?;
+        let checks = self.checks(top.list("checks")?)?;
         if load.is_empty() {
             return Err(needed("load steps, such as load = [\"schema.sql\"]"));
         }
@@ -170,11 +170,10 @@ impl Reader<'_> {
     fn load_steps(&mut self, nodes: Vec<Node>) -> Result<Vec<LoadStep>, Complaint> {
         let mut names = Names::default();
         let step = |node: Node| {
-            let mut table = entry(node, "file", &["file", "name", "transaction"])?;
-            let node = file_of(&mut table)?;
+            let (mut table, node) = file_entry(node, &["file", "name", "transaction"])?;
             let (file, sql) = self.sql(&node)?;
-            let name = names.take(table.take("name"), &node)?;
-            let is_transaction = table.take("transaction").map_or(Ok(true), |node| node.truth())?;
+            let name = names.take(&mut table, &node)?;
+            let is_transaction = table.read("transaction", Node::truth)?.unwrap_or(true);
             Ok(LoadStep { name, file, sql, is_transaction })
         };
         nodes.into_iter().map(step).collect()
@@ -183,19 +182,17 @@ impl Reader<'_> {
     fn scripts(&mut self, workload: &str, nodes: Vec<Node>) -> Result<Vec<Script>, Complaint> {
         let mut names = Names::default();
         let script = |node: Node| {
-            let mut table = entry(node, "file", &["file", "name", "weight", "only_reads"])?;
-            let node = file_of(&mut table)?;
+            let (mut table, node) = file_entry(node, &["file", "name", "weight", "only_reads"])?;
             let (file, text) = self.text_of(&node)?;
             script::parse(&file, text.as_bytes(), &mut Symbols::new(), Dialect::Extended)
                 .map_err(|error| Complaint::at(node.place, first_line(&error.to_string())))?;
-            let name = names.take(table.take("name"), &node)?;
-            let weight = table.take("weight").map_or(Ok(1), |node| node.whole(0, WEIGHT_MAX))?;
+            let name = names.take(&mut table, &node)?;
             Ok(Script {
                 description: Cow::Owned(format!("<{workload}: {name}>")),
                 name: Cow::Owned(name),
                 text: Cow::Owned(text),
-                weight: u32::try_from(weight).unwrap_or(u32::MAX),
-                only_reads: table.take("only_reads").map_or(Ok(false), |node| node.truth())?,
+                weight: table.read("weight", |node| node.whole(0, WEIGHT_MAX))?.unwrap_or(1),
+                only_reads: table.read("only_reads", Node::truth)?.unwrap_or(false),
                 contended: None,
             })
         };
@@ -205,38 +202,38 @@ impl Reader<'_> {
     fn checks(&mut self, nodes: Vec<Node>) -> Result<Vec<Check>, Complaint> {
         let mut names = Names::default();
         let check = |node: Node| {
-            let mut table = entry(node, "file", &["file", "name"])?;
-            let node = file_of(&mut table)?;
+            let (mut table, node) = file_entry(node, &["file", "name"])?;
             let (_, sql) = self.sql(&node)?;
-            Ok(Check { name: names.take(table.take("name"), &node)?, sql })
+            Ok(Check { name: names.take(&mut table, &node)?, sql })
         };
         nodes.into_iter().map(check).collect()
     }
 }
 
+const BEFORE_RUN: [(&str, BeforeRun); 4] = [
+    ("nothing", BeforeRun::Nothing),
+    ("vacuum", BeforeRun::Vacuum),
+    ("vacuum analyze", BeforeRun::VacuumAnalyze),
+    ("truncate", BeforeRun::Truncate),
+];
+
 fn tables(nodes: Vec<Node>) -> Result<Vec<TableEntry>, Complaint> {
     let mut tables: Vec<TableEntry> = Vec::new();
     for node in nodes {
-        let place = node.place;
         let mut table = entry(node, "name", &["name", "rows_per_scale", "before_run"])?;
-        let name = table.take("name").ok_or_else(|| Complaint::at(place, "a table needs a name"))?;
-        let rows_per_scale = table.take("rows_per_scale");
-        if let Some(node) = &rows_per_scale
-            && let Some(other) = tables.iter().find(|table| table.rows_per_scale.is_some())
-        {
-            let what =
-                format!("the scale is told by the table {} already: one table can tell it", other.name);
-            return Err(Complaint::at(node.place, what));
-        }
-        let ways = [
-            ("nothing", BeforeRun::Nothing),
-            ("vacuum", BeforeRun::Vacuum),
-            ("vacuum analyze", BeforeRun::VacuumAnalyze),
-            ("truncate", BeforeRun::Truncate),
-        ];
-        let before_run =
-            table.take("before_run").map_or(Ok(BeforeRun::Nothing), |node| node.one_of(&ways))?;
-        let rows_per_scale = rows_per_scale.map(|node| node.whole(1, ROWS_PER_SCALE_MAX)).transpose()?;
+        let name = table.take("name").ok_or_else(|| Complaint::at(table.place, "a table needs a name"))?;
+        let rows_per_scale = table.read("rows_per_scale", |node| {
+            match tables.iter().find(|table| table.rows_per_scale.is_some()) {
+                None => node.whole(1, ROWS_PER_SCALE_MAX),
+                Some(TableEntry { name, .. }) => {
+                    let what =
+                        format!("the scale is told by the table {name} already: one table can tell it");
+                    Err(Complaint::at(node.place, what))
+                }
+            }
+        })?;
+        let before_run = table.read("before_run", |node| node.one_of(&BEFORE_RUN))?;
+        let before_run = before_run.unwrap_or(BeforeRun::Nothing);
         let (at, name) = (name.place, table_name(&name)?);
         if tables.iter().any(|table| table.name == name) {
             return Err(Complaint::at(at, format!("the table {name} is there twice")));
@@ -283,21 +280,17 @@ struct Names(BTreeSet<String>);
 
 impl Names {
     /// The name given, or that of the file without its ending.
-    fn take(&mut self, given: Option<Node>, file: &Node) -> Result<String, Complaint> {
-        let place = given.as_ref().map_or(file.place, |node| node.place);
-        let name = match given {
-            Some(node) => short_name(&node)?,
-            None => {
-                let stem =
-                    Path::new(file.text()?).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-                short_name(&Node { place: file.place, value: Value::Text(stem.to_owned()) })?
-            }
+    fn take(&mut self, table: &mut Table, file: &Node) -> Result<String, Complaint> {
+        let of_file = || {
+            let stem = Path::new(file.text()?).file_stem().and_then(|stem| stem.to_str());
+            Ok(Node { place: file.place, value: Value::Text(stem.unwrap_or_default().to_owned()) })
         };
+        let node = table.take("name").map_or_else(of_file, Ok)?;
+        let name = short_name(&node)?;
         if self.0.insert(name.clone()) {
-            Ok(name)
-        } else {
-            Err(Complaint::at(place, format!("\"{name}\" is there twice: give one of them another name")))
+            return Ok(name);
         }
+        Err(Complaint::at(node.place, format!("\"{name}\" is there twice: give one of them another name")))
     }
 }
 
@@ -320,33 +313,21 @@ fn entry(node: Node, main: &str, known: &[&str]) -> Result<Table, Complaint> {
         Value::Text(_) => Table { place, entries: vec![Entry { key: main.to_owned(), place, node }] },
         Value::Table(_) => node.into_table()?,
         _ => {
-            return Err(
-                node.expected(&format!("a {main} in quotation marks, or a table with the key {main}"))
-            );
+            let what = format!("a {main} in quotation marks, or a table with the key {main}");
+            return Err(node.expected(&what));
         }
     };
-    refuse_unknown(&table, "this list", known)?;
+    table.check_keys("this list", known)?;
     Ok(table)
 }
 
-fn refuse_unknown(table: &Table, what: &str, known: &[&str]) -> Result<(), Complaint> {
-    match table.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
-        Some(entry) => Err(Complaint::at(entry.place, config::unknown_key(&entry.key, what, known))),
-        None => Ok(()),
-    }
-}
-
-fn file_of(table: &mut Table) -> Result<Node, Complaint> {
+/// The same of a list of files, and the name of the file.
+fn file_entry(node: Node, known: &[&str]) -> Result<(Table, Node), Complaint> {
+    let mut table = entry(node, "file", known)?;
+    let file = table.take("file");
     let place = table.place;
-    table.take("file").ok_or_else(|| Complaint::at(place, "this needs a file, such as file = \"a.sql\""))
-}
-
-fn list(node: Option<Node>) -> Result<Vec<Node>, Complaint> {
-    node.map_or(Ok(Vec::new()), Node::into_list)
-}
-
-fn text(node: Option<Node>) -> Result<Option<String>, Complaint> {
-    node.map(|node| node.text().map(str::to_owned)).transpose()
+    let file = file.ok_or_else(|| Complaint::at(place, "this needs a file, such as file = \"a.sql\""))?;
+    Ok((table, file))
 }
 
 fn first_line(text: &str) -> &str {
