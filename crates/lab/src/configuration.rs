@@ -177,8 +177,6 @@ pub struct DataSpec {
 /// How data are brought back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Restore {
-    /// The cheapest way that the server allows: a template database.
-    Auto,
     /// From a template database, made after loading.
     Template,
     /// From a copy of all files of the server, which is stopped for it.
@@ -243,7 +241,7 @@ impl Default for DataSpec {
             index_tablespace: None,
             init_steps: "dtgvp".to_owned(),
             setup: None,
-            restore: Restore::Auto,
+            restore: Restore::Template,
             checkpoint: true,
             vacuum: true,
         }

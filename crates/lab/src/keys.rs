@@ -32,6 +32,9 @@ impl Section {
     }
 }
 
+type Get = fn(&Configuration) -> OptionValue;
+type Set = fn(&mut Configuration, OptionValue) -> Result<(), String>;
+
 /// A row of the table: a key that is no option of every run. Those are in `run::options`.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
@@ -39,25 +42,20 @@ pub(crate) struct Key {
     /// One sentence, for editors and the manual.
     pub(crate) help: &'static str,
     /// The value in a configuration, for its default.
-    pub(crate) get: fn(&Configuration) -> OptionValue,
+    pub(crate) get: Get,
 }
 
 /// What a key takes, and what that sets.
 pub(crate) enum Takes {
     /// A value of one of the kinds that options have.
-    Value(Kind, fn(&mut Configuration, OptionValue) -> Result<(), String>),
+    Value(Kind, Set),
     /// Anything else; its rule in the JSON Schema has this name.
     Node(&'static str, fn(&mut Configuration, &Node, &Path) -> Result<(), Complaint>),
 }
 
 impl Key {
     /// A key with a value of one of the kinds that options have.
-    const fn new(
-        name: &'static str,
-        kind: Kind,
-        (get, set): (Get, fn(&mut Configuration, OptionValue) -> Result<(), String>),
-        help: &'static str,
-    ) -> Self {
+    const fn new(name: &'static str, kind: Kind, (get, set): (Get, Set), help: &'static str) -> Self {
         Self { name, takes: Takes::Value(kind, set), help, get }
     }
 
@@ -75,8 +73,6 @@ impl Key {
         Self { get, ..self }
     }
 }
-
-type Get = fn(&Configuration) -> OptionValue;
 
 /// Reads and sets a field whose type is that of the value.
 macro_rules! field {
@@ -102,7 +98,7 @@ macro_rules! choice {
 const PARTITION_METHODS: [(&str, PartitionMethod); 2] =
     [("range", PartitionMethod::Range), ("hash", PartitionMethod::Hash)];
 const RESTORES: [(&str, Restore); 5] = [
-    ("auto", Restore::Auto),
+    ("auto", Restore::Template),
     ("template", Restore::Template),
     ("files", Restore::Files),
     ("reload", Restore::Reload),

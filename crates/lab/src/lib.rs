@@ -82,7 +82,7 @@ pub use memory::{Arrangement, Memory};
 pub use outline::{outline, rough};
 pub use plan::{Plan, Trial};
 pub use presentation::{Chart, Difference, METRICS, METRICS_OF_STEPS, STEP};
-pub use readiness::{Preparation, Readiness, WayBack};
+pub use readiness::{Preparation, Readiness};
 pub use run::options::duration;
 pub use schema::{keys_table, schema};
 pub use secret_levels::{hide_values, secret_values};

@@ -51,11 +51,16 @@ fn scripts(it: &Configuration) -> String {
 }
 
 fn clients(it: &Configuration) -> String {
-    let of = |number: u32, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
-    format!("{} on {}", of(it.load.clients, "client"), of(it.load.workers, "thread"))
+    let clients = counted(it.load.clients as usize, "client", "clients");
+    format!("{clients} on {}", counted(it.load.workers as usize, "thread", "threads"))
 }
 
-fn protocol(it: &Configuration) -> String {
+/// `1 client`, `8 clients`.
+pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+pub(crate) fn protocol(it: &Configuration) -> String {
     word_of(&PROTOCOLS, &it.load.protocol).in_file()
 }
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 use config::turns_direction;
 use workload::WorkloadName;
 
-use crate::configuration::{DataSpec, Network, NetworkKind, Origin, ServerSpec};
+use crate::configuration::{DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec};
 use crate::experiment::{Experiment, Order};
-use crate::load_words::{levels_in_words, load_in_words};
+use crate::load_words::{counted, levels_in_words, load_in_words};
 use crate::memory::{Arrangement, data_bytes};
 use crate::plan::Plan;
-use crate::readiness::WayBack;
 use crate::steps::{Step, StepSql, StepWork};
 
 /// Trials that are listed; the others are like them.
@@ -69,7 +68,7 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     }
     for (number, (server, data)) in plan.data.iter().enumerate() {
         let _ = writeln!(out, "  data {:<6} on server {}: {}", number + 1, server + 1, data_in_words(data));
-        let _ = writeln!(out, "              {}", way_back_in_words(plan, number, data));
+        let _ = writeln!(out, "              {}", restore_in_words(plan, number, data));
     }
     out.push('\n');
     out += &trials_in_words(plan);
@@ -203,28 +202,28 @@ fn arrangement_in_words(arrangement: Arrangement, order: Order) -> Option<String
 }
 
 /// How trials get their data back, and why so.
-fn way_back_in_words(plan: &Plan, number: usize, data: &DataSpec) -> &'static str {
+fn restore_in_words(plan: &Plan, number: usize, data: &DataSpec) -> &'static str {
     if data.workload.is_none() && data.setup.is_none() {
         return "nothing is loaded before a trial";
     }
     let on_it = plan.cells.iter().zip(&plan.data_of).filter(|(_, data)| **data == number);
     let reads: Vec<bool> = on_it.map(|(cell, _)| cell.configuration.only_reads()).collect();
-    match data.way_back() {
-        WayBack::Copy if reads.iter().all(|only_reads| *only_reads) => {
+    match data.restore {
+        Restore::Template if reads.iter().all(|only_reads| *only_reads) => {
             "loaded once; all trials share a copy, since they only read"
         }
-        WayBack::Copy if reads.contains(&true) => {
+        Restore::Template if reads.contains(&true) => {
             "loaded once; a trial that writes gets a copy of its own (template database), those that only read share one"
         }
-        WayBack::Copy => {
+        Restore::Template => {
             "loaded once; each trial gets a copy (template database), since it writes and copying is quicker than loading"
         }
-        WayBack::Files => {
+        Restore::Files => {
             "loaded once; before a trial that finds data written to, the server is stopped and all its files are copied \
              back, as the file asks"
         }
-        WayBack::Reload => "loaded anew for each trial that finds data written to, as the file asks",
-        WayBack::None => {
+        Restore::Reload => "loaded anew for each trial that finds data written to, as the file asks",
+        Restore::Never => {
             "loaded once and never restored, as the file asks: trials find what those before left"
         }
     }
@@ -254,10 +253,6 @@ impl std::fmt::Display for Network {
         }
         Ok(())
     }
-}
-
-fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// `40 s`, `4 min`, `2 h 10 min`: rounded up, and no finer than anybody can know.

@@ -19,6 +19,7 @@ use crate::event::{Event, Listener};
 use crate::leftovers;
 use crate::memory::Arrangement;
 use crate::network::{Networks, RunningRelay, resolve};
+use crate::readiness::{LoadedData, Preparation};
 use crate::servers::{self, Programs};
 use crate::stopwatch::Stopwatch;
 
@@ -62,23 +63,11 @@ struct ServerInUse {
     _witness: Option<Session>,
     /// To its administrative database.
     target: Target,
-    /// Data sets that are loaded, by their numbers in the plan.
-    loaded: BTreeSet<usize>,
-    /// The data set that the trial database is an untouched copy of.
-    fresh: Option<usize>,
-    /// The data set that was loaded into the trial database itself, where there is no copy.
-    in_trial: Option<usize>,
+    data: LoadedData,
     /// Databases that are ours.
     databases: BTreeSet<String>,
-    /// Copies of all files, by the number of the data set that was just loaded, and the databases that are in them.
-    copies: BTreeMap<usize, Copied>,
-}
-
-/// What is in a copy of all files.
-#[derive(Clone)]
-struct Copied {
-    loaded: BTreeSet<usize>,
-    databases: BTreeSet<String>,
+    /// Copies of all files, by the number of the data set that was just loaded: the data and databases that are in them.
+    copies: BTreeMap<usize, (BTreeSet<usize>, BTreeSet<String>)>,
 }
 
 impl<'a> Provisioner<'a> {
@@ -195,16 +184,7 @@ impl<'a> Provisioner<'a> {
         self.control.check()?;
         servers::warn_without_statements(&server, !wanted.instrumentation, self.listener);
         let target = resolve(&server.conninfo())?;
-        Ok(ServerInUse {
-            server: Some(server),
-            _witness: None,
-            target,
-            loaded: BTreeSet::new(),
-            fresh: None,
-            in_trial: None,
-            databases: BTreeSet::new(),
-            copies: BTreeMap::new(),
-        })
+        Ok(ServerInUse::new(Some(server), None, target))
     }
 
     /// All combinations that are measured on a server.
@@ -224,52 +204,47 @@ impl<'a> Provisioner<'a> {
     /// Loads the data if they are not there, and gives the trial its copy.
     fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Ready, RunError> {
         let in_use = self.servers.get_mut(&server).ok_or_else(|| internal("server in use"))?;
-        let kept = leftovers::data_database(&self.prefix, data);
+        let Preparation { loads, copies, .. } = in_use.data.next(data, wanted);
         let trial_database = leftovers::trial_database(&self.prefix);
         let spec = &wanted.data;
-        let copies = spec.restore == Restore::Auto || spec.restore == Restore::Template;
-        if spec.restore == Restore::Files && in_use.fresh != Some(data) {
+        let control = self.control;
+        let load = |target: &Target| load(target, spec, self.listener, control);
+        if spec.restore == Restore::Files && copies {
             let old_target = in_use.target.clone();
-            let load = |target: &Target| {
-                load(&in_database(target, &trial_database), spec, self.listener, self.control)
-            };
-            in_use.bring_files(data, &trial_database, load, self.listener, self.control)?;
+            in_use.bring_files(data, &trial_database, load, self.listener, control)?;
             if in_use.target != old_target {
                 self.networks.forget(server);
             }
         }
-        let mut session = self.control.connect(&in_use.target)?;
+        let mut session = control.connect(&in_use.target)?;
         // Whoever removes what a killed lab has left finds by it what is still being made.
         session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
-        let stale = in_use.fresh != Some(data) && spec.restore != Restore::Never;
-        let loaded_into = if copies { &kept } else { &trial_database };
-        let is_there = if copies { in_use.loaded.contains(&data) } else { in_use.in_trial == Some(data) };
-        if !is_there || (spec.restore == Restore::Reload && stale) {
-            in_use.make_database(&mut session, loaded_into, "", self.control)?;
-            load(&in_database(&in_use.target, loaded_into), spec, self.listener, self.control)?;
-            if copies {
-                in_use.loaded.insert(data);
-            } else {
-                in_use.in_trial = Some(data);
+        match spec.restore {
+            Restore::Template => {
+                let kept = leftovers::data_database(&self.prefix, data);
+                if loads {
+                    in_use.make_database(&mut session, &kept, "", control)?;
+                    load(&in_database(&in_use.target, &kept))?;
+                }
+                if copies {
+                    let is_fast = session.server_version_num() >= 150_000;
+                    let fast = if is_fast { " STRATEGY = file_copy" } else { "" };
+                    let how = format!(" TEMPLATE {}{fast}", identifier(&kept));
+                    in_use.make_database(&mut session, &trial_database, &how, control)?;
+                }
             }
+            Restore::Reload | Restore::Never if loads => {
+                in_use.make_database(&mut session, &trial_database, "", control)?;
+                load(&in_database(&in_use.target, &trial_database))?;
+            }
+            Restore::Reload | Restore::Never | Restore::Files => {}
         }
-        if copies && in_use.fresh != Some(data) {
-            let fast = if session.server_version_num() >= 150_000 { " STRATEGY = file_copy" } else { "" };
-            in_use.in_trial = None;
-            in_use.make_database(
-                &mut session,
-                &trial_database,
-                &format!(" TEMPLATE {}{fast}", identifier(&kept)),
-                self.control,
-            )?;
-        }
-        in_use.fresh = wanted.only_reads().then_some(data);
         if spec.checkpoint {
-            self.control.guard(&mut session, |session| session.patiently(|it| it.execute("CHECKPOINT")))?;
+            control.guard(&mut session, |session| session.patiently(|it| it.execute("CHECKPOINT")))?;
         }
         drop(session);
         if let Some(setup) = &wanted.setup {
-            execute_file(&in_database(&in_use.target, &trial_database), setup, self.control)?;
+            execute_file(&in_database(&in_use.target, &trial_database), setup, control)?;
         }
         let ServerInUse { server: ours, target: direct, .. } = in_use;
         let (target, relay) =
@@ -279,6 +254,11 @@ impl<'a> Provisioner<'a> {
 }
 
 impl ServerInUse {
+    fn new(server: Option<Server>, witness: Option<Session>, target: Target) -> Self {
+        let (data, databases, copies) = (LoadedData::default(), BTreeSet::new(), BTreeMap::new());
+        Self { server, _witness: witness, target, data, databases, copies }
+    }
+
     /// Sees to it that all files are as they were when the data had been loaded: loads them the first time, and copies.
     fn bring_files(
         &mut self,
@@ -288,29 +268,26 @@ impl ServerInUse {
         listener: Listener<'_>,
         control: &Control,
     ) -> Result<(), RunError> {
-        if let Some(copied) = self.copies.get(&data).cloned() {
-            let _busy = listener.busy("bringing the server's files back …".to_owned());
-            let server =
-                self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
-            server.bring_back(data)?;
-            control.check()?;
-            (self.loaded, self.databases) = (copied.loaded, copied.databases);
-        } else {
+        let copied = self.copies.get(&data).cloned();
+        if copied.is_none() {
             self.make_database(&mut control.connect(&self.target)?, trial_database, "", control)?;
-            load(&self.target)?;
-            let _busy = listener.busy("copying the server's files …".to_owned());
-            let server =
-                self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
+            load(&in_database(&self.target, trial_database))?;
+        }
+        let server = self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
+        let _busy = listener.busy(if copied.is_some() {
+            "bringing the server's files back …"
+        } else {
+            "copying the server's files …"
+        });
+        if let Some((loaded, databases)) = copied {
+            server.bring_back(data)?;
+            (self.data.loaded, self.databases) = (loaded, databases);
+        } else {
             server.keep_copy(data)?;
-            control.check()?;
-            let copied = Copied { loaded: self.loaded.clone(), databases: self.databases.clone() };
-            self.copies.insert(data, copied);
+            self.copies.insert(data, (self.data.loaded.clone(), self.databases.clone()));
         }
-        if let Some(server) = &self.server {
-            self.target = resolve(&server.conninfo())?;
-        }
-        self.in_trial = Some(data);
-        Ok(())
+        self.target = resolve(&server.conninfo())?;
+        control.check()
     }
 
     /// Makes a database anew. The name is nobody else's: one that is there was made before the server went away.
@@ -364,16 +341,7 @@ fn running(dsn: &str, prefix: &str, control: &Control) -> Result<ServerInUse, Ru
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut witness = control.connect(&target)?;
     witness.execute(&format!("SET application_name = {}", literal(prefix)))?;
-    Ok(ServerInUse {
-        server: None,
-        _witness: Some(witness),
-        target,
-        loaded: BTreeSet::new(),
-        fresh: None,
-        in_trial: None,
-        databases: BTreeSet::new(),
-        copies: BTreeMap::new(),
-    })
+    Ok(ServerInUse::new(None, Some(witness), target))
 }
 
 fn in_database(target: &Target, database: &str) -> Target {

@@ -1,9 +1,9 @@
-//! What has to be done before each trial of a plan: which servers stand by then, which data are in them, and how trials
-//! get theirs back. Here it is only found out, for plans and forecasts; `cli` does it.
+//! What has to be done before each trial of a plan: which servers run by then, which data are in them, and how trials
+//! get theirs. Decided here once: forecasts go through the decisions, `provision` carries them out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::configuration::{Configuration, DataSpec, Restore};
+use crate::configuration::{Configuration, Restore};
 use crate::memory::Arrangement;
 use crate::plan::Plan;
 
@@ -18,18 +18,15 @@ pub struct Preparation {
     pub copies: bool,
 }
 
-/// What stands after some trials.
+/// The servers that run after some trials, by their numbers in the plan.
 #[derive(Clone, Debug, Default)]
-pub struct Readiness {
-    /// By the servers' numbers in the plan.
-    standing: BTreeMap<usize, Held>,
-}
+pub struct Readiness(BTreeMap<usize, LoadedData>);
 
-/// What a server holds; data sets by their numbers in the plan.
+/// The data on a server; data sets by their numbers in the plan.
 #[derive(Clone, Debug, Default)]
-struct Held {
-    /// Loaded into a database that stays as it is.
-    loaded: BTreeSet<usize>,
+pub(crate) struct LoadedData {
+    /// Loaded into a database, or into files, of which copies are made.
+    pub(crate) loaded: BTreeSet<usize>,
     /// The trials' database has it as it was loaded.
     fresh: Option<usize>,
     /// The trials' database has it, whatever became of it.
@@ -37,54 +34,36 @@ struct Held {
 }
 
 impl Readiness {
-    /// What the next trial, one of this cell, needs; it stands afterwards.
+    /// What the next trial, one of this cell, needs; it is there afterwards.
     pub fn next(&mut self, plan: &Plan, cell: usize) -> Preparation {
         let data = plan.data_of[cell];
-        let (server, spec) = &plan.data[data];
-        let starts = !self.standing.contains_key(server);
+        let server = plan.data[data].0;
+        let starts = !self.0.contains_key(&server);
         if starts && matches!(plan.arrangement, Arrangement::OneAtATime { .. }) {
-            self.standing.clear();
+            self.0.clear();
         }
-        let held = self.standing.entry(*server).or_default();
-        let is_stale = held.fresh != Some(data);
-        let (loads, copies) = match spec.way_back() {
-            WayBack::Copy | WayBack::Files => (held.loaded.insert(data), is_stale),
-            WayBack::Reload => (is_stale, false),
-            WayBack::None => (held.in_trial != Some(data), false),
-        };
-        held.in_trial = Some(data);
-        held.fresh = plan.cells[cell].configuration.only_reads().then_some(data);
-        Preparation { starts, loads, copies }
+        let prepared = self.0.entry(server).or_default().next(data, &plan.cells[cell].configuration);
+        Preparation { starts, ..prepared }
     }
 
     /// The server of this cell may be gone, and all that was on it.
     pub fn lose(&mut self, plan: &Plan, cell: usize) {
-        self.standing.remove(&plan.data[plan.data_of[cell]].0);
+        self.0.remove(&plan.data[plan.data_of[cell]].0);
     }
 }
 
-/// How the data of a trial that has written are brought back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WayBack {
-    /// By a copy of what was loaded once.
-    Copy,
-    /// By a copy of all files of the server.
-    Files,
-    /// By loading again.
-    Reload,
-    /// Not at all.
-    None,
-}
-
-impl DataSpec {
-    /// How the next trial gets these data as they were.
-    pub fn way_back(&self) -> WayBack {
-        match self.restore {
-            Restore::Auto | Restore::Template => WayBack::Copy,
-            Restore::Files => WayBack::Files,
-            Restore::Reload => WayBack::Reload,
-            Restore::Never => WayBack::None,
-        }
+impl LoadedData {
+    /// What the next trial needs, which has this data set; it is there afterwards.
+    pub(crate) fn next(&mut self, data: usize, wanted: &Configuration) -> Preparation {
+        let is_stale = self.fresh != Some(data);
+        let (loads, copies) = match wanted.data.restore {
+            Restore::Template | Restore::Files => (self.loaded.insert(data), is_stale),
+            Restore::Reload => (is_stale, false),
+            Restore::Never => (self.in_trial != Some(data), false),
+        };
+        self.in_trial = Some(data);
+        self.fresh = wanted.only_reads().then_some(data);
+        Preparation { starts: false, loads, copies }
     }
 }
 

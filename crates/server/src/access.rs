@@ -2,11 +2,13 @@
 //! All of it stands in the server's home, where only this process's user can change it. Used by `launch`.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+
+use tempfile::TempPath;
 
 use crate::account::Account;
+use crate::digests::hexadecimal;
 use crate::files::create;
-use crate::home::{Description, Home};
+use crate::home::{self, Description, Home};
 use crate::launch::SUPERUSER;
 use crate::{ServerError, Version};
 
@@ -24,44 +26,24 @@ pub(crate) fn password_method(about: &Description) -> &'static str {
 
 /// Writes a new random password into the server's password file, and into a file for initdb that is removed with the
 /// returned value.
-pub(crate) fn make_password(home: &Home, account: &Account) -> Result<PasswordForInitdb, ServerError> {
+pub(crate) fn make_password(home: &Home, account: &Account) -> Result<TempPath, ServerError> {
     let mut bytes = [0; PASSWORD_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| ServerError::Random(error.to_string()))?;
-    let password = bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
-    create(&home.password_file(), 0o600, &format!("*:*:*:{SUPERUSER}:{password}\n"))?;
+    let password = hexadecimal(&bytes);
+    create(&home.file(home::PASSWORD_FILE), 0o600, &format!("*:*:*:{SUPERUSER}:{password}\n"))?;
     let path = home.directory.join("initdb-password");
-    let for_initdb = PasswordForInitdb { path: path.clone() };
+    // If removing it fails, the file goes with the server's home. Nobody but the server's user can read it.
+    let for_initdb = TempPath::try_from_path(&path).map_err(ServerError::io("write", &path))?;
     let file = create(&path, 0o600, &format!("{password}\n"))?;
     account.give(&file, &path)?;
     Ok(for_initdb)
 }
 
-/// A file with the superuser's password that initdb can read; it is removed when this is dropped.
-pub(crate) struct PasswordForInitdb {
-    path: PathBuf,
-}
-
-impl PasswordForInitdb {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for PasswordForInitdb {
-    fn drop(&mut self) {
-        // If this fails, the file goes with the server's home. Nobody but the server's user can read it.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
 /// Writes the two files unless they are there: the user may have changed them.
 pub(crate) fn write_rules(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
     let texts = [
-        (home.hba_file(), hba(password_method(about))),
-        (home.ident_file(), ident(&account.administrators())),
+        (home.file(home::HBA_FILE), hba(password_method(about))),
+        (home.file(home::IDENT_FILE), ident(&account.administrators())),
     ];
     for (path, text) in texts {
         if !path.exists() {
@@ -99,6 +81,8 @@ fn ident(administrators: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use crate::account::Account;
-    use crate::home::{Claim, Description, Home};
+    use crate::home::{self, Claim, Description, Home};
     use crate::{Locations, ServerError, copies, tls};
 
     /// How often each attack is tried. Where paths were used, the certificate's succeeded within 100, the copy's at once.
@@ -101,10 +101,10 @@ mod tests {
             tls::make(scene.home(), &scene.account).unwrap();
             let about = fs::metadata(&victim).unwrap();
             assert_eq!((about.uid(), about.mode() & 0o777), (0, 0o600), "attempt {attempt}");
-            let key = fs::metadata(scene.home().key()).unwrap();
+            let key = fs::metadata(scene.home().file(home::KEY)).unwrap();
             assert_eq!((key.uid(), key.mode() & 0o777), (scene.uid, 0o600));
-            fs::remove_file(scene.home().key()).unwrap();
-            fs::remove_file(scene.home().certificate()).unwrap();
+            fs::remove_file(scene.home().file(home::KEY)).unwrap();
+            fs::remove_file(scene.home().file(home::CERTIFICATE)).unwrap();
         }
     }
 

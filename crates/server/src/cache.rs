@@ -2,7 +2,7 @@
 //! Processes share it: a lock lets one fetch at a time, and a rename puts the finished directory in place.
 //! Knows nothing of the network; `fetch` brings the bytes.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::digests::sum_of;
 use crate::fetch::unpack;
-use crate::patience::wait_for;
+use crate::files::lock_within;
 use crate::{Checksum, FetchProgress, ServerError, Version, Wanted, trust};
 
 /// What unpacked programs need, with the archive in memory; measured 56 to 60 MB.
@@ -73,18 +73,15 @@ impl Cache {
         let path = self.directory.join(".lock");
         let lock = File::options().create(true).append(true).open(&path).map_err(unwritable)?;
         let mut said = false;
-        let attempt = wait_for(BUSY_LIMIT, || match lock.try_lock() {
-            Ok(()) => Some(Ok(())),
-            Err(TryLockError::WouldBlock) => {
-                if !std::mem::replace(&mut said, true) {
-                    progress(FetchProgress::Waiting);
-                }
-                None
+        let waiting = || {
+            if !std::mem::replace(&mut said, true) {
+                progress(FetchProgress::Waiting);
             }
-            Err(TryLockError::Error(source)) => Some(Err(unwritable(source))),
-        });
-        let minutes = BUSY_LIMIT.as_secs() / 60;
-        attempt.unwrap_or_else(|| Err(ServerError::CacheBusy { path: self.directory.clone(), minutes }))?;
+        };
+        if !lock_within(&lock, BUSY_LIMIT, waiting).map_err(unwritable)? {
+            let minutes = BUSY_LIMIT.as_secs() / 60;
+            return Err(ServerError::CacheBusy { path: self.directory.clone(), minutes });
+        }
         let locked = Locked { cache: self, _lock: lock };
         locked.remove_unfinished();
         Ok(locked)
@@ -128,29 +125,19 @@ impl Locked<'_> {
 
     fn failure(&self, source: io::Error) -> ServerError {
         let path = self.cache.directory.clone();
-        if source.kind() == io::ErrorKind::StorageFull {
-            self.full(path)
-        } else {
-            ServerError::CacheNotWritable { path, source }
+        if source.kind() != io::ErrorKind::StorageFull {
+            return ServerError::CacheNotWritable { path, source };
         }
+        let (purpose, variable) = ("PostgreSQL's programs", "PGMETER_CACHE_DIR");
+        ServerError::DiskFull { path, purpose, megabytes: UNPACKED_MEGABYTES, variable }
     }
 
     /// A file that cannot be unpacked is damaged, unless the disk is full.
     fn damage(&self, version: &Version, error: io::Error) -> ServerError {
         if error.kind() == io::ErrorKind::StorageFull {
-            self.full(self.cache.directory.clone())
-        } else {
-            ServerError::ArchiveDamaged { version: version.to_string(), reason: error.to_string() }
+            return self.failure(error);
         }
-    }
-
-    fn full(&self, path: PathBuf) -> ServerError {
-        ServerError::DiskFull {
-            path,
-            purpose: "PostgreSQL's programs",
-            megabytes: UNPACKED_MEGABYTES,
-            variable: "PGMETER_CACHE_DIR",
-        }
+        ServerError::ArchiveDamaged { version: version.to_string(), reason: error.to_string() }
     }
 }
 

@@ -1,14 +1,16 @@
 //! Files that this process makes or reads where others may write too: never through a link, and never for a moment
 //! more open than they should be. Used by everything here that writes beside a server.
 
-use std::fs::{File, Permissions};
+use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, open};
 
 use crate::ServerError;
+use crate::patience::wait_for;
 
 /// Read from a small file of the server's, at most; `postmaster.pid` has about 100 bytes.
 const SMALL_BYTES: u64 = 4096;
@@ -22,6 +24,24 @@ pub(crate) fn create(path: &Path, mode: u32, text: &str) -> Result<File, ServerE
     file.write_all(text.as_bytes()).map_err(failed())?;
     file.set_permissions(Permissions::from_mode(mode)).map_err(failed())?;
     Ok(file)
+}
+
+/// Opens a file that only this process's user may read, to add to it; makes it where it is not there.
+pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).mode(0o600).open(path)
+}
+
+/// Locks a file, if no other process has it for longer than this; `waiting` is called as long as one has.
+pub(crate) fn lock_within(lock: &File, limit: Duration, mut waiting: impl FnMut()) -> io::Result<bool> {
+    let locked = wait_for(limit, || match lock.try_lock() {
+        Ok(()) => Some(Ok(true)),
+        Err(TryLockError::WouldBlock) => {
+            waiting();
+            None
+        }
+        Err(TryLockError::Error(error)) => Some(Err(error)),
+    });
+    locked.unwrap_or(Ok(false))
 }
 
 /// The beginning of a small file that somebody else may have replaced: a link is not followed, a pipe not waited for.

@@ -2,10 +2,10 @@
 //! Who holds the lock in it answers for the server; a home whose lock nobody holds, and that is not to be kept, was
 //! left by a killed process. Knows nothing of processes.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::cache::make_open_directories;
-use crate::files::create;
+use crate::files::{create, lock_within, open_to_append};
 use crate::patience::wait_for;
 use crate::tablespaces::{self, Tablespace};
 use crate::{Locations, ServerError, Setting, trust};
@@ -36,6 +36,21 @@ const FORK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The version of the description's format.
 const SCHEMA: u32 = 1;
+
+/// Files of a home. Those that a server is started with stand outside the data directory, where the server's user could
+/// put a link in their place.
+pub(crate) const LOG: &str = "log";
+pub(crate) const CONFIGURATION: &str = "pgmeter.conf";
+/// Who may connect.
+pub(crate) const HBA_FILE: &str = "pg_hba.conf";
+/// Which users of the operating system are the superuser.
+pub(crate) const IDENT_FILE: &str = "pg_ident.conf";
+/// The superuser's password, in libpq's format; none for a server of an earlier pgmeter.
+pub(crate) const PASSWORD_FILE: &str = "pgpass";
+/// The certificate of a server that offers TLS, and its key.
+pub(crate) const CERTIFICATE: &str = "server.crt";
+pub(crate) const KEY: &str = "server.key";
+const DESCRIPTION: &str = "server.json";
 
 /// What is written down of a server, so that another process can find, start and stop it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,51 +153,16 @@ impl Home {
         self.directory.join("data")
     }
 
-    pub(crate) fn log(&self) -> PathBuf {
-        self.directory.join("log")
-    }
-
-    /// The configuration file. Like the other files that a server is started with it stands outside the data directory,
-    /// where the server's user could put a link in its place.
-    pub(crate) fn configuration(&self) -> PathBuf {
-        self.directory.join("pgmeter.conf")
-    }
-
-    /// Who may connect.
-    pub(crate) fn hba_file(&self) -> PathBuf {
-        self.directory.join("pg_hba.conf")
-    }
-
-    /// Which users of the operating system are the superuser.
-    pub(crate) fn ident_file(&self) -> PathBuf {
-        self.directory.join("pg_ident.conf")
-    }
-
-    /// The superuser's password, in libpq's format; none for a server of an earlier pgmeter.
-    pub(crate) fn password_file(&self) -> PathBuf {
-        self.directory.join("pgpass")
-    }
-
-    /// The certificate of a server that offers TLS.
-    pub(crate) fn certificate(&self) -> PathBuf {
-        self.directory.join("server.crt")
-    }
-
-    /// Its key.
-    pub(crate) fn key(&self) -> PathBuf {
-        self.directory.join("server.key")
-    }
-
-    fn description(&self) -> PathBuf {
-        self.directory.join("server.json")
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
     }
 
     /// What was written down; `None` for a home whose maker was killed before it came to that.
     pub(crate) fn read(&self) -> Result<Option<Description>, ServerError> {
-        let text = match fs::read_to_string(self.description()) {
+        let text = match fs::read_to_string(self.file(DESCRIPTION)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(ServerError::io("read", &self.description())(source)),
+            Err(source) => return Err(ServerError::io("read", &self.file(DESCRIPTION))(source)),
         };
         let wrong = |reason| ServerError::BadDescription { name: self.name.clone(), reason };
         let description: Description =
@@ -196,20 +176,11 @@ impl Home {
     /// Answers for it from now on, if no other process does.
     pub(crate) fn claim(&self) -> Result<Claim, ServerError> {
         let path = self.directory.join("owner.lock");
-        let lock = File::options()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(ServerError::io("open", &path))?;
-        let try_lock = || match lock.try_lock() {
-            Ok(()) => Some(Ok(())),
-            Err(TryLockError::WouldBlock) => None,
-            Err(TryLockError::Error(source)) => Some(Err(ServerError::io("lock", &path)(source))),
-        };
-        match wait_for(FORK_PATIENCE, try_lock) {
-            Some(locked) => locked.map(|()| Claim { home: self.clone(), _lock: lock }),
-            None => Err(ServerError::InUse { name: self.name.clone() }),
+        let lock = open_to_append(&path).map_err(ServerError::io("open", &path))?;
+        match lock_within(&lock, FORK_PATIENCE, || ()) {
+            Ok(true) => Ok(Claim { home: self.clone(), _lock: lock }),
+            Ok(false) => Err(ServerError::InUse { name: self.name.clone() }),
+            Err(source) => Err(ServerError::io("lock", &path)(source)),
         }
     }
 }
@@ -224,31 +195,24 @@ impl Claim {
             let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
             made.and_then(|()| fs::set_permissions(&home.directory, fs::Permissions::from_mode(mode)))
         };
-        let unwritable = |source| state_failure(locations, source);
-        if let Some(name) = name {
-            let home = Home::named(name, locations)?;
-            return match create(&home) {
-                Ok(()) => home.claim(),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    Err(ServerError::NameTaken { name: name.to_owned() })
-                }
-                Err(source) => Err(unwritable(source)),
-            };
-        }
+        let made_up = |attempt| format!("temporary-{}-{attempt}", std::process::id());
         for attempt in 1..=NAME_ATTEMPTS {
-            let home = Home::named(&format!("temporary-{}-{attempt}", std::process::id()), locations)?;
-            match create(&home) {
-                Ok(()) => return home.claim(),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(unwritable(source)),
+            let home = Home::named(&name.map_or_else(|| made_up(attempt), str::to_owned), locations)?;
+            match (create(&home), name) {
+                (Ok(()), _) => return home.claim(),
+                (Err(error), _) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(state_failure(locations, error));
+                }
+                (Err(_), Some(name)) => return Err(ServerError::NameTaken { name: name.to_owned() }),
+                (Err(_), None) => {}
             }
         }
-        Err(unwritable(io::Error::from(io::ErrorKind::AlreadyExists)))
+        Err(state_failure(locations, io::Error::from(io::ErrorKind::AlreadyExists)))
     }
 
     /// Writes the description down, whole or not at all.
     pub(crate) fn write(&self, description: &Description) -> Result<(), ServerError> {
-        let path = self.home.description();
+        let path = self.home.file(DESCRIPTION);
         let failure = || ServerError::io("write", &path);
         let text = serde_json::to_string_pretty(description).map_err(|error| failure()(error.into()))?;
         let new = path.with_extension("new");
@@ -332,12 +296,7 @@ impl AllHomes {
         make_open_directories(&directory).map_err(unwritable)?;
         // Another user may have been faster where the directory was not there yet.
         trust::check_directory(&directory, "PGMETER_STATE_DIR")?;
-        let lock = File::options()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(directory.join(".lock"))
-            .map_err(unwritable)?;
+        let lock = open_to_append(&directory.join(".lock")).map_err(unwritable)?;
         // Held for a few system calls at a time, so waiting for it ends.
         lock.lock().map_err(unwritable)?;
         Ok(AllHomes { _lock: lock })
@@ -380,7 +339,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
         for text in ["", "{", "[]", "{\"schema\": 1}", "\0"] {
-            fs::write(claim.home.description(), text).unwrap();
+            fs::write(claim.home.file(DESCRIPTION), text).unwrap();
             assert!(claim.home.read().unwrap_err().to_string().contains("server one"), "{text}");
         }
         claim.write(&Description { schema: SCHEMA + 1, ..description() }).unwrap();

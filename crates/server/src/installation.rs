@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::account::Account;
 use crate::cache::Cache;
-use crate::fetch::{Freshness, fetch};
+use crate::fetch::fetch;
 use crate::trust::{Changeable, changeable};
 use crate::{Checksum, FetchProgress, Locations, Major, ServerError, Version, Wanted};
 
@@ -60,7 +60,7 @@ pub fn obtain(
         .find(|found| wanted.fits(&found.version));
     match at_hand {
         Some(found) => Ok(found),
-        None => fetched(&wanted, &cache, Freshness::Any, None, progress),
+        None => fetched(&wanted, &cache, None, progress),
     }
 }
 
@@ -79,30 +79,17 @@ pub fn obtain_verified(
     let mut cached = cached.into_iter().filter_map(|bin| examine(&bin, Origin::Embedded).ok());
     match cached.next() {
         Some(found) => Ok(found),
-        None => fetched(&wanted, &cache, Freshness::Any, Some(checksum), progress),
+        None => fetched(&wanted, &cache, Some(checksum), progress),
     }
-}
-
-/// Asks for the newest version that fits and fetches it where the cache does not have it yet.
-///
-/// # Errors
-/// As [`obtain`].
-pub fn update(
-    wanted: &str,
-    locations: &Locations,
-    progress: &mut dyn FnMut(FetchProgress),
-) -> Result<Installation, ServerError> {
-    fetched(&Wanted::parse(wanted)?, &Cache::new(&locations.cache_dir), Freshness::Newest, None, progress)
 }
 
 fn fetched(
     wanted: &Wanted,
     cache: &Cache,
-    freshness: Freshness,
     checksum: Option<&Checksum>,
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Installation, ServerError> {
-    let bin = fetch(wanted, cache, freshness, checksum, progress)?;
+    let bin = fetch(wanted, cache, checksum, progress)?;
     examine(&bin, Origin::Embedded).map_err(|reason| ServerError::NotAnInstallation { path: bin, reason })
 }
 
@@ -123,17 +110,14 @@ fn examine(directory: &Path, origin: Origin) -> Result<Installation, String> {
 }
 
 fn answer(program: &Path, argument: &str) -> Result<String, String> {
-    let output = question(program)?
-        .arg(argument)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
+    let shown = program.display();
+    let output = question(program)?.arg(argument).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("cannot run {shown}: {error}"))?;
     if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{} failed: {}", program.display(), said.lines().next().unwrap_or("it says nothing")))
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{shown} failed: {}", said.lines().next().unwrap_or("it says nothing")))
 }
 
 /// As root, a program that another user could change is run as that user, who gains nothing by it, with none of root's
@@ -155,18 +139,13 @@ fn question(program: &Path) -> Result<Command, String> {
 
 /// Directories on this machine that may hold the programs, likeliest first; most do not exist.
 fn installed(wanted: &Wanted, locations: &Locations) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = locations
-        .search_path
-        .iter()
-        .filter_map(|directory| behind_links(&directory.join("postgres")))
-        .collect();
-    let pg_config = locations.search_path.iter().map(|directory| directory.join("pg_config"));
-    found.extend(pg_config.filter(|program| program.is_file()).filter_map(|program| {
-        Some(PathBuf::from(answer(&program, "--bindir").ok()?.trim())).filter(|bin| bin.is_absolute())
-    }));
-    found.extend(usual_places(wanted.major()));
+    let search = locations.search_path.iter();
+    let in_path = search.clone().filter_map(|directory| behind_links(&directory.join("postgres")));
+    let pg_config = search.map(|directory| directory.join("pg_config")).filter(|program| program.is_file());
+    let told = pg_config.filter_map(|program| Some(PathBuf::from(answer(&program, "--bindir").ok()?.trim())));
+    let told = told.filter(|bin| bin.is_absolute());
     let mut seen = Vec::new();
-    for directory in found {
+    for directory in in_path.chain(told).chain(usual_places(wanted.major())) {
         if directory.join("postgres").is_file() && !seen.contains(&directory) {
             seen.push(directory);
         }

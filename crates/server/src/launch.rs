@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,8 +13,8 @@ use std::time::Duration;
 use connect::{Environment, Overrides, Session, resolve};
 
 use crate::account::Account;
-use crate::files::create;
-use crate::home::{Description, Home, remove_file};
+use crate::files::{create, open_to_append};
+use crate::home::{self, Description, Home, remove_file};
 use crate::patience::{StopFlag, wait_for};
 use crate::process::{THROWN_AWAY, end_child};
 use crate::{ServerError, access, settings};
@@ -66,7 +66,7 @@ pub(crate) fn initdb(home: &Home, about: &Description, account: &Account) -> Res
         // Its own rules say the same as ours, which are used instead. The method also decides how the password is kept.
         .args(["--auth-local=peer", &format!("--auth-host={}", access::password_method(about))])
         .arg("--pwfile")
-        .arg(password.path())
+        .arg(&password)
         .arg("-D")
         .arg(&data)
         .stdin(Stdio::null())
@@ -79,11 +79,11 @@ pub(crate) fn initdb(home: &Home, about: &Description, account: &Account) -> Res
         let (version, hint) = (about.version.clone(), hint.to_owned());
         ServerError::InitdbFailed { version, reason, hint }
     };
-    let status = run(with_log(&mut command, &home.log())?, INITDB_LIMIT);
+    let status = run(with_log(&mut command, &home.file(home::LOG))?, INITDB_LIMIT);
     match status {
         Ok(Some(status)) if status.success() => Ok(()),
         Ok(Some(status)) => {
-            let log = tail(&home.log());
+            let log = tail(&home.file(home::LOG));
             let hint = hint(&log).unwrap_or_default();
             Err(failed(if log.is_empty() { status.to_string() } else { log }, hint))
         }
@@ -118,26 +118,20 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<Option<E
 }
 
 fn with_log<'a>(command: &'a mut Command, log: &Path) -> Result<&'a mut Command, ServerError> {
-    let failure = || ServerError::io("open", log);
-    let file = File::options()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(log)
-        .map_err(ServerError::io("open", log))?;
-    let second = file.try_clone().map_err(failure())?;
-    Ok(command.stdout(file).stderr(second))
+    let files = open_to_append(log).and_then(|file| Ok((file.try_clone()?, file)));
+    let (out, err) = files.map_err(ServerError::io("open", log))?;
+    Ok(command.stdout(out).stderr(err))
 }
 
 /// Writes the configuration file, which first takes in what initdb found out about the system.
 fn configure(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
-    let path = home.configuration();
+    let path = home.file(home::CONFIGURATION);
     let quoted = |path: PathBuf| path.display().to_string().replace('\'', "''");
     let text = format!(
         "include '{}'\nhba_file = '{}'\nident_file = '{}'\n{}",
         quoted(home.data().join("postgresql.conf")),
-        quoted(home.hba_file()),
-        quoted(home.ident_file()),
+        quoted(home.file(home::HBA_FILE)),
+        quoted(home.file(home::IDENT_FILE)),
         settings::lines(&about.settings, about.tcp)
     );
     remove_file(&path)?;
@@ -155,12 +149,12 @@ pub(crate) fn launch(
 ) -> Result<Child, ServerError> {
     let fixed = settings::fixed_port(&about.settings)?;
     check_reach(home, about, account)?;
-    if about.tcp && !home.password_file().exists() {
+    if about.tcp && !home.file(home::PASSWORD_FILE).exists() {
         return Err(ServerError::NoPassword { name: home.name.clone() });
     }
     access::write_rules(home, about, account)?;
     configure(home, about, account)?;
-    let log = home.log();
+    let log = home.file(home::LOG);
     for attempt in 1.. {
         about.port = match fixed {
             Some(port) => port,
@@ -198,12 +192,12 @@ fn spawn(home: &Home, about: &Description, account: &Account) -> Result<Child, S
         .arg(&about.socket_directory)
         .args(["-p", &about.port.to_string()])
         .arg("-c")
-        .arg(format!("config_file={}", home.configuration().display()))
+        .arg(format!("config_file={}", home.file(home::CONFIGURATION).display()))
         .stdin(Stdio::null())
         // Ctrl-C at the terminal is for this process, which stops the server in its own time.
         .process_group(0);
     let path = about.bin_dir.join("postgres");
-    with_log(&mut command, &home.log())?.spawn().map_err(ServerError::io("run", &path))
+    with_log(&mut command, &home.file(home::LOG))?.spawn().map_err(ServerError::io("run", &path))
 }
 
 /// A session is the proof: a server that has not finished starting answers too, but only to say so.
@@ -302,13 +296,13 @@ pub(crate) fn conninfo(about: &Description) -> String {
 
 /// How to connect over TCP from this machine; the password is in a file. For a server that listens on TCP.
 pub(crate) fn conninfo_tcp(home: &Home, about: &Description) -> String {
-    let password_file = quoted(&home.password_file().display().to_string());
+    let password_file = quoted(&home.file(home::PASSWORD_FILE).display().to_string());
     format!("host=127.0.0.1 port={} user={SUPERUSER} dbname={SUPERUSER} passfile={password_file}", about.port)
 }
 
 /// The same, encrypted, and only to the server with its certificate.
 pub(crate) fn conninfo_tls(home: &Home, about: &Description) -> String {
-    let certificate = quoted(&home.certificate().display().to_string());
+    let certificate = quoted(&home.file(home::CERTIFICATE).display().to_string());
     format!("{} sslmode=verify-ca sslrootcert={certificate}", conninfo_tcp(home, about))
 }
 

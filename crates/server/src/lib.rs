@@ -39,7 +39,7 @@ pub use digests::Checksum;
 pub use error::ServerError;
 pub use facts::{Build, Facts, facts};
 pub use fetch::FetchProgress;
-pub use installation::{Installation, Origin, obtain, obtain_verified, update};
+pub use installation::{Installation, Origin, obtain, obtain_verified};
 pub use locations::{Environment, Locations};
 pub use memory::available_memory;
 pub use running::{Server, ServerOptions};

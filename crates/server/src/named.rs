@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use crate::home::{Claim, Description, Home};
+use crate::home::{self, Claim, Description, Home};
 use crate::process::{ORDERLY, Postmaster, Step, THROWN_AWAY};
-use crate::{Installation, Locations, Server, ServerError, ServerOptions, Setting, guard, launch, removal};
+use crate::{Installation, Locations, Server, ServerError, ServerOptions, guard, launch, removal};
 
 /// What is known of one server.
 #[derive(Clone, Debug)]
@@ -24,10 +24,6 @@ pub struct Status {
     pub conninfo: String,
     /// How to connect over TCP from this machine, if it listens there; the string names a file with the password.
     pub conninfo_tcp: Option<String>,
-    /// The settings it is started with.
-    pub settings: Vec<Setting>,
-    /// The operating system's user that runs it.
-    pub server_user: String,
     /// Where its data are.
     pub data_dir: PathBuf,
     /// Where its log is.
@@ -46,10 +42,8 @@ impl Status {
             port: about.port,
             conninfo: launch::conninfo(about),
             conninfo_tcp: about.tcp.then(|| launch::conninfo_tcp(home, about)),
-            settings: about.settings.clone(),
-            server_user: about.server_user.clone(),
             data_dir: home.data(),
-            log_file: home.log(),
+            log_file: home.file(home::LOG),
             bin_dir: about.bin_dir.clone(),
         }
     }

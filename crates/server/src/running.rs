@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use crate::access;
 use crate::account::Account;
 use crate::guard::Guard;
-use crate::home::{Claim, Description, Home};
+use crate::home::{self, Claim, Description, Home};
 use crate::named::Status;
 use crate::patience::StopFlag;
 use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child, wake};
@@ -88,20 +88,16 @@ impl Server {
         locations: &Locations,
     ) -> Result<Server, ServerError> {
         let account = Account::choose(options.server_user.as_deref())?;
-        let of_tls: &[(&str, &str)] = if options.tls { &tls::SETTINGS } else { &[] };
-        let of_tls = of_tls.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let of_tls = tls::SETTINGS.iter().filter(|_| options.tls);
+        let of_tls = of_tls.map(|&(name, value)| (name.to_owned(), value.to_owned()));
         let wanted: Vec<_> = of_tls.chain(options.settings.iter().cloned()).collect();
         let mut settings = settings::merged(memory::memory(), options.instrumentation, &wanted)?;
         if options.instrumentation == Instrumentation::On {
             settings::time_flushes(&mut settings, installation.version.major());
         }
         settings::fixed_port(&settings)?;
-        let mut about = Description::new(
-            installation.version.to_string(),
-            installation.bin_dir.clone(),
-            account.name.clone(),
-            settings,
-        );
+        let (version, bin_dir) = (installation.version.to_string(), installation.bin_dir.clone());
+        let mut about = Description::new(version, bin_dir, account.name.clone(), settings);
         about.needs_extension = settings::loads_statements(&about.settings);
         about.tcp = options.tcp || options.tls || settings::wants_tcp(&about.settings);
         let claim = Claim::new(options.name.as_deref(), locations)?;
@@ -134,7 +130,7 @@ impl Server {
     /// Whether it is to listen on TCP from its next start on; its own settings may want that too.
     pub(crate) fn offer_tcp(&mut self, tcp: bool) {
         // One that an earlier pgmeter made listened by default, and has no password: only its socket is left.
-        let has_password = self.claim.home.password_file().exists();
+        let has_password = self.claim.home.file(home::PASSWORD_FILE).exists();
         self.about.tcp = tcp || (has_password && settings::wants_tcp(&self.about.settings));
     }
 
@@ -220,12 +216,12 @@ impl Server {
     /// started without [`ServerOptions::tls`].
     pub fn conninfo_tls(&self) -> Option<String> {
         let home = &self.claim.home;
-        home.certificate().exists().then(|| launch::conninfo_tls(home, &self.about))
+        home.file(home::CERTIFICATE).exists().then(|| launch::conninfo_tls(home, &self.about))
     }
 
     /// Where the rules are who may connect (`pg_hba.conf`).
     pub fn hba_file(&self) -> PathBuf {
-        self.claim.home.hba_file()
+        self.claim.home.file(home::HBA_FILE)
     }
 
     /// Its name, for `server stop NAME`.
@@ -253,19 +249,9 @@ impl Server {
         self.child.as_ref().map(Child::id)
     }
 
-    /// The operating system's user that runs it.
-    pub fn server_user(&self) -> &str {
-        &self.about.server_user
-    }
-
     /// Every setting that it was given, ours and the user's.
     pub fn settings(&self) -> &[Setting] {
         &self.about.settings
-    }
-
-    /// The last lines of its log.
-    pub fn log_tail(&self) -> String {
-        launch::tail(&self.claim.home.log())
     }
 
     /// Whether its postmaster still runs.

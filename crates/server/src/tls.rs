@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, DnType, KeyPair, SanType, date_time_ymd};
 use crate::ServerError;
 use crate::account::Account;
 use crate::files::create;
-use crate::home::Home;
+use crate::home::{self, Home};
 
 /// A server of ours lives for hours; a client whose clock is years off should still accept it.
 const FIRST_YEAR: i32 = 2000;
@@ -29,8 +29,8 @@ pub(crate) fn make(home: &Home, account: &Account) -> Result<(), ServerError> {
     about.not_after = date_time_ymd(LAST_YEAR, 1, 1);
     let key = KeyPair::generate().map_err(failed)?;
     let signed = about.self_signed(&key).map_err(failed)?;
-    create(&home.certificate(), 0o644, &signed.pem())?;
+    create(&home.file(home::CERTIFICATE), 0o644, &signed.pem())?;
     // A server refuses a key that others can read.
-    let file = create(&home.key(), 0o600, &key.serialize_pem())?;
-    account.give(&file, &home.key())
+    let file = create(&home.file(home::KEY), 0o600, &key.serialize_pem())?;
+    account.give(&file, &home.file(home::KEY))
 }

@@ -12,28 +12,17 @@ use crate::tpcb::{script_list, step_letters};
 
 /// Why a workload could not be found, made or used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the sentence of each variant says what its fields are")]
 pub enum WorkloadError {
     /// Neither a workload that comes with pgmeter nor a folder.
     #[error(
         "there is no workload \"{name}\", and no folder of that name; {}",
         nearest.as_ref().map_or(format!("pgmeter comes with: {known}"), |nearest| format!("did you mean {nearest}?"))
     )]
-    UnknownWorkload {
-        /// What was asked for.
-        name: String,
-        /// The names of all.
-        known: String,
-        /// The one that was probably meant.
-        nearest: Option<String>,
-    },
+    UnknownWorkload { name: String, known: String, nearest: Option<String> },
     /// A workload.toml cannot be read.
     #[error("cannot read the workload {file}: {source}")]
-    Read {
-        /// Its path.
-        file: String,
-        /// Why.
-        source: io::Error,
-    },
+    Read { file: String, source: io::Error },
     /// Something in a workload's folder is wrong.
     #[error(transparent)]
     File(#[from] FileError),
@@ -42,173 +31,85 @@ pub enum WorkloadError {
     Statements(#[from] StatementsError),
     /// A workload has no such script, or several whose names begin so.
     #[error("the workload {workload} has no script that \"{name}\" names; it has {known}")]
-    UnknownScript {
-        /// Its name.
-        workload: String,
-        /// What was asked for.
-        name: String,
-        /// Its scripts.
-        known: String,
-    },
+    UnknownScript { workload: String, name: String, known: String },
     /// A workload has no such parameter.
     #[error("the workload {workload} has no parameter \"{name}\"; {known}")]
-    UnknownParameter {
-        /// Its name.
-        workload: String,
-        /// What was asked for.
-        name: String,
-        /// What it has, in a few words.
-        known: String,
-    },
+    UnknownParameter { workload: String, name: String, known: String },
     /// An option that other workloads than that of pgbench do not have.
     #[error(
         "{option} can be asked for with the tables of pgbench (the workload tpcb) alone; \
          SQL files of its own make the tables of {workload}"
     )]
-    OnlyTpcb {
-        /// The option, in a few words.
-        option: &'static str,
-        /// The workload's name.
-        workload: String,
-    },
+    OnlyTpcb { option: &'static str, workload: String },
     /// A statement of a load step failed.
     #[error(
         "{file}:{line}: {source}{}",
         if *is_misplaced { "; put transaction = false beside the file in workload.toml" } else { "" }
     )]
-    LoadStep {
-        /// The file.
-        file: String,
-        /// Where the statement begins, from 1.
-        line: u32,
-        /// What the server or the connection said.
-        source: ConnectError,
-        /// Whether the statement cannot be executed in a transaction.
-        is_misplaced: bool,
-    },
+    LoadStep { file: String, line: u32, source: ConnectError, is_misplaced: bool },
     /// Checks returned rows.
     #[error("{}", checks_failed(workload, failed))]
-    ChecksFailed {
-        /// The workload's name.
-        workload: String,
-        /// Those that returned rows; never empty.
-        failed: Vec<FailedCheck>,
-    },
+    ChecksFailed { workload: String, failed: Vec<FailedCheck> },
     /// No built-in script begins with this name.
     #[error("no builtin script found for name \"{name}\"\n{}", script_list())]
-    UnknownBuiltin {
-        /// What was asked for.
-        name: String,
-    },
+    UnknownBuiltin { name: String },
     /// More than one built-in script begins with this prefix.
     #[error(
         "ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"\n{}",
         script_list()
     )]
-    AmbiguousBuiltin {
-        /// What was asked for.
-        prefix: String,
-        /// How many names begin with it.
-        found: usize,
-    },
+    AmbiguousBuiltin { prefix: String, found: usize },
     /// A letter that names no step.
     #[error(
         "unrecognized initialization step \"{letter}\"\nAllowed step characters are: \"{}\".",
         step_letters()
     )]
-    UnknownStep {
-        /// The letter.
-        letter: char,
-    },
+    UnknownStep { letter: char },
     /// A list of steps without a step.
     #[error("no initialization steps specified")]
     NoSteps,
     /// An option outside its limits.
     #[error("{option} must be in range {low}..{high}")]
-    OutOfRange {
-        /// As written on the command line.
-        option: &'static str,
-        /// The least value allowed.
-        low: u32,
-        /// The greatest value allowed.
-        high: u32,
-    },
+    OutOfRange { option: &'static str, low: u32, high: u32 },
     /// The server is older than the kind of partitioning asked for.
     #[error(
         "partitioning by {method} needs PostgreSQL {needed} or newer; this server is {server}. \
          Leave out --partitions, or use a newer server"
     )]
-    PartitioningUnsupported {
-        /// `range` or `hash`.
-        method: &'static str,
-        /// The first major version that has it.
-        needed: u32,
-        /// The server's version as it calls itself.
-        server: String,
-    },
+    PartitioningUnsupported { method: &'static str, needed: u32, server: String },
     /// A statement failed.
     #[error("query failed: {source}\nQuery was: {sql}")]
-    Query {
-        /// The statement.
-        sql: String,
-        /// What the server or the connection said.
-        source: ConnectError,
-    },
+    Query { sql: String, source: ConnectError },
     /// A table that the scripts use is not there, or not in the search path.
     #[error(
         "database \"{database}\" has no table {table}. Create and fill the tables with `{init}` \
          (on the same connection), or name your own script with -f"
     )]
-    TablesMissing {
-        /// The database looked in.
-        database: String,
-        /// The table.
-        table: String,
-        /// The command that makes it.
-        init: String,
-        /// What the server said; nothing for a table that was looked up and not found.
-        source: Option<Box<ConnectError>>,
-    },
+    TablesMissing { database: String, table: String, init: String, source: Option<Box<ConnectError>> },
     /// The accounts are partitioned in a way that is not one of those that loading makes.
     #[error(
         "unexpected partition method: \"{strategy}\" (pgbench_accounts can be partitioned by range or hash). \
          Make the tables anew with `pgmeter init`"
     )]
-    UnknownPartitionMethod {
-        /// The letter of the catalog.
-        strategy: String,
-    },
+    UnknownPartitionMethod { strategy: String },
     /// The tables are there and hold no usable number of rows.
     #[error(
         "{table} has {rows} rows, which gives no scale to run at. \
          Fill the tables with `{init}` (on the same connection)"
     )]
-    ScaleUnusable {
-        /// The table that tells the scale.
-        table: String,
-        /// Its rows, as the server wrote the number.
-        rows: String,
-        /// The command that fills it.
-        init: String,
-    },
+    ScaleUnusable { table: String, rows: String, init: String },
     /// The caller's progress function asked to stop.
     #[error("loading was interrupted; go on with `pgmeter init --resume` and the same options")]
     Interrupted,
     /// The same, of a workload whose loading cannot be resumed.
     #[error("loading was interrupted; begin it anew with `{init}`")]
-    InterruptedForGood {
-        /// The command that loads it.
-        init: String,
-    },
+    InterruptedForGood { init: String },
     /// The tables that are there were not begun with these options.
     #[error(
         "--resume goes on only with what the same options began, and {found}; \
          leave out --resume to make the tables anew"
     )]
-    NotResumable {
-        /// What is different.
-        found: String,
-    },
+    NotResumable { found: String },
 }
 
 /// A check that returned rows.

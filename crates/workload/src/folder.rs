@@ -10,7 +10,7 @@ use connect::{Session, SqlState, Target};
 
 use crate::WorkloadError;
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
-use crate::load::{current_database, execute, query};
+use crate::load::{execute, execute_all, missing_table, query};
 use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, LoadStep, MANIFEST, Manifest, TableEntry};
 use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
@@ -80,15 +80,6 @@ impl Folder {
             }
         }
         if step.is_transaction { execute(session, "commit") } else { Ok(()) }
-    }
-
-    fn missing(&self, session: &mut Session, table: &str) -> WorkloadError {
-        WorkloadError::TablesMissing {
-            database: current_database(session),
-            table: table.to_owned(),
-            init: self.init_command(),
-            source: None,
-        }
     }
 }
 
@@ -214,7 +205,7 @@ impl Workload for Folder {
             let is_there = format!("select pg_catalog.to_regclass({}) is not null", literal(&quoted));
             let found = query(session, &is_there)?;
             if found.first().and_then(|row| row.get(0)) != Some("t") {
-                return Err(self.missing(session, name));
+                return Err(missing_table(session, name, self, None));
             }
             let Some(rows_per_scale) = table.rows_per_scale else { continue };
             let counted = query(session, &format!("select pg_catalog.count(*) from {quoted}"))?;
@@ -259,9 +250,4 @@ impl Workload for Folder {
     fn files(&self) -> &[(PathBuf, String)] {
         &self.manifest.files
     }
-}
-
-/// Executes each statement, and returns what failed.
-fn execute_all(session: &mut Session, statements: &[String]) -> Vec<WorkloadError> {
-    session.patiently(|session| statements.iter().filter_map(|sql| execute(session, sql).err()).collect())
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use connect::{ResultSet, ServerError, Session};
+use connect::{ConnectError, Row, ServerError, Session};
 
-use crate::WorkloadError;
 use crate::tpcb::{Partitioning, Step};
+use crate::{Workload, WorkloadError};
 
 /// Which tables' changes go into the write-ahead log.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -70,11 +70,6 @@ impl InitOptions {
         if !self.steps.contains(&Step::ForeignKeys) {
             self.steps.push(Step::ForeignKeys);
         }
-    }
-
-    /// No vacuuming, not even where a step says so (`-n`).
-    pub fn leave_out_vacuum(&mut self) {
-        self.steps.retain(|step| *step != Step::Vacuum);
     }
 }
 
@@ -158,33 +153,44 @@ pub(crate) fn tell(progress: &mut Progress<'_>, what: InitProgress<'_>) -> Resul
     }
 }
 
+/// The failure of a statement.
+pub(crate) fn failed(sql: &str) -> impl FnOnce(ConnectError) -> WorkloadError {
+    move |source| WorkloadError::Query { sql: sql.to_owned(), source }
+}
+
 /// Runs one statement; an error carries it.
 pub(crate) fn execute(session: &mut Session, sql: &str) -> Result<(), WorkloadError> {
-    match session.execute(sql) {
-        Ok(_) => Ok(()),
-        Err(source) => Err(WorkloadError::Query { sql: sql.to_owned(), source }),
-    }
+    session.execute(sql).map(drop).map_err(failed(sql))
 }
 
 /// Runs one query; an error carries it.
-pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<connect::Row>, WorkloadError> {
-    session.query(sql).map_err(|source| WorkloadError::Query { sql: sql.to_owned(), source })
+pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<Row>, WorkloadError> {
+    session.query(sql).map_err(failed(sql))
 }
 
-/// Runs several statements; returns the rows of each.
-pub(crate) fn query_sets(session: &mut Session, sql: &str) -> Result<Vec<ResultSet>, WorkloadError> {
-    session.query_sets(sql).map_err(|source| WorkloadError::Query { sql: sql.to_owned(), source })
+/// Executes each statement, and returns what failed.
+pub(crate) fn execute_all(session: &mut Session, statements: &[impl AsRef<str>]) -> Vec<WorkloadError> {
+    session.patiently(|session| {
+        statements.iter().filter_map(|sql| execute(session, sql.as_ref()).err()).collect()
+    })
 }
 
-/// The name of the database, for messages.
-pub(crate) fn current_database(session: &mut Session) -> String {
+/// A table of the workload is not there; `source` is what the server said.
+pub(crate) fn missing_table(
+    session: &mut Session,
+    table: &str,
+    workload: &dyn Workload,
+    source: Option<ConnectError>,
+) -> WorkloadError {
     let rows = query(session, "select pg_catalog.current_database()").unwrap_or_default();
-    rows.first().and_then(|row| row.get(0)).unwrap_or("?").to_owned()
+    let database = rows.first().and_then(|row| row.get(0)).unwrap_or("?").to_owned();
+    let (table, init) = (table.to_owned(), workload.init_command());
+    WorkloadError::TablesMissing { database, table, init, source: source.map(Box::new) }
 }
 
 /// Runs one question about catalogs, which no object of a user's can answer.
-pub(crate) fn query_catalogs(session: &mut Session, sql: &str) -> Result<Vec<connect::Row>, WorkloadError> {
-    session.query_catalogs(sql).map_err(|source| WorkloadError::Query { sql: sql.to_owned(), source })
+pub(crate) fn query_catalogs(session: &mut Session, sql: &str) -> Result<Vec<Row>, WorkloadError> {
+    session.query_catalogs(sql).map_err(failed(sql))
 }
 
 #[cfg(test)]
@@ -205,12 +211,5 @@ mod tests {
         let mut early = self::options("ft");
         early.add_foreign_keys();
         assert_eq!(early.steps, [Step::ForeignKeys, Step::CreateTables]);
-    }
-
-    #[test]
-    fn without_vacuum_every_vacuum_is_gone() {
-        let mut options = options("vdv");
-        options.leave_out_vacuum();
-        assert_eq!(options.steps, [Step::DropTables]);
     }
 }

@@ -11,7 +11,7 @@ use script::Statement;
 
 use crate::WorkloadError;
 use crate::error::FailedCheck;
-use crate::load::{InitOptions, InitReport, Progress, query_sets};
+use crate::load::{self, InitOptions, InitReport, Progress};
 use stats::PartitionMethod;
 
 /// What a run works on.
@@ -200,7 +200,8 @@ impl dyn Workload + '_ {
         let mut failed = Vec::new();
         for check in self.checks() {
             for Statement { sql, .. } in script::statements(&check.name, &check.sql, variables)? {
-                let sets = session.patiently(|session| query_sets(session, &sql))?;
+                let sets =
+                    session.patiently(|session| session.query_sets(&sql)).map_err(load::failed(&sql))?;
                 let rows: Vec<_> = sets.into_iter().flat_map(|set| set.rows).collect();
                 if let Some(first) = rows.first() {
                     failed.push(FailedCheck::new(&check.name, rows.len(), first));

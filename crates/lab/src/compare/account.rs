@@ -6,12 +6,12 @@ use results::{
     ComparisonMethod, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, MetricFinding, MetricNoise,
     UtcTime,
 };
-use run::options::{PROTOCOLS, word_of};
 
 use super::comparison_run::{ComparisonRun, ERROR_RATE};
 use super::layout::ServerLayout;
 use super::relevance::{self, Measured};
 use super::spending::{MAKINGS_MIN, Servers};
+use crate::load_words::{counted, protocol};
 use crate::matrix::Cell;
 
 /// The fewest draws of servers that may pass without a word.
@@ -43,24 +43,20 @@ pub(super) fn record(before: Before<'_>, run: ComparisonRun) -> ComparisonRecord
     let deciding = findings.iter().find(|finding| finding.metric == run.options.decisive);
     let decided = deciding.map_or(ComparisonDecision::Undecided, |finding| finding.decision);
     let tps_low = deciding.filter(|it| it.metric == ComparedMetric::Tps).and_then(|finding| finding.low);
-    let Before { started_at, name, cells, layout, draws, versions, conditions: _ } = before;
-    let [version_a, version_b] = versions;
-    let side = |cell: &Cell, server_version| ComparedSide {
-        label: cell.levels.first().map(|(_, level)| level.clone()).unwrap_or_default(),
-        server_version,
-        load: load(cell),
-    };
-    let factor = cells[0].levels.first().map(|(factor, _)| factor.clone()).unwrap_or_default();
+    let Before { started_at, name, cells, layout, draws, versions: [version_a, version_b], .. } = before;
+    let level = |cell: &Cell| cell.levels.first().cloned().unwrap_or_default();
+    let side =
+        |cell: &Cell, server_version| ComparedSide { label: level(cell).1, server_version, load: load(cell) };
     ComparisonRecord {
         schema_version: COMPARISON_SCHEMA,
         pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at,
         name,
-        factor,
+        factor: level(&cells[0]).0,
         sides: [side(&cells[0], version_a), side(&cells[1], version_b)],
         method: ComparisonMethod {
             draws,
-            session_settings: session_settings(&layout),
+            session_settings: layout.session_settings(),
             block_s: run.lengths.block_s,
             warmup_s: run.lengths.warmup_s,
             blocks: run.options.blocks,
@@ -84,21 +80,12 @@ pub(super) fn record(before: Before<'_>, run: ComparisonRun) -> ComparisonRecord
     }
 }
 
-fn session_settings(layout: &ServerLayout) -> Vec<String> {
-    let ServerLayout::Shared(sides) = layout else { return Vec::new() };
-    let mut names: Vec<String> = sides.iter().flat_map(|settings| settings.keys().cloned()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
 /// `select-only, 8 clients, prepared`.
 fn load(cell: &Cell) -> String {
     let load = &cell.configuration.load;
     let scripts: Vec<String> = load.scripts.iter().map(|script| script.source.name()).collect();
-    let protocol = word_of(&PROTOCOLS, &load.protocol).in_file();
-    let clients = if load.clients == 1 { "1 client".to_owned() } else { format!("{} clients", load.clients) };
-    format!("{}, {clients}, {protocol}", scripts.join(" + "))
+    let clients = counted(load.clients as usize, "client", "clients");
+    format!("{}, {clients}, {}", scripts.join(" + "), protocol(&cell.configuration))
 }
 
 fn finding(metric: ComparedMetric, run: &ComparisonRun) -> Option<MetricFinding> {
@@ -202,7 +189,7 @@ fn of_the_ground(before: &Before<'_>, run: &ComparisonRun) -> Option<String> {
                 .to_owned(),
         ),
         (DrawnAnew::Connections, ServerLayout::Shared(_)) => {
-            let settings = session_settings(&before.layout);
+            let settings = before.layout.session_settings();
             (!settings.is_empty()).then(|| {
                 format!(
                     "one server: {} set by each connection for itself; processes of the server that serve no client \

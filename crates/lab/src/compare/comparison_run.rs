@@ -60,15 +60,14 @@ impl ComparisonRun {
     /// From the first block to the answer.
     pub(super) fn run<'a>(
         layout: &Layout<'a>,
-        ready: ReadySides<'a>,
+        mut ready: ReadySides<'a>,
         draws: DrawnAnew,
         options: CompareOptions,
     ) -> Result<Self, RunError> {
-        let mut ready = ready;
         let mut seeds = 0;
         let Probe { lengths, checkpoints, setup_s } =
             Probe::of(&mut ready, options, layout, || block_seed(options.seed, &mut seeds))?;
-        let mut run = Self {
+        let run = Self {
             options,
             lengths,
             checkpoints,
@@ -82,10 +81,12 @@ impl ComparisonRun {
             blocks: seeds,
             stopwatch: Stopwatch::start(),
         };
+        let mut runner = PairRunner { run, layout, ready: Some(ready) };
         let ran = match draws {
-            DrawnAnew::Connections => run.draw_connections(layout, &mut ready),
-            DrawnAnew::Servers => run.draw_servers(layout, ready),
+            DrawnAnew::Connections => runner.draw_connections(),
+            DrawnAnew::Servers => runner.draw_servers(),
         };
+        let mut run = runner.run;
         run.elapsed_s = run.stopwatch.seconds();
         layout.listener.tell(Event::Comparison(&run, ComparisonEvent::Ends));
         match ran {
@@ -94,97 +95,6 @@ impl ComparisonRun {
             Err(failure) => return Err(failure),
         }
         Ok(run)
-    }
-
-    /// Sequences of pairs on one and the same layout, each block on connections of its own.
-    fn draw_connections(&mut self, layout: &Layout<'_>, ready: &mut ReadySides<'_>) -> Result<(), RunError> {
-        let budget_s = self.options.budget_s;
-        // The time that a sequence takes is seen in the first, which is for the noise floor.
-        let first = self.sequence(layout, ready, Purpose::NoiseFloor, 0)?;
-        let spending = Sequences::of(budget_s, self.stopwatch.seconds(), self.options.blocks);
-        let Sequences { blocks, sequence_s: mut cost_s, sequences, noise_floor } = spending;
-        self.options.blocks = blocks;
-        let planned = (sequences - noise_floor).max(1.0);
-        self.pairs_planned = PAIRS_OF_SEQUENCE * whole(planned);
-        self.comparison = Comparison::new(&question(self.options, whole(planned)));
-        first.into_iter().for_each(|pair| self.comparison.add(pair));
-        self.tell(layout, ComparisonEvent::Begins(PAIRS_OF_SEQUENCE as f64 * sequences));
-        let mut made = 0;
-        for at in 1.. {
-            if self.stopwatch.seconds() + cost_s > budget_s || self.is_over() {
-                return Ok(());
-            }
-            let purpose = spending.purpose(at);
-            let begun_s = self.stopwatch.seconds();
-            // Sequences of the two purposes have coins of their own.
-            let which = if purpose == Purpose::Comparison { made } else { at };
-            for pair in self.sequence(layout, ready, purpose, which)? {
-                self.take(pair);
-            }
-            made += usize::from(purpose == Purpose::Comparison);
-            cost_s += (self.stopwatch.seconds() - begun_s - cost_s) / 8.0;
-            self.tell(layout, ComparisonEvent::Pair);
-        }
-        Ok(())
-    }
-
-    /// Two servers side by side, made anew for each pair, which has many blocks and lasts at least as long as making
-    /// them.
-    fn draw_servers<'a>(&mut self, layout: &Layout<'a>, ready: ReadySides<'a>) -> Result<(), RunError> {
-        self.setup_s = ready.starting_s;
-        let servers = Servers::of(self.options.budget_s, ready.starting_s);
-        let mut ready = Some(ready);
-        self.pairs_planned = whole(servers.makings);
-        self.comparison = Comparison::of_few_draws(&question(self.options, self.pairs_planned));
-        self.tell(layout, ComparisonEvent::Begins(servers.makings));
-        for at in 0..self.pairs_planned {
-            if self.is_over() {
-                break;
-            }
-            if at > 0 {
-                if !servers.has_time_for_another(self.stopwatch.seconds(), self.setup_s) {
-                    break;
-                }
-                // The old ones are gone before the new ones come.
-                drop(ready.take());
-                let made = layout.apart(at)?;
-                self.setup_s = self.setup_s.max(made.starting_s);
-                ready = Some(made);
-            }
-            let Some(ready) = &mut ready else { break };
-            let begun_s = self.stopwatch.seconds();
-            let end_s = begun_s + servers.share_s(at, begun_s, self.setup_s);
-            if at == 0 {
-                self.noise_floor_of_a_server(layout, ready, end_s)?;
-            }
-            let pair = self.long_pair(layout, ready, at, end_s)?;
-            self.take(pair);
-            self.tell(layout, ComparisonEvent::Pair);
-        }
-        Ok(())
-    }
-
-    /// A beside A on one server and B beside B on the other, for at most a quarter of the first draw's time.
-    fn noise_floor_of_a_server(
-        &mut self,
-        layout: &Layout<'_>,
-        ready: &mut ReadySides<'_>,
-        end_s: f64,
-    ) -> Result<(), RunError> {
-        let until_s = self.stopwatch.seconds() + (end_s - self.stopwatch.seconds()) / 4.0;
-        for at in 0..NOISE_FLOOR_OF_A_SERVER {
-            if self.stopwatch.seconds() > until_s {
-                break;
-            }
-            for pair in self.sequence(layout, ready, Purpose::NoiseFloor, at)? {
-                self.comparison.add(pair);
-            }
-        }
-        Ok(())
-    }
-
-    fn tell(&self, layout: &Layout<'_>, event: ComparisonEvent) {
-        layout.listener.tell(Event::Comparison(self, event));
     }
 
     fn take(&mut self, pair: Pair) {
@@ -229,71 +139,183 @@ impl ComparisonRun {
     pub fn passed_s(&self) -> f64 {
         self.stopwatch.seconds()
     }
+}
+
+/// Runs pairs of blocks on the sides that are ready.
+struct PairRunner<'l, 'a> {
+    run: ComparisonRun,
+    layout: &'l Layout<'a>,
+    /// `None` between two draws of servers alone.
+    ready: Option<ReadySides<'a>>,
+}
+
+impl PairRunner<'_, '_> {
+    /// Sequences of pairs on one and the same layout, each block on connections of its own.
+    fn draw_connections(&mut self) -> Result<(), RunError> {
+        let budget_s = self.run.options.budget_s;
+        // The time that a sequence takes is seen in the first, which is for the noise floor.
+        let first = self.sequence(Purpose::NoiseFloor, 0)?;
+        let run = &mut self.run;
+        let spending = Sequences::of(budget_s, run.stopwatch.seconds(), run.options.blocks);
+        let Sequences { blocks, sequence_s: mut cost_s, sequences, noise_floor } = spending;
+        run.options.blocks = blocks;
+        let planned = whole((sequences - noise_floor).max(1.0));
+        run.pairs_planned = PAIRS_OF_SEQUENCE * planned;
+        run.comparison = Comparison::new(&question(run.options, planned));
+        first.into_iter().for_each(|pair| run.comparison.add(pair));
+        self.tell(ComparisonEvent::Begins(PAIRS_OF_SEQUENCE as f64 * sequences));
+        let mut made = 0;
+        for at in 1.. {
+            let begun_s = self.run.stopwatch.seconds();
+            if begun_s + cost_s > budget_s || self.run.is_over() {
+                return Ok(());
+            }
+            let purpose = spending.purpose(at);
+            // Sequences of the two purposes have coins of their own.
+            let which = if purpose == Purpose::Comparison { made } else { at };
+            for pair in self.sequence(purpose, which)? {
+                self.run.take(pair);
+            }
+            made += usize::from(purpose == Purpose::Comparison);
+            cost_s += (self.run.stopwatch.seconds() - begun_s - cost_s) / 8.0;
+            self.tell(ComparisonEvent::Pair);
+        }
+        Ok(())
+    }
+
+    /// Two servers side by side, made anew for each pair, which has many blocks and lasts at least as long as making
+    /// them.
+    fn draw_servers(&mut self) -> Result<(), RunError> {
+        let starting_s = self.ready.as_ref().map_or(0.0, |ready| ready.starting_s);
+        let servers = Servers::of(self.run.options.budget_s, starting_s);
+        self.run.setup_s = starting_s;
+        self.run.pairs_planned = whole(servers.makings);
+        self.run.comparison = Comparison::of_few_draws(&question(self.run.options, self.run.pairs_planned));
+        self.tell(ComparisonEvent::Begins(servers.makings));
+        for at in 0..self.run.pairs_planned {
+            if self.run.is_over() {
+                break;
+            }
+            if at > 0 {
+                if !servers.has_time_for_another(self.run.stopwatch.seconds(), self.run.setup_s) {
+                    break;
+                }
+                // The old ones are gone before the new ones come.
+                self.ready = None;
+                let made = self.layout.apart(at)?;
+                self.run.setup_s = self.run.setup_s.max(made.starting_s);
+                self.ready = Some(made);
+            }
+            let begun_s = self.run.stopwatch.seconds();
+            let end_s = begun_s + servers.share_s(at, begun_s, self.run.setup_s);
+            if at == 0 {
+                self.noise_floor_of_a_server(begun_s + (end_s - begun_s) / 4.0)?;
+            }
+            let pair = self.long_pair(at, end_s)?;
+            self.run.take(pair);
+            self.tell(ComparisonEvent::Pair);
+        }
+        Ok(())
+    }
+
+    /// A beside A on one server and B beside B on the other, for at most a quarter of the first draw's time.
+    fn noise_floor_of_a_server(&mut self, until_s: f64) -> Result<(), RunError> {
+        for at in 0..NOISE_FLOOR_OF_A_SERVER {
+            if self.run.stopwatch.seconds() > until_s {
+                break;
+            }
+            for pair in self.sequence(Purpose::NoiseFloor, at)? {
+                self.run.comparison.add(pair);
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, event: ComparisonEvent) {
+        self.layout.listener.tell(Event::Comparison(&self.run, event));
+    }
 
     /// Two pairs in mirrored order: A B B A or B A A B.
-    fn sequence(
-        &mut self,
-        layout: &Layout<'_>,
-        ready: &mut ReadySides<'_>,
-        purpose: Purpose,
-        at: usize,
-    ) -> Result<[Pair; PAIRS_OF_SEQUENCE], RunError> {
-        let one = self.pair(layout, ready, purpose, PAIRS_OF_SEQUENCE * at)?;
-        Ok([one, self.pair(layout, ready, purpose, PAIRS_OF_SEQUENCE * at + 1)?])
+    fn sequence(&mut self, purpose: Purpose, at: usize) -> Result<[Pair; PAIRS_OF_SEQUENCE], RunError> {
+        let one = self.pair(purpose, PAIRS_OF_SEQUENCE * at)?;
+        Ok([one, self.pair(purpose, PAIRS_OF_SEQUENCE * at + 1)?])
     }
 
     /// Some blocks of both sides in turns.
-    fn pair(
-        &mut self,
-        layout: &Layout<'_>,
-        ready: &mut ReadySides<'_>,
-        purpose: Purpose,
-        at: usize,
-    ) -> Result<Pair, RunError> {
-        let sides = order(self.coins(purpose), at, self.options.blocks);
+    fn pair(&mut self, purpose: Purpose, at: usize) -> Result<Pair, RunError> {
+        let sides = order(self.coins(purpose), at, self.run.options.blocks);
         // Of the two pairs of a sequence one runs on each side: what blocks leave behind is the same on both.
-        let side_of_noise = at % PAIRS_OF_SEQUENCE;
-        let mut pair = Turns::new(purpose, side_of_noise, self.stopwatch.seconds());
-        for side in sides {
-            pair.turn(self, layout, ready, side)?;
-        }
-        Ok(pair.end(self))
+        let mut pair = self.begin(purpose, at % PAIRS_OF_SEQUENCE);
+        sides.into_iter().try_for_each(|side| self.block(&mut pair, side))?;
+        Ok(self.end(pair))
     }
 
     /// As many sequences of blocks as there is time for, each side in as many blocks as the other.
-    fn long_pair(
-        &mut self,
-        layout: &Layout<'_>,
-        ready: &mut ReadySides<'_>,
-        at: usize,
-        end_s: f64,
-    ) -> Result<Pair, RunError> {
+    fn long_pair(&mut self, at: usize, end_s: f64) -> Result<Pair, RunError> {
         const SEQUENCES_MAX: usize = 50_000;
         let coins = self.coins(Purpose::Comparison);
-        let of = |sequence: usize| {
-            let pair = PAIRS_OF_SEQUENCE * (at * SEQUENCES_MAX + sequence);
-            [order(coins, pair, 1), order(coins, pair + 1, 1)].concat()
-        };
-        let mut pair = Turns::new(Purpose::Comparison, 0, self.stopwatch.seconds());
+        let mut pair = self.begin(Purpose::Comparison, 0);
         for sequence in 0..SEQUENCES_MAX {
-            for side in of(sequence) {
-                pair.turn(self, layout, ready, side)?;
+            let number = PAIRS_OF_SEQUENCE * (at * SEQUENCES_MAX + sequence);
+            for side in [order(coins, number, 1), order(coins, number + 1, 1)].concat() {
+                self.block(&mut pair, side)?;
             }
-            self.tell(layout, ComparisonEvent::Block);
-            if self.stopwatch.seconds() >= end_s {
+            self.tell(ComparisonEvent::Block);
+            if self.run.stopwatch.seconds() >= end_s {
                 break;
             }
         }
-        Ok(pair.end(self))
+        Ok(self.end(pair))
     }
 
     /// Where the coins for the order come from.
     fn coins(&self, purpose: Purpose) -> u64 {
         match purpose {
-            Purpose::Comparison => self.options.seed,
-            Purpose::NoiseFloor => self.options.seed.rotate_left(32),
+            Purpose::Comparison => self.run.options.seed,
+            Purpose::NoiseFloor => self.run.options.seed.rotate_left(32),
         }
     }
+
+    fn begin(&self, purpose: Purpose, side_of_noise: usize) -> RunningPair {
+        let pair = Pair { purpose, order: Vec::new(), base: Draw::default(), candidate: Draw::default() };
+        let is_noise_floor = purpose == Purpose::NoiseFloor;
+        let start_s = self.run.stopwatch.seconds();
+        RunningPair {
+            pair,
+            side_of_noise,
+            kept: ComparedPair { is_noise_floor, start_s, blocks: Vec::new() },
+        }
+    }
+
+    fn block(&mut self, pair: &mut RunningPair, side: Side) -> Result<(), RunError> {
+        let which = place(side);
+        let seed = block_seed(self.run.options.seed, &mut self.run.blocks);
+        let runs_on = if pair.kept.is_noise_floor { pair.side_of_noise } else { which };
+        let start = match self.run.checkpoints {
+            Checkpoints::EachBlock => Start::AfterCheckpoint,
+            Checkpoints::NotNeeded | Checkpoints::NotAllowed | Checkpoints::NotWanted => Start::AtOnce,
+        };
+        let Some(ready) = &mut self.ready else { return Err(RunError::Usage("no side is ready".to_owned())) };
+        let ran = ready.sides[runs_on].run(self.run.lengths, seed, start, self.layout.control)?;
+        let draw = if which == 0 { &mut pair.pair.base } else { &mut pair.pair.candidate };
+        draw.blocks.push(ran.block);
+        pair.pair.order.push(side);
+        pair.kept.blocks.push(ComparedBlock::new(which == 1, &ran.block));
+        Ok(())
+    }
+
+    fn end(&mut self, pair: RunningPair) -> Pair {
+        self.run.pairs.push(pair.kept);
+        pair.pair
+    }
+}
+
+/// A pair while it runs, as it is compared and as it is kept.
+struct RunningPair {
+    pair: Pair,
+    kept: ComparedPair,
+    /// For the noise floor, the side that all blocks run on.
+    side_of_noise: usize,
 }
 
 fn question(options: CompareOptions, numbers: usize) -> Question {
@@ -310,56 +332,6 @@ fn whole(number: f64) -> usize {
 fn block_seed(seed: u64, blocks: &mut u64) -> u64 {
     *blocks += 1;
     stats::SplitMix64::new(seed ^ blocks.wrapping_mul(0x9fb2_1c65_1e98_df25)).bits()
-}
-
-/// A pair while it runs.
-struct Turns {
-    pair: Pair,
-    /// For the noise floor, the side that all blocks run on.
-    side_of_noise: usize,
-    start_s: f64,
-    blocks: Vec<ComparedBlock>,
-}
-
-impl Turns {
-    fn new(purpose: Purpose, side_of_noise: usize, start_s: f64) -> Self {
-        let pair = Pair { purpose, order: Vec::new(), base: Draw::default(), candidate: Draw::default() };
-        Self { pair, side_of_noise, start_s, blocks: Vec::new() }
-    }
-
-    fn turn(
-        &mut self,
-        run: &mut ComparisonRun,
-        layout: &Layout<'_>,
-        ready: &mut ReadySides<'_>,
-        side: Side,
-    ) -> Result<(), RunError> {
-        let which = place(side);
-        let draw = if which == 0 { &mut self.pair.base } else { &mut self.pair.candidate };
-        let seed = block_seed(run.options.seed, &mut run.blocks);
-        let runs_on = match self.pair.purpose {
-            Purpose::NoiseFloor => self.side_of_noise,
-            Purpose::Comparison => which,
-        };
-        let start = match run.checkpoints {
-            Checkpoints::EachBlock => Start::AfterCheckpoint,
-            Checkpoints::NotNeeded | Checkpoints::NotAllowed | Checkpoints::NotWanted => Start::AtOnce,
-        };
-        let ran = ready.sides[runs_on].run(run.lengths, seed, start, layout.control)?;
-        draw.blocks.push(ran.block);
-        self.pair.order.push(side);
-        self.blocks.push(ComparedBlock::new(which == 1, &ran.block));
-        Ok(())
-    }
-
-    fn end(self, run: &mut ComparisonRun) -> Pair {
-        run.pairs.push(ComparedPair {
-            is_noise_floor: self.pair.purpose == Purpose::NoiseFloor,
-            start_s: self.start_s,
-            blocks: self.blocks,
-        });
-        self.pair
-    }
 }
 
 #[cfg(test)]

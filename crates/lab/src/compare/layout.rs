@@ -2,7 +2,7 @@
 //! connection can set for itself; otherwise on two servers side by side, which are started and loaded anew again and
 //! again, because a start and a load have luck of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use connect::{Password, Target};
@@ -27,6 +27,15 @@ pub(super) enum ServerLayout {
 }
 
 type Settings = BTreeMap<String, String>;
+
+impl ServerLayout {
+    /// Names of the settings that each connection sets for itself.
+    pub(super) fn session_settings(&self) -> Vec<String> {
+        let ServerLayout::Shared(sides) = self else { return Vec::new() };
+        let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
+        names.into_iter().cloned().collect()
+    }
+}
 
 /// All that it takes to make both sides ready, any number of times.
 pub(super) struct Layout<'a> {
@@ -103,8 +112,7 @@ impl<'a> Layout<'a> {
         let none = [Settings::new(), Settings::new()];
         let session = if let ServerLayout::Shared(session) = layout { session } else { &none };
         // Both first: making one ready may make the trial's database anew.
-        let targets = [servers.ready(0)?, servers.ready(1)?];
-        let [a, b] = targets;
+        let (a, b) = (servers.ready(0)?, servers.ready(1)?);
         let sides = [self.side(0, a, &session[0])?, self.side(1, b, &session[1])?];
         // A shared server is never started anew.
         Ok(ReadySides { sides, starting_s: 0.0, _servers: vec![servers] })
@@ -134,9 +142,8 @@ impl<'a> Layout<'a> {
     }
 
     fn side(&self, at: usize, target: Target, session: &Settings) -> Result<Side, RunError> {
-        let target = with_settings(target, session);
         let mark = format!("pgmeter {:016x}", fresh_seed());
-        let mut target = target;
+        let mut target = with_settings(target, session);
         let control = run::connect(&mut target, self.ask_password, self.control)?;
         // A block ends as a trial does if its server falls silent.
         let circumstances =
@@ -177,7 +184,7 @@ fn settings_of_the_server(
     session: &[Settings; 2],
     control: &Control,
 ) -> Result<Vec<String>, RunError> {
-    let names: Vec<String> = session.iter().flat_map(|settings| settings.keys().cloned()).collect();
+    let names: BTreeSet<String> = session.iter().flat_map(|settings| settings.keys().cloned()).collect();
     if names.is_empty() {
         return Ok(Vec::new());
     }
@@ -187,11 +194,8 @@ fn settings_of_the_server(
          AND (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)",
     )?;
     let settable: Vec<&str> = rows.iter().filter_map(|row| row.get(0)).collect();
-    let mut refused: Vec<String> =
-        names.into_iter().filter(|name| !settable.contains(&name.to_ascii_lowercase().as_str())).collect();
-    refused.sort_unstable();
-    refused.dedup();
-    Ok(refused)
+    let is_refused = |name: &String| !settable.contains(&name.to_ascii_lowercase().as_str());
+    Ok(names.into_iter().filter(is_refused).collect())
 }
 
 /// One word of the start-up packet's `options`: white space of C and backslashes ready behind a backslash (manual,

@@ -49,27 +49,15 @@ pub enum FetchProgress {
     },
 }
 
-/// Which of the versions are fetched although the cache has one that fits.
-#[derive(Copy, Clone, PartialEq, Eq)]
-pub(crate) enum Freshness {
-    /// What the cache has is good enough; the network is not asked.
-    Any,
-    /// The newest there is.
-    Newest,
-}
-
 /// Brings the newest version that fits into the cache and returns its directory of programs.
 pub(crate) fn fetch(
     wanted: &Wanted,
     cache: &Cache,
-    freshness: Freshness,
     checksum: Option<&Checksum>,
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<PathBuf, ServerError> {
     let locked = cache.lock(progress)?;
-    if freshness == Freshness::Any
-        && let Some(bin) = cache.verified(wanted, checksum).into_iter().next()
-    {
+    if let Some(bin) = cache.verified(wanted, checksum).into_iter().next() {
         // Another process brought it while this one waited.
         return Ok(bin);
     }

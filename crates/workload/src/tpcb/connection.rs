@@ -13,7 +13,7 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 use super::phase::{Part, Task};
 use super::schema;
 use crate::WorkloadError;
-use crate::load::{InitOptions, ROWS_PER_PROGRESS, query};
+use crate::load::{InitOptions, ROWS_PER_PROGRESS, failed, query};
 use crate::stopwatch::Stopwatch;
 
 /// Pauses before the attempts to connect again, in milliseconds: a server that restarts is back within them, as a
@@ -260,7 +260,7 @@ impl Connection<'_> {
     fn execute_with(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
         let done = self.session.execute(&format!("{settings}{sql}"));
         self.pass_on_notices()?;
-        done.map(drop).map_err(|source| WorkloadError::Query { sql: sql.to_owned(), source })
+        done.map(drop).map_err(failed(sql))
     }
 
     fn pass_on_notices(&mut self) -> Result<(), WorkloadError> {

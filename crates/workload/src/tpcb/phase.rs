@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::existing::ExistingTables;
 use super::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, Rows, TELLER_ROWS};
-use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, Partitioning, TELLERS};
+use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, Partitioning, TELLERS, Table};
 use super::step::Step;
 use crate::load::InitOptions;
 use stats::PartitionMethod;
@@ -141,7 +141,7 @@ impl LoadContext<'_> {
         let mut chains: Vec<_> = (1..=partitions)
             .map(|number| chain(&|step| self.of_partition(number, partitions, total, step)))
             .collect();
-        chains.push(chain(&|step| self.of_small_tables(step)));
+        chains.push(chain(&|step| self.of_tables(step, &[BRANCHES, TELLERS, HISTORY])));
         let closing = chain(&|step| self.of_parent(step));
         chains.retain(|chain| !chain.is_empty());
         LoadPhase { chains, closing, ..phase }
@@ -166,31 +166,18 @@ impl LoadContext<'_> {
                 let statements = [schema::truncate_tables()].into_iter();
                 vec![Task::Together(statements.chain(schema::generate_rows(options.scale)).collect())]
             }
-            Step::Vacuum => {
-                let vacuumed = schema::VACUUMED.map(|table| table.name);
-                each(
-                    vacuumed
-                        .iter()
-                        .filter(|name| !existing.vacuumed.contains(**name))
-                        .map(|name| schema::vacuum(name)),
-                )
-            }
-            Step::PrimaryKeys => {
-                let place = options.index_tablespace.as_deref();
-                let keys = schema::keyed().filter(|(name, _)| !existing.keyed.contains(*name));
-                let statements = keys.map(|(name, key)| schema::primary_key(name, key, place)).collect();
-                not_empty(statements, Task::BuildKeys)
-            }
+            Step::Vacuum | Step::PrimaryKeys => self.of_tables(step, &schema::VACUUMED).into_iter().collect(),
             Step::ForeignKeys => {
                 let missing = |(name, _): &(String, String)| !existing.foreign_keys.contains(name);
-                each(schema::foreign_keys().into_iter().filter(missing).map(|(_, sql)| sql))
+                let statements = schema::foreign_keys().into_iter().filter(missing).map(|(_, sql)| sql);
+                not_empty(statements.collect(), Task::Each).into_iter().collect()
             }
         }
     }
 
     /// What a step does to one partition.
     fn of_partition(self, number: u32, partitions: u32, total: u64, step: Step) -> Option<Task> {
-        let (options, existing) = (self.options, self.existing);
+        let existing = self.existing;
         let relation = schema::partition_name(number);
         match step {
             Step::GenerateClientSide => {
@@ -203,59 +190,56 @@ impl LoadContext<'_> {
                 Some(Task::Load { truncate, parts: vec![part] })
             }
             // Analyzing the parent includes the partitions, unless the server can be told otherwise.
-            Step::Vacuum if existing.vacuumed.contains(&relation) => None,
             Step::Vacuum if self.version >= ANALYZES_ONLY_FROM => {
-                Some(Task::Each(vec![schema::vacuum(&relation)]))
+                self.vacuum(&relation, schema::vacuum(&relation)).map(|sql| Task::Each(vec![sql]))
             }
-            Step::Vacuum => Some(Task::Each(vec![format!("vacuum {relation}")])),
-            Step::PrimaryKeys if existing.keyed.contains(&relation) => None,
-            Step::PrimaryKeys => {
-                let key = ACCOUNTS.key.unwrap_or("aid");
-                let place = options.index_tablespace.as_deref();
-                Some(Task::BuildKeys(vec![schema::primary_key(&relation, key, place)]))
+            Step::Vacuum => {
+                self.vacuum(&relation, format!("vacuum {relation}")).map(|sql| Task::Each(vec![sql]))
             }
+            Step::PrimaryKeys => self.key(&relation, ACCOUNTS.key).map(|sql| Task::BuildKeys(vec![sql])),
             _ => None,
         }
     }
 
-    /// What a step does to the tables beside the accounts.
-    fn of_small_tables(self, step: Step) -> Option<Task> {
-        let existing = self.existing;
-        let tasks = match step {
-            Step::Vacuum => each(
-                [BRANCHES, TELLERS, HISTORY]
-                    .iter()
-                    .filter(|table| !existing.vacuumed.contains(table.name))
-                    .map(|table| schema::vacuum(table.name)),
-            ),
-            Step::PrimaryKeys => {
-                let place = self.options.index_tablespace.as_deref();
-                let keys = schema::keyed()
-                    .filter(|(name, _)| *name != ACCOUNTS.name && !existing.keyed.contains(*name));
-                let statements = keys.map(|(name, key)| schema::primary_key(name, key, place)).collect();
-                not_empty(statements, Task::BuildKeys)
+    /// What vacuuming or adding keys does to some tables.
+    fn of_tables(self, step: Step, tables: &[Table]) -> Option<Task> {
+        let tables = tables.iter();
+        match step {
+            Step::Vacuum => {
+                let vacuum = |table: &Table| self.vacuum(table.name, schema::vacuum(table.name));
+                not_empty(tables.filter_map(vacuum).collect(), Task::Each)
             }
-            _ => Vec::new(),
-        };
-        tasks.into_iter().next()
+            Step::PrimaryKeys => not_empty(
+                tables.filter_map(|table| self.key(table.name, table.key)).collect(),
+                Task::BuildKeys,
+            ),
+            _ => None,
+        }
     }
 
     /// What a step does to the partitioned table itself, when its partitions are done.
     fn of_parent(self, step: Step) -> Option<Task> {
         let name = ACCOUNTS.name;
         match step {
-            Step::Vacuum if self.existing.vacuumed.contains(name) => None,
-            Step::Vacuum if self.version >= ANALYZES_ONLY_FROM => {
-                Some(Task::Each(vec![format!("analyze only {name}")]))
+            Step::Vacuum => {
+                let only = if self.version >= ANALYZES_ONLY_FROM { "only " } else { "" };
+                self.vacuum(name, format!("analyze {only}{name}")).map(|sql| Task::Each(vec![sql]))
             }
-            Step::Vacuum => Some(Task::Each(vec![format!("analyze {name}")])),
-            Step::PrimaryKeys if self.existing.keyed.contains(name) => None,
-            Step::PrimaryKeys => {
-                let place = self.options.index_tablespace.as_deref();
-                Some(Task::BuildKeys(vec![schema::primary_key(name, ACCOUNTS.key.unwrap_or("aid"), place)]))
-            }
+            Step::PrimaryKeys => self.key(name, ACCOUNTS.key).map(|sql| Task::BuildKeys(vec![sql])),
             _ => None,
         }
+    }
+
+    /// The statement, if the relation still has to be vacuumed.
+    fn vacuum(self, relation: &str, sql: String) -> Option<String> {
+        (!self.existing.vacuumed.contains(relation)).then_some(sql)
+    }
+
+    /// What adds the primary key of a relation, if it has one and does not have it yet.
+    fn key(self, relation: &str, column: Option<&str>) -> Option<String> {
+        let place = self.options.index_tablespace.as_deref();
+        let column = column.filter(|_| !self.existing.keyed.contains(relation));
+        column.map(|column| schema::primary_key(relation, column, place))
     }
 
     /// The rows of a range partition.
@@ -271,14 +255,9 @@ impl LoadContext<'_> {
     }
 }
 
-/// Statements as a task, if there are any.
-fn each(statements: impl Iterator<Item = String>) -> Vec<Task> {
-    not_empty(statements.collect(), Task::Each)
-}
-
 /// One task of these statements, or none without statements.
-fn not_empty(statements: Vec<String>, task: fn(Vec<String>) -> Task) -> Vec<Task> {
-    if statements.is_empty() { Vec::new() } else { vec![task(statements)] }
+fn not_empty(statements: Vec<String>, task: fn(Vec<String>) -> Task) -> Option<Task> {
+    (!statements.is_empty()).then(|| task(statements))
 }
 
 #[cfg(test)]

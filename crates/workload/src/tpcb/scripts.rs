@@ -8,13 +8,13 @@ use crate::workload::Script;
 
 /// Every built-in script, in the order in which `-b list` shows them.
 pub static SCRIPTS: [Script; 3] = [
-    Script {
-        name: Cow::Borrowed("tpcb-like"),
-        description: Cow::Borrowed("<builtin: TPC-B (sort of)>"),
-        weight: 1,
-        only_reads: false,
-        text: Cow::Borrowed(
-            "\
+    builtin(
+        "tpcb-like",
+        "<builtin: TPC-B (sort of)>",
+        1,
+        false,
+        Some("UPDATE pgbench_branches"),
+        "\
 \\set aid random(1, 100000 * :scale)
 \\set bid random(1, 1 * :scale)
 \\set tid random(1, 10 * :scale)
@@ -27,16 +27,14 @@ UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
 INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
 END;
 ",
-        ),
-        contended: Some("UPDATE pgbench_branches"),
-    },
-    Script {
-        name: Cow::Borrowed("simple-update"),
-        description: Cow::Borrowed("<builtin: simple update>"),
-        weight: 0,
-        only_reads: false,
-        text: Cow::Borrowed(
-            "\
+    ),
+    builtin(
+        "simple-update",
+        "<builtin: simple update>",
+        0,
+        false,
+        None,
+        "\
 \\set aid random(1, 100000 * :scale)
 \\set bid random(1, 1 * :scale)
 \\set tid random(1, 10 * :scale)
@@ -47,23 +45,31 @@ SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
 END;
 ",
-        ),
-        contended: None,
-    },
-    Script {
-        name: Cow::Borrowed("select-only"),
-        description: Cow::Borrowed("<builtin: select only>"),
-        weight: 0,
-        only_reads: true,
-        text: Cow::Borrowed(
-            "\
+    ),
+    builtin(
+        "select-only",
+        "<builtin: select only>",
+        0,
+        true,
+        None,
+        "\
 \\set aid random(1, 100000 * :scale)
 SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 ",
-        ),
-        contended: None,
-    },
+    ),
 ];
+
+const fn builtin(
+    name: &'static str,
+    description: &'static str,
+    weight: u32,
+    only_reads: bool,
+    contended: Option<&'static str>,
+    text: &'static str,
+) -> Script {
+    let (name, description, text) = (Cow::Borrowed(name), Cow::Borrowed(description), Cow::Borrowed(text));
+    Script { name, description, text, weight, only_reads, contended }
+}
 
 /// The one built-in script whose name begins with `prefix`. As in `pgbench`, case counts, a prefix of
 /// two names is an error, and so is a prefix of none.

@@ -1,12 +1,12 @@
 //! What happens to the tables before a run: finding their scale and partitions, then the vacuuming and emptying that
 //! `pgbench` does. Makes nothing new; that is `load`.
 
-use connect::{ConnectError, Session, SqlState};
+use connect::{Session, SqlState};
 
 use super::Tpcb;
 use super::schema::{ACCOUNTS, BRANCHES};
 use crate::WorkloadError;
-use crate::load::{current_database, execute, query};
+use crate::load::{execute_all, missing_table, query};
 use crate::workload::{Tables, Workload};
 use stats::PartitionMethod;
 
@@ -41,7 +41,7 @@ pub(super) fn find(session: &mut Session) -> Result<Tables, WorkloadError> {
     let scale = Some(count_branches(session)?);
     let Ok(found) = query(session, FIND_PARTITIONS) else { return Ok(Tables { scale, partitioning: None }) };
     let Some(accounts) = found.first() else {
-        return Err(missing(session, ACCOUNTS.name, None));
+        return Err(missing_table(session, ACCOUNTS.name, &Tpcb, None));
     };
     let method = match accounts.get(0) {
         None => None,
@@ -57,7 +57,7 @@ fn count_branches(session: &mut Session) -> Result<u32, WorkloadError> {
     let rows = match query(session, COUNT_BRANCHES) {
         Ok(rows) => rows,
         Err(WorkloadError::Query { source, .. }) if source.sqlstate() == Some(SqlState::UNDEFINED_TABLE) => {
-            return Err(missing(session, BRANCHES.name, Some(source)));
+            return Err(missing_table(session, BRANCHES.name, &Tpcb, Some(source)));
         }
         Err(other) => return Err(other),
     };
@@ -69,23 +69,15 @@ fn count_branches(session: &mut Session) -> Result<u32, WorkloadError> {
     })
 }
 
-fn missing(session: &mut Session, table: &str, source: Option<ConnectError>) -> WorkloadError {
-    WorkloadError::TablesMissing {
-        database: current_database(session),
-        table: table.to_owned(),
-        init: Tpcb.init_command(),
-        source: source.map(Box::new),
-    }
-}
-
 /// Vacuums branches and tellers and empties the history. As with `pgbench`, a failure does not stop the run: the tables
 /// may be absent when only the user's own scripts run.
 #[must_use = "the caller shows what failed"]
 pub(super) fn prepare_run(session: &mut Session) -> Vec<WorkloadError> {
-    session.patiently(|session| BEFORE_RUN.iter().filter_map(|sql| execute(session, sql).err()).collect())
+    execute_all(session, &BEFORE_RUN)
 }
 
 /// Vacuums and analyzes the accounts too (`-v`).
-pub(super) fn vacuum_accounts(session: &mut Session) -> Result<(), WorkloadError> {
-    session.patiently(|session| execute(session, "vacuum analyze pgbench_accounts"))
+#[must_use = "the caller shows what failed"]
+pub(super) fn vacuum_accounts(session: &mut Session) -> Vec<WorkloadError> {
+    execute_all(session, &["vacuum analyze pgbench_accounts"])
 }
