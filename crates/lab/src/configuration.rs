@@ -70,42 +70,41 @@ impl Default for Configuration {
 impl Configuration {
     /// That its parts go together; a sentence if not.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let Self { server, data, .. } = self;
-        if self.load.until.is_some() && !matches!(self.load.limit, Limit::Duration(_)) {
-            return Err(
-                "until ends a timed trial sooner: it needs a duration, and not transactions".to_owned()
-            );
-        }
+        let Self { server, data, load, .. } = self;
         let has_hosts = !self.hosts.is_empty() || self.load_balance.is_some();
-        if has_hosts && self.network != Network::default() {
-            return Err(
-                "hosts and load_balance_hosts do not go with network: each says how clients reach the server"
-                    .to_owned(),
-            );
+        let is_running = server.origin.dsn().is_some();
+        let rules = [
+            (
+                load.until.is_some() && !matches!(load.limit, Limit::Duration(_)),
+                "until ends a timed trial sooner: it needs a duration, and not transactions",
+            ),
+            (
+                load.check && data.workload.is_none(),
+                "check executes the checks of a workload, and workload is \"none\" here",
+            ),
+            (
+                has_hosts && self.network != Network::default(),
+                "hosts and load_balance_hosts do not go with network: each says how clients reach the server",
+            ),
+            (
+                is_running && !server.tablespaces.is_empty(),
+                "tablespaces are made for embedded servers: those of a dsn are named by tablespace alone",
+            ),
+            (
+                is_running && data.restore == Restore::Files,
+                "restore = \"files\" stops the server, which is done with embedded ones only: take \"template\" for one \
+                 with a dsn",
+            ),
+            (
+                has_hosts && !is_running,
+                "hosts and load_balance_hosts are for a server that runs already: name it in [server] by its dsn",
+            ),
+        ];
+        if let Some((_, sentence)) = rules.iter().find(|(is_broken, _)| *is_broken) {
+            return Err((*sentence).to_owned());
         }
-        if let Origin::Running(_) = server.origin {
-            if !server.tablespaces.is_empty() {
-                return Err(
-                    "tablespaces are made for embedded servers: those of a dsn are named by tablespace alone"
-                        .to_owned(),
-                );
-            }
-            if data.restore == Restore::Files {
-                return Err(
-                    "restore = \"files\" stops the server, which is done with embedded ones only: take \
-                            \"template\" for one with a dsn"
-                        .to_owned(),
-                );
-            }
-            return Ok(());
-        }
-        if has_hosts {
-            return Err(
-                "hosts and load_balance_hosts are for a server that runs already: name it in [server] by its dsn"
-                    .to_owned(),
-            );
-        }
-        let is_known = |name: &String| server.tablespaces.contains_key(name) || name == "pg_default";
+        let is_known =
+            |name: &String| is_running || server.tablespaces.contains_key(name) || name == "pg_default";
         match [&data.tablespace, &data.index_tablespace].into_iter().flatten().find(|name| !is_known(name)) {
             Some(name) => Err(format!(
                 "there is no tablespace {name}: name it in [server], such as tablespaces = {{ {name} = \"/dev/shm\" }}"
@@ -137,6 +136,16 @@ pub enum Origin {
     Programs(PathBuf),
     /// One that runs already, by connection string without password.
     Running(String),
+}
+
+impl Origin {
+    /// The connection string of a server that runs already.
+    pub fn dsn(&self) -> Option<&str> {
+        match self {
+            Origin::Running(dsn) => Some(dsn),
+            Origin::Version(_) | Origin::Programs(_) => None,
+        }
+    }
 }
 
 /// The tables of a trial. Trials with equal ones, on equal servers, share them.

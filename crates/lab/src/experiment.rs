@@ -7,7 +7,7 @@ use std::path::Path;
 use config::{Complaint, Entry, Node, Place, Table, Value, nearest, unknown_key};
 
 use crate::LabError;
-use crate::configuration::{Configuration, Origin};
+use crate::configuration::Configuration;
 use crate::keys::{self, Section};
 use crate::presentation::{self, Chart, Difference, check_combination, checked_combination, combination};
 use crate::{schema, steps};
@@ -386,7 +386,7 @@ impl Reader<'_> {
                     steps::check_key(name, node.place)?;
                 }
                 keys::set(&mut tried, name, node, self.folder)?;
-                if matches!(tried.server.origin, Origin::Running(_)) && !tried.server.settings.is_empty() {
+                if tried.server.origin.dsn().is_some() && !tried.server.settings.is_empty() {
                     return Err(Complaint::at(node.place, keys::KEEPS_ITS_SETTINGS));
                 }
             }

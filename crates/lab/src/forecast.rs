@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::Limit;
 
-use crate::configuration::{Configuration, DataSpec, Origin};
+use crate::configuration::{Configuration, DataSpec};
 use crate::memory::data_bytes;
 use crate::plan::Plan;
 use crate::readiness::{Preparation, Readiness};
@@ -128,7 +128,7 @@ fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
     let (_, data) = &plan.data[plan.data_of[cell]];
     let Preparation { starts, loads, copies } = what;
     // Only a session begins on a server that runs already.
-    let runs_already = matches!(plan.cells[cell].configuration.server.origin, Origin::Running(_));
+    let runs_already = plan.cells[cell].configuration.server.origin.dsn().is_some();
     let part = |is_done: bool, seconds: f64| if is_done { seconds } else { 0.0 };
     BESIDE_LOAD_S / 4.0
         + part(starts && !runs_already, STARTING_S)

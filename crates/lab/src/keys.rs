@@ -11,7 +11,7 @@ use workload::{PartitionMethod, WorkloadName};
 use crate::configuration::{Configuration, Origin, Restore};
 use crate::schema::count;
 use crate::values::{
-    dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version, workload,
+    dsn, file, hosts, init_steps, network, pairs, path, scripts, tablespaces, value_of, version, workload,
 };
 
 /// Where a key stands if it is not a factor.
@@ -125,7 +125,7 @@ const SERVER: [Key; 6] = [
         "bin_dir",
         "text",
         |it, node, folder| {
-            put(&mut it.server.origin, node.text().map(|dir| Origin::Programs(folder.join(dir))))
+            put(&mut it.server.origin, node.text().map(|dir| Origin::Programs(path(dir, folder))))
         },
         "The programs of a PostgreSQL installed here; relative to the experiment",
     ),

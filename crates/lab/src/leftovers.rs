@@ -13,7 +13,6 @@ use connect::{Environment, Overrides, Row, Session, Target};
 use results::Execution;
 use run::{RunError, StorePlaces};
 
-use crate::configuration::Origin;
 use crate::event::Listener;
 use crate::plan::Plan;
 use crate::stopwatch::Stopwatch;
@@ -110,11 +109,7 @@ pub(super) fn end(
     places: &StorePlaces,
     listener: Listener<'_>,
 ) -> Result<(), RunError> {
-    let of_others = plan.servers.iter().filter_map(|server| match &server.origin {
-        Origin::Running(dsn) => Some(dsn.as_str()),
-        Origin::Version(_) | Origin::Programs(_) => None,
-    });
-    let servers: BTreeSet<&str> = of_others.collect();
+    let servers: BTreeSet<&str> = plan.servers.iter().filter_map(|server| server.origin.dsn()).collect();
     let mut is_clean = true;
     for dsn in servers {
         if let Err(failure) = removing(|| remove_from(dsn, &prefix(&execution.mark), listener)) {

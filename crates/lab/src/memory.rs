@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::configuration::{DataSpec, Origin, ServerSpec};
+use crate::configuration::{DataSpec, ServerSpec};
 use crate::matrix::Cell;
 
 /// The memory of the machine that servers are started on.
@@ -56,7 +56,7 @@ impl Arrangement {
         cells: &[Cell],
         memory: &Memory,
     ) -> Arrangement {
-        let is_ours = |server: &ServerSpec| !matches!(server.origin, Origin::Running(_));
+        let is_ours = |server: &ServerSpec| server.origin.dsn().is_none();
         if servers.iter().filter(|server| is_ours(server)).count() <= 1 {
             return Arrangement::Single;
         }
@@ -106,22 +106,16 @@ fn shared_buffers_bytes(settings: &BTreeMap<String, String>) -> Option<u64> {
     bytes(value)
 }
 
-/// As postgresql.conf has them: a number of pages, or one with a unit.
+/// As postgresql.conf has them: a number of pages of 8 kB, or one with a unit.
 /// <https://www.postgresql.org/docs/current/config-setting.html>
 fn bytes(value: &str) -> Option<u64> {
-    const PAGE_BYTES: f64 = 8192.0;
+    const K: f64 = 1024.0;
+    const UNITS: [(&str, f64); 6] =
+        [("", 8.0 * K), ("B", 1.0), ("kB", K), ("MB", K * K), ("GB", K * K * K), ("TB", K * K * K * K)];
     let value = value.trim();
     let unit_at = value.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(value.len());
     let (number, unit) = value.split_at(unit_at);
-    let factor = match unit {
-        "" => PAGE_BYTES,
-        "B" => 1.0,
-        "kB" => 1024.0,
-        "MB" => 1024.0 * 1024.0,
-        "GB" => 1024.0 * 1024.0 * 1024.0,
-        "TB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return None,
-    };
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
     let number: f64 = number.trim().parse().ok().filter(|number| (0.0..1e15).contains(number))?;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not below 0, and `as` saturates
     Some((number * factor) as u64)
@@ -130,7 +124,7 @@ fn bytes(value: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::Configuration;
+    use crate::configuration::{Configuration, Origin};
 
     const GB: u64 = 1 << 30;
 

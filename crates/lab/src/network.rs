@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,8 +67,8 @@ impl Networks {
             None => {
                 let relay_number = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
                 let to = Session::connect(&direct)?.address().clone();
-                let place = Place::before(&to, server.is_some(), relay_number);
-                let relay = Rc::new(RunningRelay::start(&place, &to, network, self.seed)?);
+                let listen = listen_address(&to, server.is_some(), relay_number);
+                let relay = Rc::new(RunningRelay::start(&listen, &to, network, self.seed)?);
                 listener.say(format_args!("started a relay: {network}"));
                 let known_relay =
                     KnownRelay { server: number, network: network.clone(), relay: Rc::clone(&relay) };
@@ -116,33 +117,18 @@ fn way_of(conninfo: Option<String>, name: &str) -> Result<String, RunError> {
     conninfo.ok_or_else(|| RunError::Usage(format!("the server was started without {name}")))
 }
 
-/// Where a relay listens.
-struct Place {
-    listen: String,
-    /// The relay makes the directory of its socket, and removes it.
-    own_directory: bool,
-}
-
-impl Place {
-    /// Beside the socket of a server of ours, which goes away with its directory: ports below 1024 name none of those.
-    /// Beside no other.
-    fn before(server: &Address, is_ours: bool, number: u64) -> Self {
-        let socket = |directory: &std::path::Path, port| {
-            directory.join(format!(".s.PGSQL.{port}")).display().to_string()
-        };
-        match server {
-            Address::Tcp { address, .. } => {
-                let loopback = if address.is_ipv6() { "[::1]:0" } else { "127.0.0.1:0" };
-                Self { listen: loopback.to_owned(), own_directory: false }
-            }
-            Address::Unix(path) if is_ours => {
-                let directory = path.parent().unwrap_or(path);
-                Self { listen: socket(directory, number), own_directory: false }
-            }
-            Address::Unix(_) => {
-                let name = format!("pgmeter-relay-{}-{number}", std::process::id());
-                Self { listen: socket(&std::env::temp_dir().join(name), 1), own_directory: true }
-            }
+/// Where a relay listens, and whether it makes and removes the directory of its socket. Beside the socket of a server of
+/// ours, which goes away with its directory: ports below 1024 name none of those. Beside no other.
+fn listen_address(server: &Address, is_ours: bool, number: u64) -> (String, bool) {
+    let socket = |directory: &Path, port| directory.join(format!(".s.PGSQL.{port}")).display().to_string();
+    match server {
+        Address::Tcp { address, .. } => {
+            ((if address.is_ipv6() { "[::1]:0" } else { "127.0.0.1:0" }).to_owned(), false)
+        }
+        Address::Unix(path) if is_ours => (socket(path.parent().unwrap_or(path), number), false),
+        Address::Unix(_) => {
+            let name = format!("pgmeter-relay-{}-{number}", std::process::id());
+            (socket(&std::env::temp_dir().join(name), 1), true)
         }
     }
 }
@@ -158,7 +144,12 @@ pub(super) struct RunningRelay {
 }
 
 impl RunningRelay {
-    fn start(place: &Place, to: &Address, network: &Network, seed: u64) -> Result<Self, RunError> {
+    fn start(
+        (listen, own_directory): &(String, bool),
+        to: &Address,
+        network: &Network,
+        seed: u64,
+    ) -> Result<Self, RunError> {
         let failed = |error| RunError::System { what: "start a relay".to_owned(), error };
         let to = match to {
             Address::Unix(path) => path.display().to_string(),
@@ -166,13 +157,13 @@ impl RunningRelay {
         };
         let ns = |time: std::time::Duration| format!("{}ns", time.as_nanos());
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.args(["relay", "--listen", &place.listen, "--to", &to]);
+        command.args(["relay", "--listen", listen, "--to", &to]);
         command.args(["--delay", &ns(network.delay), "--jitter", &ns(network.jitter)]);
         command.args(["--random-seed", &seed.to_string()]);
         if let Some(bits_per_s) = network.bandwidth_bits_per_s {
             command.args(["--bandwidth", &format!("{bits_per_s:.0}bit")]);
         }
-        if place.own_directory {
+        if *own_directory {
             command.arg("--own-directory");
         }
         // Ctrl-C at the listener is for this process.

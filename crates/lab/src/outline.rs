@@ -83,17 +83,11 @@ fn step_in_words(step: &Step) -> String {
         StepWork::Sql(StepSql::Here(sql)) => one_line(sql),
         StepWork::Sql(StepSql::File(path)) => path.display().to_string(),
     };
-    let mut words = format!("{}: {work}", step.name);
-    if step.times > 1 {
-        let _ = write!(words, ", {} times", step.times);
-    }
-    if let Some(limit) = step.limit {
-        let _ = write!(words, ", cancelled after {limit:?}");
-        if let Some(counted) = step.at_limit {
-            let _ = write!(words, " and counted as {counted:?}");
-        }
-    }
-    words
+    let times = (step.times > 1).then(|| format!(", {} times", step.times));
+    let limit = step.limit.map(|limit| format!(", cancelled after {limit:?}"));
+    let counted = step.limit.and(step.at_limit).map(|counted| format!(" and counted as {counted:?}"));
+    let rest: String = [times, limit, counted].into_iter().flatten().collect();
+    format!("{}: {work}{rest}", step.name)
 }
 
 /// SQL on one line, shortened.
@@ -119,62 +113,43 @@ fn trials_in_words(plan: &Plan) -> String {
 }
 
 fn server_in_words(server: &ServerSpec) -> String {
-    let mut words = match &server.origin {
+    let origin = match &server.origin {
         Origin::Version(version) => format!("PostgreSQL {version}, embedded"),
         Origin::Programs(directory) => format!("PostgreSQL of {}", directory.display()),
         Origin::Running(dsn) => format!("the one at {dsn}"),
     };
-    for (name, value) in &server.settings {
-        let _ = write!(words, ", {name} = {value}");
-    }
-    for (name, directory) in &server.tablespaces {
-        let place = if directory.is_empty() { "beside its data" } else { directory };
-        let _ = write!(words, ", tablespace {name} {place}");
-    }
-    if !server.instrumentation {
-        words.push_str(", without instrumentation");
-    }
-    words
+    let mut words = vec![origin];
+    words.extend(server.settings.iter().map(|(name, value)| format!("{name} = {value}")));
+    words.extend(server.tablespaces.iter().map(|(name, directory)| {
+        format!("tablespace {name} {}", if directory.is_empty() { "beside its data" } else { directory })
+    }));
+    words.extend((!server.instrumentation).then(|| "without instrumentation".to_owned()));
+    words.join(", ")
 }
 
 fn data_in_words(data: &DataSpec) -> String {
     let plain = DataSpec::default();
-    let mut words = match (&data.workload, data.bytes_per_scale()) {
+    let tables = match (&data.workload, data.bytes_per_scale()) {
         (None, _) => "no tables".to_owned(),
         (Some(name), None) => format!("the workload {name} at scale {}", data.scale),
         (Some(name), Some(_)) => {
             let about = WorkloadName::about().find(|(shipped, _)| *shipped == name.to_string());
-            let tables = about.map_or_else(String::new, |(_, about)| about.to_owned());
+            let tables = about.map_or("", |(_, about)| about);
             format!("{tables} at scale {}, about {}", data.scale, size(data_bytes(data)))
         }
     };
-    for (name, value) in &data.parameters {
-        let _ = write!(words, ", {name} = {value}");
-    }
-    if data.fillfactor != plain.fillfactor {
-        let _ = write!(words, ", fillfactor {}", data.fillfactor);
-    }
-    if data.unlogged {
-        words += ", unlogged";
-    }
-    if data.partitions > 0 {
-        let _ = write!(words, ", {} {} partitions", data.partitions, data.partition_method);
-    }
-    if data.foreign_keys {
-        words += ", foreign keys";
-    }
-    if data.init_steps != plain.init_steps {
-        let _ = write!(words, ", steps {}", data.init_steps);
-    }
-    for (name, place) in [("tables", &data.tablespace), ("indexes", &data.index_tablespace)] {
-        if let Some(place) = place {
-            let _ = write!(words, ", {name} in {place}");
-        }
-    }
-    if let Some(setup) = &data.setup {
-        let _ = write!(words, ", then {}", setup.display());
-    }
-    words
+    let mut words = vec![tables];
+    words.extend(data.parameters.iter().map(|(name, value)| format!("{name} = {value}")));
+    words.extend((data.fillfactor != plain.fillfactor).then(|| format!("fillfactor {}", data.fillfactor)));
+    words.extend(data.unlogged.then(|| "unlogged".to_owned()));
+    let partitions = || format!("{} {} partitions", data.partitions, data.partition_method);
+    words.extend((data.partitions > 0).then(partitions));
+    words.extend(data.foreign_keys.then(|| "foreign keys".to_owned()));
+    words.extend((data.init_steps != plain.init_steps).then(|| format!("steps {}", data.init_steps)));
+    words.extend(data.tablespace.iter().map(|place| format!("tables in {place}")));
+    words.extend(data.index_tablespace.iter().map(|place| format!("indexes in {place}")));
+    words.extend(data.setup.iter().map(|setup| format!("then {}", setup.display())));
+    words.join(", ")
 }
 
 /// How servers stand, and why; nothing is to be said of a single one.

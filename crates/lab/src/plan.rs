@@ -110,18 +110,9 @@ impl Plan {
     }
 
     fn name_servers_and_data(&mut self) {
-        for cell in &self.cells {
-            let wanted = &cell.configuration.server;
-            let server = self.servers.iter().position(|server| server == wanted).unwrap_or_else(|| {
-                self.servers.push(wanted.clone());
-                self.servers.len() - 1
-            });
-            let wanted = (server, cell.configuration.data.clone());
-            let data = self.data.iter().position(|data| *data == wanted).unwrap_or_else(|| {
-                self.data.push(wanted);
-                self.data.len() - 1
-            });
-            self.data_of.push(data);
+        for Cell { configuration, .. } in &self.cells {
+            let server = number_in(&mut self.servers, configuration.server.clone());
+            self.data_of.push(number_in(&mut self.data, (server, configuration.data.clone())));
         }
     }
 
@@ -179,6 +170,14 @@ impl Plan {
         let cells = self.trials.iter().map(|trial| trial.cell);
         Forecast::default().expected_of(self, cells, &Readiness::default())
     }
+}
+
+/// The number of an item in a list, to which it is added if it is not there.
+fn number_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
+    list.iter().position(|known| *known == item).unwrap_or_else(|| {
+        list.push(item);
+        list.len() - 1
+    })
 }
 
 fn trial(seed: u64, cell: usize, repeat: u32) -> Trial {

@@ -96,7 +96,7 @@ impl<'a> Provisioner<'a> {
             {
                 self.listener.warn(format_args!("the server of this trial went away: {error}"));
                 let subject = Rc::clone(&self.subject);
-                if let Origin::Running(dsn) = &subject.plan.cells[cell].configuration.server.origin {
+                if let Some(dsn) = subject.plan.cells[cell].configuration.server.origin.dsn() {
                     self.wait_for(dsn)?;
                 }
                 self.make_ready(cell)

@@ -78,11 +78,12 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
         listener.tell(Event::Run(event));
     });
     listener.tell(Event::RunEnded);
-    let mut record = finished.inspect_err(|error| keeper.break_off(error))?.record;
+    let run::Finished { mut record, checked, .. } = finished.inspect_err(|error| keeper.break_off(error))?;
     if let Some(relay) = &relay {
         network::add_cost(&mut record, relay);
     }
-    finish(keeper.finish(&record)?.run, record)
+    let finished = finish(keeper.finish(&record)?.run, record)?;
+    checked.map(|()| finished)
 }
 
 fn finish(run: i64, record: Record) -> Result<Finished, RunError> {

@@ -1,10 +1,9 @@
 //! An experiment without a file: keys and one factor as they are typed, read by the same table as a file's. Called for
 //! `pgmeter compare`; which options stand for which keys is the command line's affair.
 
-use std::path::{self, Path};
+use std::path::Path;
 
 use config::{Complaint, Entry, Node, Place, Value, nearest, unknown_key};
-use workload::WorkloadName;
 
 use crate::configuration::Configuration;
 use crate::experiment::{Experiment, Factor, Level, Profile, add_level};
@@ -23,8 +22,6 @@ pub struct Typed {
 
 /// Files that are typed may be anywhere.
 const ROOT: &str = "/";
-/// Keys whose values are paths.
-const PATHS: [&str; 5] = ["script", "setup", "data_setup", "bin_dir", "workload"];
 
 impl Typed {
     /// The folder that its experiment's files are in.
@@ -44,7 +41,7 @@ impl Typed {
         }
         if !self.scripts.is_empty() {
             let node = at_no_place(Value::List(self.scripts.iter().map(script).collect()));
-            let set = keys::set(&mut experiment.base, "script", &located("script", node), Typed::folder());
+            let set = keys::set(&mut experiment.base, "script", &node, Typed::folder());
             set.map_err(|complaint| typed("the script", complaint.what))?;
         }
         experiment.factors = vec![self.factor(&experiment.base)?];
@@ -95,7 +92,6 @@ fn set(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node,
     let plain = at_no_place(Value::Text(text.to_owned()));
     let first = value(text).unwrap_or_else(|| plain.clone());
     let mut try_it = |node: Node| -> Result<Node, Complaint> {
-        let node = located(key, node);
         keys::set(configuration, key, &node, Typed::folder())?;
         Ok(node)
     };
@@ -121,41 +117,6 @@ fn script((name, weight): &(String, u32)) -> Node {
         |key: &str, value| Entry { key: key.to_owned(), place: Place::default(), node: at_no_place(value) };
     let weight = entry("weight", Value::Integer(i64::from(*weight)));
     at_no_place(Value::Table(vec![entry("script", Value::Text(name.clone())), weight]))
-}
-
-/// Paths count from where the command was typed; here they become such as are below the root.
-fn located(key: &str, node: Node) -> Node {
-    if !PATHS.contains(&key) {
-        return node;
-    }
-    let value = match node.value {
-        Value::Text(text) => Value::Text(below_root(key, text)),
-        Value::List(nodes) => Value::List(nodes.into_iter().map(|node| located(key, node)).collect()),
-        Value::Table(entries) => {
-            let entries = entries.into_iter();
-            Value::Table(
-                entries.map(|entry| Entry { node: located(&entry.key, entry.node), ..entry }).collect(),
-            )
-        }
-        other => other,
-    };
-    Node { value, ..node }
-}
-
-fn below_root(key: &str, text: String) -> String {
-    let is_file = match key {
-        "bin_dir" => true,
-        "workload" => WorkloadName::shipped().all(|name| name != text) && Path::new(&text).is_dir(),
-        _ => text.contains('/') || text.ends_with(".sql"),
-    };
-    if text.is_empty() || !is_file {
-        return text;
-    }
-    // What is not there is told by whoever opens it.
-    let found = std::fs::canonicalize(&text).or_else(|_| path::absolute(&text));
-    let found = found.ok().and_then(|path| path.to_str().map(str::to_owned));
-    let Some(found) = found else { return text };
-    if key == "bin_dir" { found } else { found.trim_start_matches('/').to_owned() }
 }
 
 /// Splits at the commas that are in no brackets and no quotation marks.

@@ -11,7 +11,7 @@ use run::{ScriptSource, ScriptSpec};
 use workload::WorkloadName;
 
 use crate::configuration::{Network, NetworkKind};
-use crate::schema;
+use crate::{Typed, schema};
 
 /// The longest delay that a relay makes.
 const NETWORK_DELAY_MAX: Duration = Duration::from_secs(3600);
@@ -43,7 +43,24 @@ pub(crate) fn file(node: &Node, folder: &Path) -> Result<Option<PathBuf>, Compla
 
 /// A file in the experiment's folder.
 pub(crate) fn beside(node: &Node, folder: &Path) -> Result<PathBuf, Complaint> {
-    config::beside(node, folder, "the experiment")
+    if folder != Typed::folder() {
+        return config::beside(node, folder, "the experiment");
+    }
+    let path = path(node.text()?, folder);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let what = format!("there is no file {} (looked for at {})", node.text()?, path.display());
+    Err(Complaint::at(node.place, what))
+}
+
+/// A path of an experiment; one that was typed counts from where the command was.
+pub(crate) fn path(text: &str, folder: &Path) -> PathBuf {
+    if folder != Typed::folder() {
+        return folder.join(text);
+    }
+    let found = std::fs::canonicalize(text).or_else(|_| std::path::absolute(text));
+    found.unwrap_or_else(|_| text.into())
 }
 
 pub(crate) fn pairs(target: &mut BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
@@ -170,8 +187,13 @@ pub(crate) fn workload(node: &Node, folder: &Path) -> Result<Option<WorkloadName
     match node.text()? {
         "none" => Ok(None),
         name => {
-            let found = WorkloadName::find(name, folder);
-            found.map(Some).map_err(|error| Complaint::at(node.place, error.to_string()))
+            let base = if folder == Typed::folder() { Path::new("") } else { folder };
+            let found = WorkloadName::find(name, base);
+            let found = found.map_err(|error| Complaint::at(node.place, error.to_string()))?;
+            Ok(Some(match found {
+                WorkloadName::Folder(_) => WorkloadName::Folder(path(name, folder)),
+                shipped @ WorkloadName::Shipped(_) => shipped,
+            }))
         }
     }
 }

@@ -414,6 +414,7 @@ pub const OPTIONS: &[RunOption] = &[
         })
     },
     RunOption {
+        is_key: true,
         flag: long("check", ""),
         ..how(
             "check",

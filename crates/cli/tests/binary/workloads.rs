@@ -217,6 +217,30 @@ fn an_experiment_varies_the_workload_and_its_parameters() {
 }
 
 #[test]
+fn a_failed_check_fails_its_trial_and_the_experiment_goes_on() {
+    let bench = with_shop();
+    bench.file("broken.sql", "update shop_products set in_stock = 7 where id = 3;\n");
+    let file = bench.file(
+        "checked.toml",
+        "name = \"checked\"\n[data]\nworkload = \"shop\"\n\
+         [load]\ntransactions = 5\nwarmup = \"0s\"\nscript = \"look\"\ncheck = true\n\
+         [design]\nrepeats = 1\norder = \"sequential\"\n\
+         [factors]\ndata = [\"broken\", \"sound\"]\n[levels.data.broken]\ndata_setup = \"broken.sql\"\n",
+    );
+    let out = bench.run(["lab", "run", file, "--store", "out/"]).exits(2);
+    out.says(&["the experiment goes on: 1 check of the workload shop failed", "1 of 2 trials failed"]);
+    let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("the store can be opened");
+    let row = store.newest_experiment("checked", "full").expect("it can be read").expect("it is there");
+    let ends: Vec<_> = row.trials.iter().map(|trial| (trial.status, trial.reason.as_deref())).collect();
+    let sentence = "1 check of the workload shop failed: stock (1 row: 3 | 7 | 0). A check returns no row if the data are \
+                    sound";
+    assert_eq!(ends, [(TrialStatus::Failed, Some(sentence)), (TrialStatus::Complete, None)]);
+    bench.file("none.toml", "name = \"x\"\n[data]\nworkload = \"none\"\n[load]\ncheck = true\n");
+    let out = bench.run(["lab", "plan", "none.toml"]).exits(1);
+    out.says(&["check executes the checks of a workload, and workload is \"none\" here"]);
+}
+
+#[test]
 fn a_workload_is_a_key_of_a_comparison() {
     let bench = with_shop();
     let words = [

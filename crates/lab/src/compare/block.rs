@@ -162,17 +162,18 @@ impl Side {
         }
         made?;
         let before = [&self.wal_position, &self.full_page_images].map(|counter| counter.read(&self.session));
-        let meter = Meter::default();
+        let reading = Mutex::new(Reading::default());
         let mut interval = |progress: &Progress<'_>| {
             if progress.warmup {
-                meter.begin();
+                locked(&reading).begin(observe::cpu_s);
             }
         };
         let introduce = |_: WorkerIntro| -> Box<dyn Witness + '_> {
-            if self.is_here && meter.knows_nobody() {
-                meter.watch(&self.backends());
+            let mut known = locked(&reading);
+            if self.is_here && known.0.is_empty() {
+                *known = Reading::of(&self.backends());
             }
-            Box::new(AtEnd(&meter))
+            Box::new(AtEnd(&reading))
         };
         let ran = engine::run(&self.plan, control.stop(), &mut interval, &introduce);
         // Clients of a run that was stopped may have been aborted too.
@@ -192,7 +193,11 @@ impl Side {
         let wal_bytes = counter(&self.wal_position, before[0]);
         let full_page_images = counter(&self.full_page_images, before[1]);
         let setup_s = passed.seconds() - lengths.block_s - lengths.warmup_s;
-        Ok(figures(&outcome, &Server { cpu_s: meter.cpu_s(), wal_bytes, full_page_images }, setup_s))
+        Ok(figures(
+            &outcome,
+            &Server { cpu_s: locked(&reading).cpu_s(), wal_bytes, full_page_images },
+            setup_s,
+        ))
     }
 
     /// The next block is not to share the server with what is left of this one.
@@ -270,11 +275,7 @@ fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> Ran {
     Ran { block, transactions, mean_s, setup_s }
 }
 
-/// Processor time of some processes, from the end of the warm-up to the end of the load, before they hang up.
-#[derive(Default)]
-struct Meter(Mutex<Reading>);
-
-/// What was read of each of them.
+/// CPU time of some processes, from the end of the warm-up to the end of the load, before they disconnect.
 #[derive(Default)]
 struct Reading(Vec<Backend>);
 
@@ -310,35 +311,12 @@ impl Reading {
     }
 }
 
-impl Meter {
-    fn reading(&self) -> MutexGuard<'_, Reading> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn knows_nobody(&self) -> bool {
-        self.reading().0.is_empty()
-    }
-
-    fn watch(&self, pids: &[u32]) {
-        *self.reading() = Reading::of(pids);
-    }
-
-    fn begin(&self) {
-        self.reading().begin(observe::cpu_s);
-    }
-
-    /// A worker is done.
-    fn end(&self) {
-        self.reading().end(observe::cpu_s);
-    }
-
-    fn cpu_s(&self) -> Option<f64> {
-        self.reading().cpu_s()
-    }
+fn locked(reading: &Mutex<Reading>) -> MutexGuard<'_, Reading> {
+    reading.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the meter when a worker's clients are done and still connected.
-struct AtEnd<'a>(&'a Meter);
+/// Reads the CPU time when a worker's clients are done and still connected.
+struct AtEnd<'a>(&'a Mutex<Reading>);
 
 impl Witness for AtEnd<'_> {
     fn wants_transactions(&self) -> bool {
@@ -346,7 +324,7 @@ impl Witness for AtEnd<'_> {
     }
 
     fn end(&mut self, _now: Timestamp) {
-        self.0.end();
+        locked(self.0).end(observe::cpu_s);
     }
 }
 

@@ -11,7 +11,7 @@ use run::{Circumstances, Control, RunError, fresh_seed};
 
 use super::block::Side;
 use super::server_set::{Comparable, ServerSet};
-use crate::configuration::{Configuration, Origin};
+use crate::configuration::Configuration;
 use crate::event::Listener;
 use crate::matrix::Cell;
 use crate::stopwatch::Stopwatch;
@@ -60,7 +60,7 @@ impl<'a> Layout<'a> {
     /// Finds out on which servers they can run, and makes them ready.
     pub(super) fn first(&self) -> Result<(ServerLayout, ReadySides<'a>), RunError> {
         let [a, b] = [&self.cells[0].configuration, &self.cells[1].configuration];
-        let runs_already = matches!(a.server.origin, Origin::Running(_));
+        let runs_already = a.server.origin.dsn().is_some();
         let is_one_place = a.server.origin == b.server.origin
             && a.server.tablespaces == b.server.tablespaces
             && a.server.instrumentation == b.server.instrumentation;
@@ -154,7 +154,7 @@ impl<'a> Layout<'a> {
 
     /// What is drawn anew on these servers.
     pub(super) fn draws(&self, layout: &ServerLayout) -> DrawnAnew {
-        let runs = |cell: &Cell| matches!(cell.configuration.server.origin, Origin::Running(_));
+        let runs = |cell: &Cell| cell.configuration.server.origin.dsn().is_some();
         match layout {
             ServerLayout::Apart if !self.cells.iter().any(runs) => DrawnAnew::Servers,
             ServerLayout::Apart | ServerLayout::Shared(_) => DrawnAnew::Connections,

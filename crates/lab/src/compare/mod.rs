@@ -13,7 +13,7 @@ mod spending;
 use results::{ComparisonRecord, Conditions, ProcessorTimes, UtcTime};
 use run::{Circumstances, Control, StorePlaces};
 
-use crate::configuration::{Configuration, Origin};
+use crate::configuration::Configuration;
 use crate::error::LabError;
 use crate::event::Listener;
 use crate::matrix::Cell;
@@ -40,7 +40,10 @@ pub fn compare(
     // On a server of somebody else the role may not be allowed to: the comparison asks, and goes on without.
     for cell in cells.iter_mut().filter(|_| options.checkpoints) {
         let Configuration { server, data, .. } = &mut cell.configuration;
-        data.checkpoint &= !matches!(server.origin, Origin::Running(_));
+        data.checkpoint &= server.origin.dsn().is_none();
+    }
+    if cells.iter().any(|cell| cell.configuration.load.check) {
+        listener.warn("a comparison executes no checks of the workload: check is for trials of pgmeter lab");
     }
     let files = what.files(&cells)?;
     // That nothing can be kept is found out before anybody waits.

@@ -60,13 +60,8 @@ impl Comparable {
 
     /// Removes what comparisons that were killed left on the servers of these combinations, where these run already.
     pub(super) fn remove_leftovers(&self, cells: &[Cell], listener: Listener<'_>) -> Result<(), RunError> {
-        let servers: BTreeSet<&str> = cells
-            .iter()
-            .filter_map(|cell| match &cell.configuration.server.origin {
-                Origin::Running(dsn) => Some(dsn.as_str()),
-                Origin::Version(_) | Origin::Programs(_) => None,
-            })
-            .collect();
+        let origins = cells.iter().map(|cell| &cell.configuration.server.origin);
+        let servers: BTreeSet<&str> = origins.filter_map(Origin::dsn).collect();
         servers.into_iter().try_for_each(|dsn| leftovers::remove_abandoned(dsn, listener))
     }
 

@@ -9,8 +9,7 @@ use results::StepResult;
 use run::RunError;
 use workload::{InitOptions, Tpcb, Workload};
 
-use super::meter::Meter;
-use super::{Trial, limit, result_of};
+use super::{Trial, result_of};
 use crate::steps::Step;
 
 /// Takes them in the order of `init_steps`; one that comes twice has a result for each.
@@ -25,7 +24,15 @@ pub(super) fn take(
         let busy = trial.listener.busy(format!("{} …", letter.facts().doing));
         // Others would work beside it, and their time would not be seen.
         let one = InitOptions { steps: vec![*letter], jobs: 1, ..options.clone() };
-        let time = take_letter(trial, step, &one);
+        let (target, stop) = (trial.target, trial.control.stop());
+        let mut heed = |_: workload::InitProgress<'_>| match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let work = |session: &mut Session| {
+            Tpcb.load(target, session, &one, &mut heed).map(|report| Some(report.total()))
+        };
+        let time = trial.time(step, &[], false, work);
         drop(busy);
         let mut result = result_of(&name, None, step);
         let time = time.map_err(|failure| RunError::Aborted(format!("step {name}: {failure}")))?;
@@ -37,39 +44,6 @@ pub(super) fn take(
         }
     }
     Ok(())
-}
-
-fn take_letter(
-    trial: &mut Trial<'_>,
-    step: &Step,
-    options: &InitOptions,
-) -> Result<results::StepTime, RunError> {
-    let control = trial.control;
-    let mut session = control.connect(trial.target)?;
-    let time = control.guard(&mut session, |session| {
-        control.check()?;
-        let mut meter = Meter::of(session);
-        if trial.configuration.data.checkpoint {
-            session.patiently(|session| session.execute("CHECKPOINT"))?;
-        }
-        let mut heed = |_: workload::InitProgress<'_>| {
-            if control.stop().load(Ordering::Relaxed) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        };
-        let work = |session: &mut Session| {
-            Tpcb.load(trial.target, session, options, &mut heed).map(|report| Some(report.total()))
-        };
-        let outcome = limit::timed(session, step.limit, false, &mut meter, control.stop(), work);
-        control.check()?;
-        let time = outcome.into_time(step, session, &mut meter);
-        Ok::<_, RunError>((time, meter))
-    });
-    let (time, meter) = time?;
-    trial.add_notes(meter);
-    Ok(time)
 }
 
 /// `vacuum`, and `vacuum 2` where there is one already.

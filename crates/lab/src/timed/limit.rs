@@ -10,7 +10,7 @@ use connect::{ConnectError, Session, SqlState};
 use results::{SafeText, StepTime};
 use workload::WorkloadError;
 
-use super::meter::{Meter, Use, micros};
+use super::meter::{Meter, Reading, micros};
 use crate::steps::Step;
 use crate::stopwatch::Stopwatch;
 
@@ -22,7 +22,7 @@ const LOOKS_APART: Duration = Duration::from_millis(250);
 /// How a time went.
 pub(super) struct Outcome {
     took: Duration,
-    used: Use,
+    used: Reading,
     /// `None`: it is done.
     trouble: Option<Trouble>,
 }
@@ -65,15 +65,15 @@ pub(super) fn timed<E: WorkError>(
 ) -> Outcome {
     let limit_ms = limit.map_or(0, |limit| limit.as_micros().div_ceil(1000).min(i32::MAX as u128));
     // Not under the limit itself, which looking may take longer than.
-    let before = meter.before(session);
+    let mut before = meter.read(session);
     // A server that does not know it is asked to cancel all the same.
     let _ = session.execute(&format!("SET statement_timeout = {limit_ms}"));
-    let before = meter.begin(before);
+    before.cpu = meter.cpu();
     let patience = limit.map(|limit| if is_one_statement { limit + GRACE } else { limit });
     let stopwatch = Stopwatch::start();
     let result = watched(session, patience, stop, work);
     let passed = stopwatch.passed();
-    let used = meter.after(&before);
+    let cpu = meter.cpu();
     let (took, error) = match result {
         Ok(took) => (took.unwrap_or(passed), None),
         Err(error) => (passed, Some(error)),
@@ -90,7 +90,7 @@ pub(super) fn timed<E: WorkError>(
         let _ = session.execute("ROLLBACK");
     }
     let _ = session.execute("SET statement_timeout = 0");
-    let used = meter.ask(session, &before, used);
+    let used = Reading { cpu, ..meter.read(session) }.since(&before);
     Outcome { took, used, trouble }
 }
 
@@ -142,7 +142,7 @@ impl Outcome {
                 Some(Trouble::Failed(error)) => Some(error),
                 Some(Trouble::Limited) | None => None,
             },
-            wal_bytes: used.wal_bytes,
+            wal_bytes: used.wal,
             backend_user_us: used.cpu.map(|cpu| micros(cpu.user)),
             backend_system_us: used.cpu.map(|cpu| micros(cpu.system)),
             buffers: used.buffers,

@@ -32,18 +32,11 @@ pub(super) struct Meter {
     notes: Vec<SafeText>,
 }
 
-/// What was counted when it was looked.
-pub(super) struct Reading {
-    cpu: Option<BackendCpu>,
-    wal: Option<u64>,
-    buffers: StepBuffers,
-}
-
-/// What was counted meanwhile.
+/// What was counted, up to a moment or meanwhile.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Use {
+pub(super) struct Reading {
     pub(super) cpu: Option<BackendCpu>,
-    pub(super) wal_bytes: Option<u64>,
+    pub(super) wal: Option<u64>,
     pub(super) buffers: StepBuffers,
 }
 
@@ -74,36 +67,15 @@ impl Meter {
         meter
     }
 
-    /// Looks before a time begins, at all but the CPU time.
-    pub(super) fn before(&mut self, session: &mut Session) -> Reading {
+    /// Looks before a time begins, or after its end, at all but the CPU time.
+    pub(super) fn read(&mut self, session: &mut Session) -> Reading {
         let buffers = self.buffers(session);
-        let wal = self.wal(session);
-        Reading { cpu: None, wal, buffers }
+        Reading { cpu: None, wal: self.wal(session), buffers }
     }
 
-    /// The time begins: from here on CPU time counts.
-    pub(super) fn begin(&self, before: Reading) -> Reading {
-        Reading { cpu: self.cpu(), ..before }
-    }
-
-    /// Looks at once after its end, without asking the server.
-    pub(super) fn after(&self, before: &Reading) -> Use {
-        let cpu = self.cpu().zip(before.cpu).map(|(now, then)| now.since(&then));
-        Use { cpu, ..Use::default() }
-    }
-
-    /// Asks the server what it counted since.
-    pub(super) fn ask(&mut self, session: &mut Session, before: &Reading, used: Use) -> Use {
-        let wal = self.wal(session);
-        let now = self.buffers(session);
-        let then = &before.buffers;
-        let buffers = StepBuffers {
-            hit: more(now.hit, then.hit),
-            read: more(now.read, then.read),
-            dirtied: more(now.dirtied, then.dirtied),
-            written: more(now.written, then.written),
-        };
-        Use { wal_bytes: more(wal, before.wal), buffers, ..used }
+    /// The CPU time up to now, without asking the server.
+    pub(super) fn cpu(&self) -> Option<BackendCpu> {
+        self.backend.as_ref()?.cpu()
     }
 
     /// Bytes of all user tables, and of their indexes.
@@ -129,11 +101,7 @@ impl Meter {
         }
     }
 
-    fn cpu(&self) -> Option<BackendCpu> {
-        self.backend.as_ref()?.cpu()
-    }
-
-    /// Where the server's log is.
+    /// The server's position in the WAL.
     fn wal(&mut self, session: &mut Session) -> Option<u64> {
         let sql = match self.version {
             ..V10 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
@@ -192,8 +160,22 @@ fn buffers_sql(version: u32) -> &'static str {
     }
 }
 
-fn more(now: Option<u64>, then: Option<u64>) -> Option<u64> {
-    Some(now?.saturating_sub(then?))
+impl Reading {
+    /// What was counted from `then` on.
+    pub(super) fn since(&self, then: &Reading) -> Reading {
+        let more = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        let (now, before) = (&self.buffers, &then.buffers);
+        Reading {
+            cpu: self.cpu.zip(then.cpu).map(|(now, then)| now.since(&then)),
+            wal: more(self.wal, then.wal),
+            buffers: StepBuffers {
+                hit: more(now.hit, before.hit),
+                read: more(now.read, before.read),
+                dirtied: more(now.dirtied, before.dirtied),
+                written: more(now.written, before.written),
+            },
+        }
+    }
 }
 
 fn value(rows: &[Row], column: usize) -> Option<&str> {

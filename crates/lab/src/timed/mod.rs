@@ -6,8 +6,9 @@ mod limit;
 mod meter;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use connect::{Session, Target};
+use connect::{ConnectError, Session, Target};
 use results::{PgmeterBuild, ProcessorTimes, SafeText, Status, StepResult, StepTime, StepsRecord, UtcTime};
 use run::{Control, OUT_OF_TIME, RunError, StorePlaces, recorded_variables, without_secret_values};
 
@@ -17,6 +18,7 @@ use crate::event::{Listener, TrialRecord};
 use crate::matrix::Cell;
 use crate::steps::{Step, StepSql, StepWork};
 use crate::trial::Finished;
+use limit::WorkError;
 use meter::Meter;
 
 /// Why a trial was left.
@@ -127,7 +129,8 @@ impl Trial<'_> {
         let result = results.len() - 1;
         for number in 1..=step.times {
             let _busy = self.listener.busy(format!("{}, {number} of {} …", step.name, step.times));
-            let time = self.take_once(step, &statements, before.as_deref().unwrap_or_default());
+            let work = |session: &mut Session| execute_all(session, &statements).map(|()| None);
+            let time = self.time(step, before.as_deref().unwrap_or_default(), statements.len() == 1, work);
             let mut time = time.map_err(|failure| explain(&step.name, number, &failure))?;
             // The server may quote the statement, in which values of variables stand.
             time.error = time.error.map(|error| without_secret_values(error.as_str(), variables).into());
@@ -141,12 +144,13 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// One time: what was done before it is not measured.
-    fn take_once(
+    /// Times work on a connection of its own, once. What is done before it is not measured.
+    fn time<E: WorkError>(
         &mut self,
         step: &Step,
-        statements: &[String],
         before: &[String],
+        is_one_statement: bool,
+        work: impl FnOnce(&mut Session) -> Result<Option<Duration>, E>,
     ) -> Result<StepTime, RunError> {
         let control = self.control;
         let mut session = control.connect(self.target)?;
@@ -156,36 +160,28 @@ impl Trial<'_> {
         let time = control.guard(&mut session, |session| {
             control.check()?;
             let mut meter = Meter::of(session);
-            let each = |session: &mut Session| {
-                before.iter().try_for_each(|statement| session.execute(statement).map(drop))
-            };
-            limit::watched(session, None, control.stop(), each)?;
+            limit::watched(session, None, control.stop(), |session| execute_all(session, before))?;
             if self.configuration.data.checkpoint {
                 session.execute("CHECKPOINT")?;
             }
-            let work = |session: &mut Session| {
-                let each = |statement: &String| session.execute(statement).map(drop);
-                statements.iter().try_for_each(each).map(|()| None)
-            };
             let outcome =
-                limit::timed(session, step.limit, statements.len() == 1, &mut meter, control.stop(), work);
+                limit::timed(session, step.limit, is_one_statement, &mut meter, control.stop(), work);
             control.check()?;
             let time = outcome.into_time(step, session, &mut meter);
             Ok::<_, RunError>((time, meter))
         });
         let (time, meter) = time?;
-        self.add_notes(meter);
-        Ok(time)
-    }
-
-    /// Each once.
-    fn add_notes(&mut self, meter: Meter) {
         for note in meter.into_notes() {
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }
         }
+        Ok(time)
     }
+}
+
+fn execute_all(session: &mut Session, statements: &[String]) -> Result<(), ConnectError> {
+    statements.iter().try_for_each(|statement| session.execute(statement).map(drop))
 }
 
 /// A failure that is none of the step's own SQL.
