@@ -116,7 +116,7 @@ const wal = (runs) => {
 
 const host = (runs, at) => {
   const server = runs[at].server;
-  const names = [["busy", "busy", "run-0"], ["iowait", "waiting for disks", "run-1"], ["steal", "taken by other guests", "bad"]];
+  const names = [["busy", "busy", "run-0"], ["iowait", "waiting for disks", "run-1"], ["steal", "stolen by the hypervisor", "bad"]];
   const lines = names
     .filter(([name]) => server[name])
     .map(([name, label, paint]) => ({ label, t: server.t, values: server[name], colour: () => colour(paint) }));

@@ -2,7 +2,8 @@
 //! What varies within the runs is in it; what varies from run to run, only more runs can show.
 
 use results::Estimate;
-use stats::{CONFIDENCE, SampleMean};
+
+use stats::{CONFIDENCE, SampleMean, permutation_p};
 
 /// What can be said of two means.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -11,11 +12,8 @@ pub(crate) enum Comparison {
     Apart(Difference),
     /// It does.
     Alike(Difference),
-    /// One of them has no interval.
-    Unknown {
-        /// Second less first.
-        difference: f64,
-    },
+    /// One of them has no interval; `p`: of a permutation test over seconds, if there are enough of them.
+    Unknown { difference: f64, p: Option<f64> },
 }
 
 /// Second mean less first mean, between the bounds of its 95 % interval.
@@ -27,10 +25,12 @@ pub(crate) struct Difference {
 }
 
 /// A mean, and how sure it is.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mean {
     pub(crate) value: f64,
     pub(crate) estimate: Option<Estimate>,
+    /// The same of each second.
+    pub(crate) seconds: Vec<f64>,
 }
 
 impl Mean {
@@ -51,7 +51,7 @@ pub(crate) fn compare(first: &Mean, second: &Mean) -> Comparison {
     let difference = second.value - first.value;
     let half_width = || second.sample_mean()?.minus(&first.sample_mean()?).half_width(CONFIDENCE);
     match half_width() {
-        None => Comparison::Unknown { difference },
+        None => Comparison::Unknown { difference, p: permutation_p(&first.seconds, &second.seconds) },
         Some(half) => {
             let interval = Difference { mean: difference, low: difference - half, high: difference + half };
             if interval.low > 0.0 || interval.high < 0.0 {
@@ -70,7 +70,7 @@ mod tests {
     fn mean(value: f64, half: f64, degrees_of_freedom: u32) -> Mean {
         let (low, high) = (value - half, value + half);
         let estimate = Estimate { low, high, degrees_of_freedom, autocorrelation: 0.0 };
-        Mean { value, estimate: Some(estimate) }
+        Mean { value, estimate: Some(estimate), seconds: Vec::new() }
     }
 
     #[test]
@@ -96,15 +96,17 @@ mod tests {
         let cut = |low: f64| Mean {
             value: 100.0,
             estimate: Some(Estimate { low, high: 300.0, degrees_of_freedom: 5, autocorrelation: 0.0 }),
+            seconds: Vec::new(),
         };
         assert_eq!(compare(&mean(100.0, 1.0, 5), &cut(0.0)), compare(&mean(100.0, 1.0, 5), &cut(-100.0)));
     }
 
     #[test]
     fn without_an_interval_nothing_is_claimed() {
-        let nothing = Mean { value: 5.0, estimate: None };
-        assert_eq!(compare(&nothing, &mean(7.0, 0.1, 20)), Comparison::Unknown { difference: 2.0 });
+        let nothing = Mean { value: 5.0, estimate: None, seconds: Vec::new() };
+        let unknown = |difference| Comparison::Unknown { difference, p: None };
+        assert_eq!(compare(&nothing, &mean(7.0, 0.1, 20)), unknown(2.0));
         let single = mean(5.0, 0.1, 0);
-        assert_eq!(compare(&single, &single), Comparison::Unknown { difference: 0.0 });
+        assert_eq!(compare(&single, &single), unknown(0.0));
     }
 }

@@ -160,7 +160,7 @@ fn labelled(record: &Record, style: &TextStyle) -> Vec<(&'static str, String)> {
         throughput += &format!(" of {} scheduled", as_asked(rate_tps));
     }
     if why_not {
-        throughput += &format!(" (how sure that is takes {INTERVALS_MIN}{TIE}s to tell)");
+        throughput += &format!(" (no confidence interval below {INTERVALS_MIN}{TIE}s)");
     }
     let mut lines = vec![("throughput", throughput), ("transactions", transactions(summary, style))];
     lines.extend(precision(record).map(|precision| ("precision", precision)));

@@ -42,6 +42,8 @@ mod summary;
 
 mod worker_health;
 
+mod permutation;
+
 mod quantiles;
 
 mod sample_mean;
@@ -70,6 +72,7 @@ pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
 pub use load::{Limit, PartitionMethod, Protocol};
 pub use omission::{quantiles_of_all, with_stalls};
+pub use permutation::permutation_p;
 pub use recorder::Recorder;
 pub use sample::{Ending, Failure, Sample};
 pub use sample_mean::{CONFIDENCE, SampleMean};

@@ -170,7 +170,7 @@ fn heat(shapes: &mut Vec<Shape>, top: f32, heat: &Heat, end_s: f64) {
     let (Some(&low), Some(&high)) = (edges.first(), edges.last()) else { return };
     let y = Scale::logarithmic(low, high, top + PANEL, top);
     let panel = Panel { top, height: PANEL, x: Scale::linear(0.0, end_s, LEFT, WIDTH - RIGHT), y };
-    panel.frame(shapes, "Where the transactions were", "darker: more of them, logarithmic", &[]);
+    panel.frame(shapes, "Latency distribution over time", "darker: more of them, logarithmic", &[]);
     panel.time_axis(shapes);
     panel.value_axis(shapes, asked_latency);
     let most = heat.columns.iter().flat_map(|column| &column.counts).copied().max().unwrap_or(0);

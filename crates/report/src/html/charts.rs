@@ -67,11 +67,17 @@ fn pictures(page: &mut Markup, run: usize, several: bool, data: &PageData) {
         (
             data.has_heat(run),
             "heat",
-            "Where the transactions were",
+            "Latency distribution over time",
             "darker: more of them; logarithmic",
             ONE_CLASS,
         ),
-        (data.has_waits(run), "waits", "What the backends did", "backends, on average, stacked", ONE_CLASS),
+        (
+            data.has_waits(run),
+            "waits",
+            "Wait events and CPU of the backends",
+            "backends, on average, stacked",
+            ONE_CLASS,
+        ),
         (data.has_host(run), "host", "Processors of the server's host", "share of all", LOW_CLASS),
     ];
     for (there, chart, name, how, class) in pictures {

@@ -90,7 +90,7 @@ fn difference(page: &mut Markup, column: &str, told: Option<&Told>) {
     let (class, word) = match told.verdict {
         ComparisonVerdict::Better => ("better", "better, "),
         ComparisonVerdict::Worse => ("worse", "worse, "),
-        ComparisonVerdict::CannotTell => ("same", "cannot be told, "),
+        ComparisonVerdict::CannotTell => ("same", "inconclusive, "),
         ComparisonVerdict::Unknown => ("same", ""),
     };
     page.element("td", &[("data-label", column), ("class", class)], |page| {

@@ -31,7 +31,7 @@ pub(super) fn latencies(page: &mut Markup, record: &Record) {
 pub(super) fn server(page: &mut Markup, record: &Record) {
     page.leaf("p", &[("class", "how")], &sections::observed(record));
     if let Some((rows, how)) = sections::waits(record) {
-        page.leaf("h3", &[], "What its backends did");
+        page.leaf("h3", &[], "Wait events and CPU of the backends");
         waits(page, &rows);
         page.leaf("p", &[("class", "how")], &how);
     }
@@ -68,7 +68,7 @@ pub(super) fn server(page: &mut Markup, record: &Record) {
     counters(page, record);
     let missing = sections::missing(record);
     if !missing.is_empty() {
-        page.leaf("h3", &[], "What could not be seen");
+        page.leaf("h3", &[], "Not observed");
         facts(page, &missing);
     }
 }
@@ -79,8 +79,8 @@ fn counters(page: &mut Markup, record: &Record) {
     if views.is_empty() {
         return;
     }
-    page.leaf("h3", &[], "How far its counters grew");
-    let columns = ["of", "counter", "growth"];
+    page.leaf("h3", &[], "Statistics counters, change during the run");
+    let columns = ["object", "counter", "change"];
     for (view, rows) in &views {
         page.element("details", &[], |page| {
             page.leaf("summary", &[], view);
@@ -113,7 +113,7 @@ pub(super) fn ceilings(page: &mut Markup, ceilings: &[sections::CeilingRow]) {
     if ceilings.is_empty() {
         return;
     }
-    page.leaf("h3", &[], "What would bound it, and how near the run came");
+    page.leaf("h3", &[], "Nearest limits");
     page.element("ol", &[("class", "shares ceilings")], |page| {
         for ceiling in ceilings {
             page.element("li", &[], |page| {
@@ -133,7 +133,7 @@ pub(super) fn ceilings(page: &mut Markup, ceilings: &[sections::CeilingRow]) {
 pub(super) fn costs(page: &mut Markup, record: &Record) {
     let costs = sections::costs(record);
     if costs.is_empty() {
-        page.raw("<p class=\"how\">Nobody looked.</p>");
+        page.raw("<p class=\"how\">The server was not observed.</p>");
         return;
     }
     page.element("dl", &[("class", "tiles")], |page| {
@@ -150,7 +150,7 @@ pub(super) fn costs(page: &mut Markup, record: &Record) {
 pub(super) fn commands(page: &mut Markup, record: &Record) {
     let commands = sections::commands(record);
     if commands.is_empty() {
-        page.raw("<p class=\"how\">The single commands were not looked at.</p>");
+        page.raw("<p class=\"how\">The commands were not timed.</p>");
         return;
     }
     let several = record.plan.scripts.len() > 1;
@@ -182,7 +182,7 @@ pub(super) fn commands(page: &mut Markup, record: &Record) {
 pub(super) fn generator(page: &mut Markup, record: &Record) {
     let generator = sections::generator(record);
     if generator.is_empty() {
-        page.raw("<p class=\"how\">This record does not say how pgmeter itself fared.</p>");
+        page.raw("<p class=\"how\">This record has no figures of the load generator.</p>");
         return;
     }
     let headline = sections::headline(record);

@@ -95,7 +95,7 @@ pub(super) fn warnings(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
     }
     if !warnings.is_empty() {
         page.element("section", &[("class", "warnings"), ("aria-labelledby", "warnings")], |page| {
-            page.leaf("h2", &[("id", "warnings")], "Before believing the figures");
+            page.leaf("h2", &[("id", "warnings")], "Warnings");
             page.element("ul", &[], |page| warnings.iter().for_each(|warning| page.leaf("li", &[], warning)));
         });
     }
@@ -110,7 +110,7 @@ fn notes(page: &mut Markup, runs: &[Run<'_>]) {
         return;
     }
     page.element("details", &[("class", "notes")], |page| {
-        page.leaf("summary", &[], "Good to know");
+        page.leaf("summary", &[], "Notes");
         page.element("ul", &[], |page| {
             for note in &run.record.notes {
                 page.leaf("li", &[], &sections::capitalised(&escaped_line(note.as_str())));

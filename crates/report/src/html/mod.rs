@@ -95,12 +95,12 @@ fn one(page: &mut Markup, run: Run<'_>, data: &PageData) {
         charts::percentiles(page, data);
         details::latencies(page, run.record);
     });
-    page.section("server", "What the server was doing", |page| details::server(page, run.record));
+    page.section("server", "Server activity", |page| details::server(page, run.record));
     page.section("cost", "Cost per transaction", |page| details::costs(page, run.record));
     page.section("commands", "Commands", |page| details::commands(page, run.record));
-    page.section("generator", "pgmeter itself", |page| details::generator(page, run.record));
+    page.section("generator", "Load generator", |page| details::generator(page, run.record));
     page.section("settings", "Load, settings and environment", |page| details::environment(page, &[run]));
-    page.section("repeat", "The same again", |page| details::repeat(page, run.record));
+    page.section("repeat", "Repeat this run", |page| details::repeat(page, run.record));
 }
 
 fn side_by_side(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
@@ -118,17 +118,17 @@ fn side_by_side(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
                 let name = format!("{}: {} on {}, {}", letter(at), run.scripts(), run.server(), run.name);
                 page.leaf("summary", &[], &name);
                 details::latencies(page, run.record);
-                page.leaf("h3", &[], "What the server was doing");
+                page.leaf("h3", &[], "Server activity");
                 details::server(page, run.record);
                 page.leaf("h3", &[], "Cost per transaction");
                 details::costs(page, run.record);
                 page.leaf("h3", &[], "Commands");
                 details::commands(page, run.record);
-                page.leaf("h3", &[], "pgmeter itself");
+                page.leaf("h3", &[], "Load generator");
                 details::generator(page, run.record);
                 page.leaf("h3", &[], "Load and environment");
                 details::environment(page, std::slice::from_ref(run));
-                page.leaf("h3", &[], "The same again");
+                page.leaf("h3", &[], "Repeat this run");
                 details::repeat(page, run.record);
             });
         }

@@ -2,10 +2,13 @@
 //! chance.
 
 use results::{Estimate, Latency, Record};
+use stats::CONFIDENCE;
 
 use crate::compare::{Comparison, Difference, Mean, compare};
 use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, decimals_for, fixed, latency, percent, plus_minus, rate};
 use crate::run::{Run, letter};
+
+const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
 
 /// One run beside the others.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,12 +150,23 @@ fn same_scripts(first: &Record, second: &Record) -> bool {
 }
 
 fn tps(record: &Record) -> Mean {
-    Mean { value: record.summary.tps, estimate: record.summary.confidence.tps }
+    let seconds = record.intervals.iter().filter_map(|interval| {
+        let length_s = interval.end_s - interval.start_s;
+        (length_s > 0.0).then(|| interval.counts.succeeded as f64 / length_s)
+    });
+    Mean { value: record.summary.tps, estimate: record.summary.confidence.tps, seconds: seconds.collect() }
 }
 
 fn mean(record: &Record) -> Option<Mean> {
     let value = record.summary.response_us?.mean;
-    Some(Mean { value, estimate: record.summary.confidence.response_mean_us })
+    let seconds = record.intervals.iter().filter_map(|interval| {
+        let responses = interval.scripts.iter().map(|script| &script.response);
+        let (count, sum_ns) =
+            responses.fold((0, 0), |(count, sum), response| (count + response.count, sum + response.sum_ns));
+        (count > 0).then(|| sum_ns as f64 / count as f64 / NANOSECONDS_PER_MICROSECOND)
+    });
+    let estimate = record.summary.confidence.response_mean_us;
+    Some(Mean { value, estimate, seconds: seconds.collect() })
 }
 
 fn half_width(record: &Record) -> String {
@@ -206,17 +220,27 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
             let sure =
                 if relative(high - low) / 2.0 < 1.0 { bounds(low, high) } else { UNKNOWN_SIZE.to_owned() };
             let lies = if sure == UNKNOWN_SIZE { "is" } else { "lies" };
-            let sentence = format!(
-                "Whether {b} differs from {a} in {metric} cannot be told: the difference {lies} {sure}."
-            );
+            let sentence =
+                format!("The difference between {a} and {b} in {metric} is inconclusive: it {lies} {sure}.");
             (Verdict::CannotTell, sure, sentence)
+        }
+        Comparison::Unknown { difference, p: Some(p) } if p <= 1.0 - CONFIDENCE => {
+            let verdict =
+                if (difference > 0.0) == higher_is_better { Verdict::Better } else { Verdict::Worse };
+            let (word, size) =
+                (if difference > 0.0 { more } else { less }, shown(difference).replace(['+', '−'], ""));
+            let by = if higher_is_better { " in throughput" } else { "" };
+            let test = format!("permutation test over one-second blocks, p{TIE}={TIE}{}", super::number(p));
+            let sentence = format!(
+                "{what} {size} {word} than {a}{by} ({test}; it assumes that seconds are independent of each other)."
+            );
+            (verdict, format!("p{TIE}={TIE}{}", super::number(p)), sentence)
         }
         Comparison::Unknown { .. } => {
             let why = "too short for a confidence interval".to_owned();
             let change = shown(second.value - first.value);
             let sentence = format!(
-                "The {metric} of {b} differs from that of {a} by {change}, and whether by chance cannot be told: \
-                 {why}."
+                "The {metric} of {b} differs from that of {a} by {change}, which may be chance: {why}."
             );
             (Verdict::Unknown, why, sentence)
         }
@@ -243,7 +267,7 @@ mod tests {
     fn mean_of(value: f64, half: f64) -> Mean {
         let estimate =
             Estimate { low: value - half, high: value + half, degrees_of_freedom: 19, autocorrelation: 0.0 };
-        Mean { value, estimate: Some(estimate) }
+        Mean { value, estimate: Some(estimate), seconds: Vec::new() }
     }
 
     fn told(first: &Mean, second: &Mean, direction: Direction) -> (Verdict, String) {
@@ -270,18 +294,21 @@ mod tests {
     fn what_cannot_be_told_is_not_told() {
         let (verdict, sentence) = told(&mean_of(100.0, 9.0), &mean_of(101.0, 9.0), Direction::HigherIsBetter);
         assert_eq!(verdict, Verdict::CannotTell);
-        assert!(sentence.starts_with("Whether B differs from A in throughput cannot be told"), "{sentence}");
-        let nothing = Mean { value: 100.0, estimate: None };
+        assert!(
+            sentence.starts_with("The difference between A and B in throughput is inconclusive"),
+            "{sentence}"
+        );
+        let nothing = Mean { value: 100.0, estimate: None, seconds: Vec::new() };
         let (verdict, sentence) = told(&nothing, &mean_of(101.0, 1.0), Direction::HigherIsBetter);
         assert_eq!(verdict, Verdict::Unknown);
         assert!(sentence.contains("too short"), "{sentence}");
-        let zero = Mean { value: 0.0, estimate: None };
+        let zero = Mean { value: 0.0, estimate: None, seconds: Vec::new() };
         assert_eq!(told(&zero, &nothing, Direction::HigherIsBetter).0, Verdict::Unknown);
     }
 
     #[test]
     fn each_sentence_names_its_metric_and_no_bound_is_impossible() {
-        let nothing = Mean { value: 100.0, estimate: None };
+        let nothing = Mean { value: 100.0, estimate: None, seconds: Vec::new() };
         for (direction, metric) in
             [(Direction::HigherIsBetter, "throughput"), (Direction::LowerIsBetter, "mean latency")]
         {
@@ -291,11 +318,24 @@ mod tests {
             assert!(sentence.contains(metric) && sentence.contains("between −100 % and"), "{sentence}");
             let (verdict, sentence) = told(&mean_of(100.0, 900.0), &mean_of(101.0, 9.0), direction);
             assert_eq!(verdict, Verdict::CannotTell);
-            assert!(sentence.contains("the difference is known to no better than ± 100 %"), "{sentence}");
+            assert!(sentence.contains("it is known to no better than ± 100 %"), "{sentence}");
         }
         assert!(
             told(&mean_of(100.0, 1.0), &mean_of(5.0, 9.0), Direction::LowerIsBetter).1.contains("−100 % and")
         );
+    }
+
+    #[test]
+    fn short_runs_that_are_far_apart_differ() {
+        let short = |value: f64| Mean { value, estimate: None, seconds: vec![value; 6] };
+        let (verdict, sentence) = told(&short(1.0), &short(100.0), Direction::HigherIsBetter);
+        assert_eq!(verdict, Verdict::Better);
+        assert_eq!(
+            sentence,
+            "B is 9,900 % faster than A in throughput (permutation test over one-second blocks, p = 0.002; it assumes \
+             that seconds are independent of each other)."
+        );
+        assert_eq!(told(&short(1.0), &short(1.0), Direction::LowerIsBetter).0, Verdict::Unknown);
     }
 
     #[test]

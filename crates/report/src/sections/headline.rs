@@ -56,12 +56,12 @@ fn limit_sentence(limit: Option<LimitedBy>) -> &'static str {
     match limit {
         Some(LimitedBy::Server) => "The server was the limit.",
         Some(LimitedBy::Generator) => {
-            "pgmeter was the limit: the figures say more about it than about the server."
+            "pgmeter itself was the limit: the figures describe the load generator, not the server."
         }
         Some(LimitedBy::ClientCount) => "The number of clients was the limit.",
         Some(LimitedBy::Network) => "The network was the limit.",
-        Some(LimitedBy::Undecided) => "What the limit was cannot be told.",
-        None => "Nobody looked what the limit was.",
+        Some(LimitedBy::Undecided) => "The limit could not be determined.",
+        None => "The limit was not determined.",
     }
 }
 

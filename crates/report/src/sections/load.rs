@@ -149,7 +149,7 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
     facts.extend(more.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
     if let Some(lag) = record.summary.lag_us.filter(|_| record.plan.rate_tps.is_some()) {
         let lag = format!("{} on average, {} at most", latency(lag.mean), latency(lag.max));
-        facts.push(Fact::new("lag from due to begun", lag));
+        facts.push(Fact::new("start delay", lag));
     }
     facts
 }

@@ -241,7 +241,7 @@ pub(crate) fn missing(record: &Record) -> Vec<Fact> {
 /// How closely the server was looked at, and what that cost, in a sentence.
 pub(crate) fn observed(record: &Record) -> String {
     let Some(observation) = &record.observation else {
-        return "Nobody looked at the server while this ran.".to_owned();
+        return "The server was not observed during this run.".to_owned();
     };
     let cost = &observation.cost;
     let cpu = cost.backend_cpu_s.map(|seconds| format!(", {} of the server's CPU", latency(seconds * 1e6)));

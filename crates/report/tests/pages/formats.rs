@@ -212,7 +212,7 @@ fn a_run_without_an_interval_says_how_long_it_takes_to_have_one() {
     assert!(!pgmeter_report::text(&record, &style).contains("to tell"));
     record.summary.confidence.tps = None;
     let text = pgmeter_report::text(&record, &style);
-    assert!(text.contains(" tps (how sure that is takes 20 s to tell)\n"), "{text}");
+    assert!(text.contains(" tps (no confidence interval below 20 s)\n"), "{text}");
     let markdown = pgmeter_report::markdown(&[Run { name: "a run", record: &record }]);
     assert!(markdown.contains("too short for a confidence interval, which takes 20 s"), "{markdown}");
 }

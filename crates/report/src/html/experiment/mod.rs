@@ -37,11 +37,11 @@ pub fn html(overview: &Overview) -> String {
             page.section("steps", "Steps", |page| parts::steps(page, overview));
         }
         if has_waits {
-            page.section("waits", "What the backends did", |page| parts::waits(page, overview));
+            page.section("waits", "Wait events and CPU of the backends", |page| parts::waits(page, overview));
         }
         page.section("cells", "Trials", |page| parts::cells(page, overview));
         page.section("file", "The file", |page| file(page, overview));
-        page.section("repeat", "The same again", |page| {
+        page.section("repeat", "Repeat this experiment", |page| {
             page.raw("<p class=\"how\">In the folder of the file:</p>");
             page.leaf("pre", &[("class", "command")], &overview.repeat_command());
             page.raw("<p class=\"how\">Its trials, as they were measured:</p>");

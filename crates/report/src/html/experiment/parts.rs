@@ -83,7 +83,7 @@ pub(super) fn concerns(page: &mut Markup, overview: &Overview) {
     let lost = overview.lost();
     if !overview.concerns.is_empty() {
         page.element("section", &[("class", "warnings"), ("aria-labelledby", "warnings")], |page| {
-            page.leaf("h2", &[("id", "warnings")], "Before believing the figures");
+            page.leaf("h2", &[("id", "warnings")], "Warnings");
             page.element("ul", &[], |page| {
                 overview.concerns.iter().for_each(|concern| page.leaf("li", &[], concern));
             });
@@ -271,7 +271,7 @@ pub(super) fn cells(page: &mut Markup, overview: &Overview) {
             trials(page, overview, cell);
             let waits = &overview.cells[cell].waits;
             if !waits.is_empty() {
-                page.leaf("h3", &[], "What its backends did");
+                page.leaf("h3", &[], "Wait events and CPU of the backends");
                 let row = |wait: &results::WaitShare| WaitRow {
                     event_type: wait.event_type.clone(),
                     event: wait.event.clone(),

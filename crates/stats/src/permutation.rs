@@ -1,0 +1,70 @@
+//! Whether two sets of figures differ, by a permutation test: for runs that are too short for confidence intervals.
+//! Assumes that the figures are exchangeable: that a second's figure says nothing about the next one's.
+
+use crate::SplitMix64;
+
+/// Random permutations, so that the smallest p is 0.0001 (Phipson and Smyth, Permutation p-values should never be zero,
+/// Statistical Applications in Genetics and Molecular Biology 9, 2010).
+const PERMUTATIONS: u32 = 9_999;
+/// Fewer figures a side cannot differ with p below 0.05: of 3 and 3, one permutation in ten is as far apart.
+const PERMUTED_MIN: usize = 4;
+/// The order of the permutations; always the same, so that a report is.
+const SEED: u64 = 1;
+
+/// The share of permutations whose means are at least as far apart; `None` for fewer than four figures a side.
+#[must_use]
+pub fn permutation_p(first: &[f64], second: &[f64]) -> Option<f64> {
+    if first.len().min(second.len()) < PERMUTED_MIN {
+        return None;
+    }
+    let mut all = [first, second].concat();
+    let distance = |all: &[f64]| {
+        let (first, second) = all.split_at(first.len());
+        (mean(second) - mean(first)).abs()
+    };
+    // Sums in another order differ in their last digits.
+    let found = distance(&all) * (1.0 - 1e-9);
+    let mut random = SplitMix64::new(SEED);
+    let mut as_far = 0;
+    for _ in 0..PERMUTATIONS {
+        random.shuffle(&mut all);
+        as_far += u32::from(distance(&all) >= found);
+    }
+    Some(f64::from(as_far + 1) / f64::from(PERMUTATIONS + 1))
+}
+
+fn mean(figures: &[f64]) -> f64 {
+    figures.iter().sum::<f64>() / figures.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_that_are_far_apart_have_the_smallest_p_that_their_sizes_allow() {
+        let (low, high) = ([1.0, 1.1, 0.9, 1.0, 1.05], [100.0, 101.0, 99.0, 100.5, 98.0]);
+        // 2 of the 252 ways to divide ten figures.
+        let p = permutation_p(&low, &high).expect("enough figures");
+        assert!((p - 2.0 / 252.0).abs() < 0.004, "{p}");
+        assert_eq!(permutation_p(&low, &high), permutation_p(&low, &high));
+        let (low, high) = ([1.0; 15], [2.0; 15]);
+        assert_eq!(permutation_p(&low, &high), Some(0.0001));
+    }
+
+    #[test]
+    fn equal_sets_do_not_differ_and_few_figures_are_no_test() {
+        assert_eq!(permutation_p(&[5.0; 9], &[5.0; 9]), Some(1.0));
+        assert_eq!(permutation_p(&[1.0; 3], &[2.0; 50]), None);
+    }
+
+    #[test]
+    fn of_equal_processes_one_in_twenty_is_below_a_twentieth() {
+        let mut random = SplitMix64::new(7);
+        let mut sample = || -> Vec<f64> { (0..8).map(|_| random.normal()).collect() };
+        let below =
+            (0..200).filter(|_| permutation_p(&sample(), &sample()).is_some_and(|p| p <= 0.05)).count();
+        // Binomial(200, 0.05): outside of this in fewer than one case in 10,000.
+        assert!((1..=25).contains(&below), "{below}");
+    }
+}
