@@ -12,12 +12,12 @@ use engine::{Witness, WorkerIntro};
 use results::{ExperimentRow, KeptText, PlannedTrial, SafeText, Store, TrialRow, TrialStatus};
 use run::{Circumstances, Control, RunError, ScriptSource, StorePlaces, without_secret_values};
 
+use crate::budget::{TimeBudget, TrialTiming};
 use crate::error::LabError;
 use crate::event::{Event, Listener};
 use crate::experiment::{Experiment, Profile};
 use crate::leftovers;
 use crate::memory::Memory;
-use crate::pace::{self, Pace};
 use crate::plan::Plan;
 use crate::provision::Provisioner;
 use crate::secret_levels;
@@ -165,10 +165,10 @@ impl Campaign {
         let (subject, user) = (Rc::clone(&self.subject), limits.server_user.clone());
         let result =
             Provisioner::new(subject, user, prefix, listener, control).and_then(|mut provisioner| {
-                let mut pace = Pace::new(limits.budget);
-                let is_over = self.go_through(&mut provisioner, &mut pace, context)?;
+                let mut budget = TimeBudget::new(limits.budget);
+                let is_over = self.go_through(&mut provisioner, &mut budget, context)?;
                 if is_over && limits.retry_failed && self.retry_failed()? {
-                    self.go_through(&mut provisioner, &mut pace, context)?;
+                    self.go_through(&mut provisioner, &mut budget, context)?;
                 }
                 Ok(())
             });
@@ -206,7 +206,7 @@ impl Campaign {
     fn go_through(
         &mut self,
         provisioner: &mut Provisioner<'_>,
-        pace: &mut Pace,
+        budget: &mut TimeBudget,
         context: &ExecutionContext<'_>,
     ) -> Result<bool, RunError> {
         let &ExecutionContext { listener, control, .. } = context;
@@ -218,13 +218,13 @@ impl Campaign {
             }
             control.check()?;
             let cell = plan.trials[position].cell;
-            let Some(mut step) = pace.begin(plan, cell) else { return Ok(false) };
+            let Some(mut timing) = budget.begin(plan, cell) else { return Ok(false) };
             if !self.places.open()?.take_trial(self.row.trials[position].trial)? {
                 // Of a process on another host.
                 self.row.trials[position].status = TrialStatus::Running;
                 continue;
             }
-            let finished = self.run_trial(position, provisioner, pace, &mut step, context);
+            let finished = self.run_trial(position, provisioner, budget, &mut timing, context);
             control.check().map_err(|_| {
                 RunError::Interrupted(
                     "interrupted; pgmeter lab resume goes on with the trial that was broken off",
@@ -234,10 +234,10 @@ impl Campaign {
                 // Nothing to make it on: it is left for another time.
                 return finished.map(|_| false);
             }
-            pace.end(plan, cell, &step, finished.is_ok());
+            budget.end(plan, cell, &timing, finished.is_ok());
             let planned = self.row.trials.iter().zip(&plan.trials).skip(position + 1);
             let planned = planned.filter(|(trial, _)| trial.status == TrialStatus::Planned);
-            let left = pace.left(plan, planned.map(|(_, planned)| planned.cell));
+            let left = budget.left(plan, planned.map(|(_, planned)| planned.cell));
             self.note(position, finished, left, listener)?;
         }
         Ok(true)
@@ -247,17 +247,17 @@ impl Campaign {
         &self,
         position: usize,
         provisioner: &mut Provisioner<'_>,
-        pace: &Pace,
-        step: &mut pace::Step,
+        budget: &TimeBudget,
+        timing: &mut TrialTiming,
         context: &ExecutionContext<'_>,
     ) -> Result<Finished, RunError> {
         let &ExecutionContext { listener, control, .. } = context;
         let plan = &self.subject.plan;
         let planned = &plan.trials[position];
         listener.tell(Event::TrialBegins(&self.subject, &self.row, position));
-        let time_left = || pace.budget_left().map(|left| left + trial::BUDGET_GRACE);
+        let time_left = || budget.time_left().map(|left| left + trial::BUDGET_GRACE);
         let ready = control.within(time_left(), || provisioner.ready(planned.cell))?;
-        pace.ready(step);
+        budget.ready(timing);
         let trial = self.row.trials[position].trial;
         let cell = &plan.cells[planned.cell];
         if !cell.configuration.steps.is_empty() {
@@ -268,7 +268,7 @@ impl Campaign {
             trial,
             seed: planned.seed,
             places: &self.places,
-            budget_left: pace.budget_left(),
+            budget_left: budget.time_left(),
             context,
         };
         let limit = time_left().map(|left| left + trial::RUN_MARGIN);

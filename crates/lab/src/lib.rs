@@ -54,7 +54,7 @@ mod provision;
 
 mod stopwatch;
 
-mod pace;
+mod budget;
 
 mod trial;
 

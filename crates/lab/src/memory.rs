@@ -1,5 +1,5 @@
 //! Whether the servers of an experiment may stand side by side: what they would need, held against what there is.
-//! Pure: whoever calls `Plan::within` says how much memory there is.
+//! Pure: the caller of `Plan::within` says how much memory there is.
 
 use std::collections::BTreeMap;
 

@@ -43,7 +43,7 @@ impl Networks {
     }
 
     /// The way to a server: straight there, or through a relay.
-    pub(super) fn way(
+    pub(super) fn target(
         &mut self,
         number: usize,
         server: Option<&Server>,
@@ -76,7 +76,7 @@ impl Networks {
                 relay
             }
         };
-        Ok((relay.before(&direct), Some(relay)))
+        Ok((relay.through(&direct), Some(relay)))
     }
 
     /// The server has gone, or is somewhere else.
@@ -89,8 +89,8 @@ impl Networks {
 fn direct(server: Option<&Server>, target: &Target, kind: NetworkKind) -> Result<Target, RunError> {
     let mut direct = match (kind, server) {
         (NetworkKind::Socket, _) | (_, None) => target.clone(),
-        (NetworkKind::Tcp, Some(server)) => resolve(&way_of(server.conninfo_tcp_guarded(), "TCP")?)?,
-        (NetworkKind::Tls, Some(server)) => resolve(&way_of(server.conninfo_tls(), "TLS")?)?,
+        (NetworkKind::Tcp, Some(server)) => resolve(&offered(server.conninfo_tcp_guarded(), "TCP")?)?,
+        (NetworkKind::Tls, Some(server)) => resolve(&offered(server.conninfo_tls(), "TLS")?)?,
     };
     let over_tcp = direct.hosts.iter().all(|host| matches!(host.name, HostName::Network(_)));
     match kind {
@@ -113,7 +113,7 @@ fn direct(server: Option<&Server>, target: &Target, kind: NetworkKind) -> Result
     Ok(direct)
 }
 
-fn way_of(conninfo: Option<String>, name: &str) -> Result<String, RunError> {
+fn offered(conninfo: Option<String>, name: &str) -> Result<String, RunError> {
     conninfo.ok_or_else(|| RunError::Usage(format!("the server was started without {name}")))
 }
 
@@ -197,7 +197,7 @@ impl RunningRelay {
     }
 
     /// The target, through this relay. Its host's name stays where there is one: the server's certificate has it.
-    fn before(&self, direct: &Target) -> Target {
+    fn through(&self, direct: &Target) -> Target {
         let mut host = Host { password: direct.hosts[0].password.clone(), ..self.host.clone() };
         if let (HostName::Network(ip), HostName::Network(_)) = (&host.name, &direct.hosts[0].name) {
             host.hostaddr = ip.parse().ok();
@@ -207,7 +207,7 @@ impl RunningRelay {
     }
 
     /// What has passed since this was last asked.
-    pub(super) fn passed(&self) -> Result<Traffic, RunError> {
+    pub(super) fn traffic(&self) -> Result<Traffic, RunError> {
         let ask = || {
             if let Some((stdin, _)) = self.pipes.borrow_mut().as_mut() {
                 stdin.write_all(b"\n")?;
@@ -240,7 +240,7 @@ const LATE_US: f64 = 200.0;
 
 /// Says in a trial's record what the relay cost and how late it was.
 pub(super) fn add_cost(record: &mut Record, relay: &RunningRelay) {
-    match relay.passed() {
+    match relay.traffic() {
         Ok(passed) => {
             let transactions = record.summary.counts.succeeded + record.summary.counts.failed;
             let Cost { note, warning } = Cost::of(&passed, transactions, &relay.network);

@@ -1,5 +1,5 @@
 //! Which trials there are, in which order they run, which servers and data they need, and how long that will take.
-//! Nothing is started; `cli` shows the plan, whoever runs it goes through `trials`.
+//! Nothing is started; `cli` shows the plan, `campaign` goes through its trials.
 
 use std::path::Path;
 

@@ -107,7 +107,7 @@ impl<'a> Provisioner<'a> {
         Ok(ready)
     }
 
-    /// Until somebody answers there again.
+    /// Until the server answers again.
     fn wait_for(&self, dsn: &str) -> Result<(), RunError> {
         let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
         let stopwatch = Stopwatch::start();
@@ -211,13 +211,13 @@ impl<'a> Provisioner<'a> {
         let load = |target: &Target| load(target, spec, self.listener, control);
         if spec.restore == Restore::Files && copies {
             let old_target = in_use.target.clone();
-            in_use.bring_files(data, &trial_database, load, self.listener, control)?;
+            in_use.restore_files(data, &trial_database, load, self.listener, control)?;
             if in_use.target != old_target {
                 self.networks.forget(server);
             }
         }
         let mut session = control.connect(&in_use.target)?;
-        // Whoever removes what a killed lab has left finds by it what is still being made.
+        // The removal of what a killed lab left finds by it what is still being made.
         session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
         match spec.restore {
             Restore::Template => {
@@ -248,7 +248,7 @@ impl<'a> Provisioner<'a> {
         }
         let ServerInUse { server: ours, target: direct, .. } = in_use;
         let (target, relay) =
-            self.networks.way(server, ours.as_ref(), direct, &wanted.network, self.listener)?;
+            self.networks.target(server, ours.as_ref(), direct, &wanted.network, self.listener)?;
         Ok(Ready { target: in_database(&target, &trial_database), relay })
     }
 }
@@ -260,7 +260,7 @@ impl ServerInUse {
     }
 
     /// Sees to it that all files are as they were when the data had been loaded: loads them the first time, and copies.
-    fn bring_files(
+    fn restore_files(
         &mut self,
         data: usize,
         trial_database: &str,
@@ -280,7 +280,7 @@ impl ServerInUse {
             "copying the server's files …"
         });
         if let Some((loaded, databases)) = copied {
-            server.bring_back(data)?;
+            server.restore_copy(data)?;
             (self.data.loaded, self.databases) = (loaded, databases);
         } else {
             server.keep_copy(data)?;

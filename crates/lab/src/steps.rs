@@ -1,5 +1,5 @@
 //! `[[step]]`: what a trial of timed steps executes, how often, and what is done at a limit. Read here and checked; the
-//! SQL is not looked into. Variables are put in, and the clock is read, by whoever runs the trial.
+//! SQL is not looked into. Variables are put in, and the clock is read, when the trial runs.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! One trial: the run that it is, kept like every other, and the line that says how it went.
-//! Which trial, and when, is `campaign`'s affair; on what, `provisioner`'s.
+//! `campaign` decides which trial runs and when, `provision` makes its server and data ready.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     listener.tell(Event::RunBegins(prepared.plan(), cell.configuration.metrics.as_deref()));
     // What passes the relay before it is measured is not counted. A relay that cannot be asked now cannot be asked at the
     // end either, which is told then.
-    let forget_what_passed = || drop(relay.as_ref().map(|relay| relay.passed()));
+    let forget_what_passed = || drop(relay.as_ref().map(|relay| relay.traffic()));
     forget_what_passed();
     let run = keeper.begin(&prepared)?;
     places.open()?.begin_trial(*trial, run)?;

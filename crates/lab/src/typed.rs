@@ -1,5 +1,5 @@
 //! An experiment without a file: keys and one factor as they are typed, read by the same table as a file's. Called for
-//! `pgmeter compare`; which options stand for which keys is the command line's affair.
+//! `pgmeter compare`; the command line decides which options stand for which keys.
 
 use std::path::Path;
 

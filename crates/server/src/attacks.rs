@@ -10,7 +10,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use crate::account::Account;
-    use crate::home::{self, Claim, Description, Home};
+    use crate::home::{self, Description, Home, LockedHome};
     use crate::{Locations, ServerError, copies, tls};
 
     /// How often each attack is tried. Where paths were used, the certificate's succeeded within 100, the copy's at once.
@@ -21,17 +21,17 @@ mod tests {
     const FILES: u32 = 100;
 
     /// A home made by root, with a data directory of an unprivileged user, beside root's own files.
-    struct Scene {
+    struct Fixture {
         base: tempfile::TempDir,
-        claim: Claim,
+        claim: LockedHome,
         account: Account,
         uid: u32,
     }
 
-    impl Scene {
+    impl Fixture {
         /// `None` where this process is not root.
         #[allow(clippy::print_stderr)]
-        fn new() -> Option<Scene> {
+        fn new() -> Option<Fixture> {
             let account = Account::choose(None).expect("there is an unprivileged user");
             let Some(uid) = account.other_uid() else {
                 eprintln!("NOT TESTED: attacks on root need root, and this process is not root");
@@ -44,10 +44,10 @@ mod tests {
                 state_dir: base.path().join("state"),
                 search_path: Vec::new(),
             };
-            let claim = Claim::new(Some("one"), &locations).unwrap();
+            let claim = LockedHome::new(Some("one"), &locations).unwrap();
             fs::create_dir(claim.home.data()).unwrap();
             chown(claim.home.data(), Some(uid), Some(uid)).unwrap();
-            Some(Scene { base, claim, account, uid })
+            Some(Fixture { base, claim, account, uid })
         }
 
         fn home(&self) -> &Home {
@@ -93,26 +93,26 @@ mod tests {
 
     #[test]
     fn a_certificate_is_never_made_through_a_link_of_the_servers_user() {
-        let Some(scene) = Scene::new() else { return };
-        let victim = scene.secret("shadow");
+        let Some(fixture) = Fixture::new() else { return };
+        let victim = fixture.secret("shadow");
         let script = r#"for f in server.key server.crt ../server.key ../server.crt; do ln -sf "$1" "$f"; rm -f "$f"; done"#;
-        let _attacker = scene.attack(script, &victim);
+        let _attacker = fixture.attack(script, &victim);
         for attempt in 0..CERTIFICATES {
-            tls::make(scene.home(), &scene.account).unwrap();
+            tls::make(fixture.home(), &fixture.account).unwrap();
             let about = fs::metadata(&victim).unwrap();
             assert_eq!((about.uid(), about.mode() & 0o777), (0, 0o600), "attempt {attempt}");
-            let key = fs::metadata(scene.home().file(home::KEY)).unwrap();
-            assert_eq!((key.uid(), key.mode() & 0o777), (scene.uid, 0o600));
-            fs::remove_file(scene.home().file(home::KEY)).unwrap();
-            fs::remove_file(scene.home().file(home::CERTIFICATE)).unwrap();
+            let key = fs::metadata(fixture.home().file(home::KEY)).unwrap();
+            assert_eq!((key.uid(), key.mode() & 0o777), (fixture.uid, 0o600));
+            fs::remove_file(fixture.home().file(home::KEY)).unwrap();
+            fs::remove_file(fixture.home().file(home::CERTIFICATE)).unwrap();
         }
     }
 
     #[test]
     fn a_copy_never_follows_a_link_of_the_servers_user() {
-        let Some(scene) = Scene::new() else { return };
-        let secrets = scene.base.path().join("secrets");
-        let bait = scene.home().data().join("bait");
+        let Some(fixture) = Fixture::new() else { return };
+        let secrets = fixture.base.path().join("secrets");
+        let bait = fixture.home().data().join("bait");
         for directory in [&secrets, &bait] {
             fs::create_dir(directory).unwrap();
             fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
@@ -120,17 +120,17 @@ mod tests {
         for number in 0..FILES {
             fs::write(secrets.join(number.to_string()), SECRET).unwrap();
             fs::write(bait.join(number.to_string()), "nothing").unwrap();
-            chown(bait.join(number.to_string()), Some(scene.uid), Some(scene.uid)).unwrap();
+            chown(bait.join(number.to_string()), Some(fixture.uid), Some(fixture.uid)).unwrap();
         }
-        chown(&bait, Some(scene.uid), Some(scene.uid)).unwrap();
+        chown(&bait, Some(fixture.uid), Some(fixture.uid)).unwrap();
         let script = r#"mv bait real; ln -s "$1" bait; rm bait; mv real bait"#;
-        let _attacker = scene.attack(script, &secrets);
+        let _attacker = fixture.attack(script, &secrets);
         let mut copied = 0;
         for _ in 0..COPIES {
             // It may well fail, as files come and go.
-            let kept = copies::keep(scene.home(), &scene.description(), &scene.account, 0);
+            let kept = copies::keep(fixture.home(), &fixture.description(), &fixture.account, 0);
             copied += u32::from(kept.is_ok());
-            let copy = scene.home().directory.join("copy-0/data");
+            let copy = fixture.home().directory.join("copy-0/data");
             for directory in ["bait", "real"].map(|name| copy.join(name)) {
                 // A link may well be copied, as a link.
                 if !fs::symlink_metadata(&directory).is_ok_and(|about| about.is_dir()) {
@@ -146,24 +146,25 @@ mod tests {
 
     #[test]
     fn files_of_others_in_a_data_directory_are_not_copied() {
-        let Some(scene) = Scene::new() else { return };
-        let secret = scene.secret("shadow");
-        fs::hard_link(&secret, scene.home().data().join("link")).unwrap();
-        let refused =
-            copies::keep(scene.home(), &scene.description(), &scene.account, 0).unwrap_err().to_string();
+        let Some(fixture) = Fixture::new() else { return };
+        let secret = fixture.secret("shadow");
+        fs::hard_link(&secret, fixture.home().data().join("link")).unwrap();
+        let refused = copies::keep(fixture.home(), &fixture.description(), &fixture.account, 0)
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("link: it belongs to user 0"), "{refused}");
     }
 
     #[test]
     fn only_a_new_directory_is_given_away() {
-        let Some(scene) = Scene::new() else { return };
-        let victim = scene.base.path().join("victim");
+        let Some(fixture) = Fixture::new() else { return };
+        let victim = fixture.base.path().join("victim");
         fs::create_dir(&victim).unwrap();
         fs::set_permissions(&victim, fs::Permissions::from_mode(0o700)).unwrap();
-        let link = scene.base.path().join("link");
+        let link = fixture.base.path().join("link");
         symlink(&victim, &link).unwrap();
         let refused = |path: &Path| {
-            let error: ServerError = scene.account.give_directory(path).unwrap_err();
+            let error: ServerError = fixture.account.give_directory(path).unwrap_err();
             assert!(error.to_string().contains("give the server's user"), "{error}");
             assert_eq!(fs::metadata(&victim).unwrap().uid(), 0);
         };
@@ -171,7 +172,7 @@ mod tests {
         fs::write(victim.join("file"), "").unwrap();
         refused(&victim);
         fs::remove_file(victim.join("file")).unwrap();
-        scene.account.give_directory(&victim).unwrap();
-        assert_eq!(fs::metadata(&victim).unwrap().uid(), scene.uid);
+        fixture.account.give_directory(&victim).unwrap();
+        assert_eq!(fs::metadata(&victim).unwrap().uid(), fixture.uid);
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn keep(
 
 /// Puts everything back where it was, and waits until it is on the disk: otherwise it would be written in the middle
 /// of what is measured next.
-pub(crate) fn bring_back(
+pub(crate) fn restore_copy(
     home: &Home,
     about: &Description,
     account: &Account,

@@ -111,7 +111,7 @@ pub(crate) struct Home {
 /// A home this process answers for, until it is dropped. The lock is not inherited by the server: files are opened
 /// close-on-exec.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct LockedHome {
     pub(crate) home: Home,
     _lock: File,
 }
@@ -174,20 +174,20 @@ impl Home {
     }
 
     /// Answers for it from now on, if no other process does.
-    pub(crate) fn claim(&self) -> Result<Claim, ServerError> {
+    pub(crate) fn claim(&self) -> Result<LockedHome, ServerError> {
         let path = self.directory.join("owner.lock");
         let lock = open_to_append(&path).map_err(ServerError::io("open", &path))?;
         match lock_within(&lock, FORK_PATIENCE, || ()) {
-            Ok(true) => Ok(Claim { home: self.clone(), _lock: lock }),
+            Ok(true) => Ok(LockedHome { home: self.clone(), _lock: lock }),
             Ok(false) => Err(ServerError::InUse { name: self.name.clone() }),
             Err(source) => Err(ServerError::io("lock", &path)(source)),
         }
     }
 }
 
-impl Claim {
+impl LockedHome {
     /// Makes a home of that name, or of one that is made up, and answers for it from its first moment.
-    pub(crate) fn new(name: Option<&str>, locations: &Locations) -> Result<Claim, ServerError> {
+    pub(crate) fn new(name: Option<&str>, locations: &Locations) -> Result<LockedHome, ServerError> {
         let _all = AllHomes::lock(locations)?;
         let create = |home: &Home| {
             let made = fs::create_dir(&home.directory);
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_description_is_read_as_it_was_written() {
         let base = tempfile::tempdir().unwrap();
-        let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
+        let claim = LockedHome::new(Some("one"), &locations(base.path())).unwrap();
         assert_eq!(claim.home.read().unwrap(), None);
         claim.write(&description()).unwrap();
         assert_eq!(claim.home.read().unwrap(), Some(description()));
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn a_description_nobody_understands_is_an_error_that_names_the_server() {
         let base = tempfile::tempdir().unwrap();
-        let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
+        let claim = LockedHome::new(Some("one"), &locations(base.path())).unwrap();
         for text in ["", "{", "[]", "{\"schema\": 1}", "\0"] {
             fs::write(claim.home.file(DESCRIPTION), text).unwrap();
             assert!(claim.home.read().unwrap_err().to_string().contains("server one"), "{text}");
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn one_claim_at_a_time() {
         let base = tempfile::tempdir().unwrap();
-        let claim = Claim::new(None, &locations(base.path())).unwrap();
+        let claim = LockedHome::new(None, &locations(base.path())).unwrap();
         let home = claim.home.clone();
         assert!(matches!(home.claim(), Err(ServerError::InUse { .. })));
         drop(claim);
@@ -360,9 +360,10 @@ mod tests {
     fn a_name_is_taken_once_and_made_up_names_differ() {
         let base = tempfile::tempdir().unwrap();
         let locations = locations(base.path());
-        let _one = Claim::new(Some("one"), &locations).unwrap();
-        assert!(matches!(Claim::new(Some("one"), &locations), Err(ServerError::NameTaken { .. })));
-        let (first, second) = (Claim::new(None, &locations).unwrap(), Claim::new(None, &locations).unwrap());
+        let _one = LockedHome::new(Some("one"), &locations).unwrap();
+        assert!(matches!(LockedHome::new(Some("one"), &locations), Err(ServerError::NameTaken { .. })));
+        let (first, second) =
+            (LockedHome::new(None, &locations).unwrap(), LockedHome::new(None, &locations).unwrap());
         assert_ne!(first.home.name, second.home.name);
         assert_eq!(Home::all(&locations).unwrap().len(), 3);
     }
@@ -382,11 +383,11 @@ mod tests {
     fn a_socket_whose_path_would_be_too_long_goes_to_a_short_one() {
         let base = tempfile::tempdir().unwrap();
         let account = Account::choose(None).unwrap();
-        let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
+        let claim = LockedHome::new(Some("one"), &locations(base.path())).unwrap();
         assert_eq!(claim.make_socket_directory(&account).unwrap(), claim.home.directory.join("socket"));
 
         let deep = base.path().join("d".repeat(60)).join("e".repeat(60));
-        let claim = Claim::new(Some("one"), &locations(&deep)).unwrap();
+        let claim = LockedHome::new(Some("one"), &locations(&deep)).unwrap();
         let socket_directory = claim.make_socket_directory(&account).unwrap();
         assert!(socket_directory.as_os_str().len() + SOCKET_NAME.len() <= SOCKET_PATH_LIMIT);
         assert_eq!(fs::metadata(&socket_directory).unwrap().permissions().mode() & 0o777, 0o700);
@@ -400,7 +401,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let precious = base.path().join("pgm-precious");
         fs::create_dir(&precious).unwrap();
-        let claim = Claim::new(Some("one"), &locations(base.path())).unwrap();
+        let claim = LockedHome::new(Some("one"), &locations(base.path())).unwrap();
         claim.write(&Description { socket_directory: precious.clone(), ..description() }).unwrap();
         claim.remove().unwrap();
         assert!(precious.exists());

@@ -16,7 +16,7 @@ use crate::account::Account;
 use crate::files::{create, open_to_append};
 use crate::home::{self, Description, Home, remove_file};
 use crate::patience::{StopFlag, wait_for};
-use crate::process::{THROWN_AWAY, end_child};
+use crate::process::{IMMEDIATE_SHUTDOWN, end_child};
 use crate::{ServerError, access, settings};
 
 /// The superuser and the database that initdb makes.
@@ -27,7 +27,7 @@ const INITDB_LIMIT: Duration = Duration::from_secs(180);
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// What the log says where the programs come without the library.
 const NO_STATEMENTS: &str = "could not access file \"pg_stat_statements\"";
-const KNOCK_LIMIT: Duration = Duration::from_secs(2);
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// How often another port is tried when somebody took the one that was free a moment ago.
 const PORT_ATTEMPTS: u32 = 10;
 /// How much of a log is shown, at most.
@@ -166,7 +166,7 @@ pub(crate) fn launch(
         match await_connections(&mut child, about, stop) {
             Ok(()) => return Ok(child),
             Err(wait) => {
-                end_child(&mut child, &THROWN_AWAY);
+                end_child(&mut child, &IMMEDIATE_SHUTDOWN);
                 let log = tail_from(&log, from);
                 if log.contains(NO_STATEMENTS) && settings::load_nothing(&mut about.settings) {
                     // PostgreSQL's packages may leave contrib out; then statements are not counted.
@@ -202,35 +202,35 @@ fn spawn(home: &Home, about: &Description, account: &Account) -> Result<Child, S
 
 /// A session is the proof: a server that has not finished starting answers too, but only to say so.
 fn accepts(about: &Description) -> bool {
-    let connection = format!("{} connect_timeout={}", conninfo(about), KNOCK_LIMIT.as_secs());
+    let connection = format!("{} connect_timeout={}", conninfo(about), CONNECT_LIMIT.as_secs());
     resolve(Some(&connection), &Overrides::default(), &Environment::default())
         .and_then(|target| Session::connect(&target))
         .is_ok()
 }
 
 /// Why a server that was started does not accept connections.
-enum Wait {
+enum NotReady {
     Ended,
     TooLong,
     Interrupted,
 }
 
-fn await_connections(child: &mut Child, about: &Description, stop: &StopFlag) -> Result<(), Wait> {
+fn await_connections(child: &mut Child, about: &Description, stop: &StopFlag) -> Result<(), NotReady> {
     let outcome = wait_for(START_LIMIT, || match child.try_wait() {
-        Ok(None) if stop.is_set() => Some(Err(Wait::Interrupted)),
+        Ok(None) if stop.is_set() => Some(Err(NotReady::Interrupted)),
         Ok(None) => accepts(about).then_some(Ok(())),
-        Ok(Some(_)) | Err(_) => Some(Err(Wait::Ended)),
+        Ok(Some(_)) | Err(_) => Some(Err(NotReady::Ended)),
     });
-    outcome.unwrap_or(Err(Wait::TooLong))
+    outcome.unwrap_or(Err(NotReady::TooLong))
 }
 
-fn why_not(home: &Home, about: &Description, wait: Wait, log: String) -> ServerError {
+fn why_not(home: &Home, about: &Description, wait: NotReady, log: String) -> ServerError {
     let version = about.version.clone();
     match wait {
-        Wait::Interrupted => ServerError::Interrupted,
-        Wait::TooLong => ServerError::StartTooSlow { version, seconds: START_LIMIT.as_secs(), log },
-        Wait::Ended if home_is_full(&log) => disk_full(home),
-        Wait::Ended => {
+        NotReady::Interrupted => ServerError::Interrupted,
+        NotReady::TooLong => ServerError::StartTooSlow { version, seconds: START_LIMIT.as_secs(), log },
+        NotReady::Ended if home_is_full(&log) => disk_full(home),
+        NotReady::Ended => {
             let hint = hint(&log).unwrap_or_default().to_owned();
             ServerError::StartFailed { version, hint, log }
         }

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use crate::home::{self, Claim, Description, Home};
-use crate::process::{ORDERLY, Postmaster, Step, THROWN_AWAY};
+use crate::home::{self, Description, Home, LockedHome};
+use crate::process::{FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN, Postmaster, ShutdownStep};
 use crate::{Installation, Locations, Server, ServerError, ServerOptions, guard, launch, removal};
 
 /// What is known of one server.
@@ -91,7 +91,7 @@ pub fn start(name: &str, tcp: bool, locations: &Locations) -> Result<Status, Ser
 pub fn stop(name: &str, locations: &Locations) -> Result<Status, ServerError> {
     let claim = claim(name, locations)?;
     let about = claim.home.read()?.ok_or_else(|| ServerError::NoSuchServer { name: name.to_owned() })?;
-    end(&claim, &ORDERLY)?;
+    end(&claim, &FAST_SHUTDOWN)?;
     Ok(Status::of(&claim.home, &about, None))
 }
 
@@ -105,7 +105,7 @@ pub fn remove(name: &str, locations: &Locations) -> Result<(), ServerError> {
         // Should this process be killed from here on, the next sweep goes on with it.
         claim.write(&Description { kept: false, ..about })?;
     }
-    end(&claim, &THROWN_AWAY)?;
+    end(&claim, &IMMEDIATE_SHUTDOWN)?;
     removal::remove(&claim)
 }
 
@@ -134,7 +134,7 @@ fn status_of(home: &Home, about: &Description) -> Status {
     Status::of(home, about, pid)
 }
 
-fn claim(name: &str, locations: &Locations) -> Result<Claim, ServerError> {
+fn claim(name: &str, locations: &Locations) -> Result<LockedHome, ServerError> {
     let home = Home::named(name, locations)?;
     let nothing = || Err(ServerError::NoSuchServer { name: name.to_owned() });
     if !home.exists() {
@@ -145,7 +145,7 @@ fn claim(name: &str, locations: &Locations) -> Result<Claim, ServerError> {
     if home.exists() { Ok(claim) } else { nothing() }
 }
 
-fn end(claim: &Claim, steps: &[Step]) -> Result<(), ServerError> {
+fn end(claim: &LockedHome, steps: &[ShutdownStep]) -> Result<(), ServerError> {
     match Postmaster::of(&claim.home.data()) {
         Some(postmaster) if !postmaster.end(steps) => Err(postmaster.will_not_end(&claim.home)),
         _ => Ok(()),

@@ -14,35 +14,35 @@ use crate::home::Home;
 use crate::patience::wait_for;
 
 /// A signal and how long it may take to work before the next is sent.
-pub(crate) struct Step {
+pub(crate) struct ShutdownStep {
     signal: Signal,
     limit: Duration,
 }
 
 /// For a server whose data stay: "fast" with its checkpoint, then "immediate", which the next start recovers from,
 /// then the end of the postmaster, whose children notice.
-pub(crate) const ORDERLY: [Step; 3] = [
-    Step { signal: Signal::INT, limit: Duration::from_secs(60) },
-    Step { signal: Signal::QUIT, limit: Duration::from_secs(10) },
-    Step { signal: Signal::KILL, limit: Duration::from_secs(10) },
+pub(crate) const FAST_SHUTDOWN: [ShutdownStep; 3] = [
+    ShutdownStep { signal: Signal::INT, limit: Duration::from_secs(60) },
+    ShutdownStep { signal: Signal::QUIT, limit: Duration::from_secs(10) },
+    ShutdownStep { signal: Signal::KILL, limit: Duration::from_secs(10) },
 ];
 
 /// For a server whose data are removed: nobody should wait for a checkpoint of what is thrown away.
-pub(crate) const THROWN_AWAY: [Step; 2] = [
+pub(crate) const IMMEDIATE_SHUTDOWN: [ShutdownStep; 2] = [
     // The server itself kills what has not ended after five seconds.
-    Step { signal: Signal::QUIT, limit: Duration::from_secs(6) },
-    Step { signal: Signal::KILL, limit: Duration::from_secs(10) },
+    ShutdownStep { signal: Signal::QUIT, limit: Duration::from_secs(6) },
+    ShutdownStep { signal: Signal::KILL, limit: Duration::from_secs(10) },
 ];
 
 /// Lets processes of a data directory go on that were stopped (SIGSTOP), so that they can obey when they are to end.
-pub(crate) fn wake(data: &Path) {
+pub(crate) fn continue_stopped(data: &Path) {
     let Ok(data) = data.canonicalize() else { return };
     let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
     handles.filter(|(pid, _)| belongs_to(*pid, &data)).for_each(|(_, handle)| handle.send(Signal::CONT));
 }
 
 /// Sends one signal after the other until the process has ended; false if it has not after all of them.
-fn end(steps: &[Step], send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> bool) -> bool {
+fn end(steps: &[ShutdownStep], send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> bool) -> bool {
     for step in steps {
         if ended() {
             return true;
@@ -56,7 +56,7 @@ fn end(steps: &[Step], send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> 
 }
 
 /// Makes a child of this process end. Until it has been waited for, its number is nobody else's.
-pub(crate) fn end_child(child: &mut Child, steps: &[Step]) -> bool {
+pub(crate) fn end_child(child: &mut Child, steps: &[ShutdownStep]) -> bool {
     let pid = Pid::from_child(child);
     let mut send = |signal| {
         // Fails when it has ended, which is what was wanted.
@@ -97,17 +97,17 @@ impl Postmaster {
     }
 
     /// Makes it end, step by step; false if it does not.
-    pub(crate) fn end(&self, steps: &[Step]) -> bool {
-        wake(&self.data);
+    pub(crate) fn end(&self, steps: &[ShutdownStep]) -> bool {
+        continue_stopped(&self.data);
         end(steps, &mut |signal| self.handle.send(signal), &mut || !self.runs())
     }
 }
 
 /// Ends whatever still runs in a data directory that is about to be removed: a server that was just starting, or
 /// the children of a postmaster that was killed. Who is killed leaves shared memory, so they are asked first.
-pub(crate) fn end_stragglers(data: &Path) {
+pub(crate) fn end_remaining_processes(data: &Path) {
     let Ok(data) = data.canonicalize() else { return };
-    for Step { signal, limit } in THROWN_AWAY {
+    for ShutdownStep { signal, limit } in IMMEDIATE_SHUTDOWN {
         let none_left = wait_for(limit, || {
             let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
             let ours: Vec<_> = handles.filter(|(pid, _)| belongs_to(*pid, &data)).collect();
@@ -220,14 +220,14 @@ mod tests {
         for text in [own.as_str(), "", "x\n", "-5\n", "0\n", "2147483647\n", "99999999999999\n"] {
             let data = data_with(text);
             assert!(Postmaster::of(data.path()).is_none(), "{text}");
-            end_stragglers(data.path());
+            end_remaining_processes(data.path());
         }
         assert!(Postmaster::of(Path::new("/nowhere")).is_none());
     }
 
     #[test]
     fn signals_escalate_until_the_process_has_ended() {
-        let quick = |signal| Step { signal, limit: Duration::from_millis(30) };
+        let quick = |signal| ShutdownStep { signal, limit: Duration::from_millis(30) };
         let steps = [quick(Signal::INT), quick(Signal::QUIT), quick(Signal::KILL)];
         let sent = std::cell::RefCell::new(Vec::new());
         let deaf_until = |last| {

@@ -6,18 +6,18 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crate::account::Account;
-use crate::home::{Claim, Description, Home};
+use crate::home::{Description, Home, LockedHome};
 use crate::launch::run;
-use crate::process::end_stragglers;
+use crate::process::end_remaining_processes;
 use crate::{ServerError, Version};
 
 /// How long freeing memory may take; it takes a twentieth of a second.
 const FREEING_LIMIT: Duration = Duration::from_secs(10);
 
 /// Removes everything of a server. Its lock goes last, with the claim.
-pub(crate) fn remove(claim: &Claim) -> Result<(), ServerError> {
+pub(crate) fn remove(claim: &LockedHome) -> Result<(), ServerError> {
     let home = &claim.home;
-    end_stragglers(&home.data());
+    end_remaining_processes(&home.data());
     // A server that ends in its own way removes this file, and its shared memory before it.
     if fs::symlink_metadata(home.data().join("postmaster.pid")).is_ok()
         && let Ok(Some(about)) = home.read()

@@ -12,10 +12,10 @@ use rustix::process::Pid;
 use crate::access;
 use crate::account::Account;
 use crate::guard::Guard;
-use crate::home::{self, Claim, Description, Home};
+use crate::home::{self, Description, Home, LockedHome};
 use crate::named::Status;
 use crate::patience::StopFlag;
-use crate::process::{ORDERLY, Step, THROWN_AWAY, end_child, wake};
+use crate::process::{FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN, ShutdownStep, continue_stopped, end_child};
 use crate::{
     Installation, Instrumentation, Locations, ServerError, Setting, copies, launch, memory, removal,
     settings, tablespaces, tls,
@@ -49,7 +49,7 @@ pub struct ServerOptions {
 #[derive(Debug)]
 pub struct Server {
     about: Description,
-    claim: Claim,
+    claim: LockedHome,
     account: Account,
     /// From its start on.
     child: Option<Child>,
@@ -76,7 +76,7 @@ impl Server {
         server.launch()?;
         server.create_tablespaces()?;
         if options.keep {
-            server.let_stay()?;
+            server.keep_running()?;
         }
         Ok(server)
     }
@@ -100,7 +100,7 @@ impl Server {
         let mut about = Description::new(version, bin_dir, account.name.clone(), settings);
         about.needs_extension = settings::loads_statements(&about.settings);
         about.tcp = options.tcp || options.tls || settings::wants_tcp(&about.settings);
-        let claim = Claim::new(options.name.as_deref(), locations)?;
+        let claim = LockedHome::new(options.name.as_deref(), locations)?;
         let stop = StopFlag::new(options.stop.clone());
         let mut server = Server { about, claim, account, child: None, guard: None, removed: false, stop };
         server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
@@ -179,7 +179,7 @@ impl Server {
     /// # Errors
     /// It does not end or start; something cannot be copied. Then it is of no use any more.
     pub fn keep_copy(&mut self, number: usize) -> Result<(), ServerError> {
-        self.end(&ORDERLY)?;
+        self.end(&FAST_SHUTDOWN)?;
         copies::keep(&self.claim.home, &self.about, &self.account, number)?;
         self.launch()
     }
@@ -188,9 +188,9 @@ impl Server {
     ///
     /// # Errors
     /// There is no such copy; otherwise as [`Server::keep_copy`].
-    pub fn bring_back(&mut self, number: usize) -> Result<(), ServerError> {
-        self.end(&THROWN_AWAY)?;
-        copies::bring_back(&self.claim.home, &self.about, &self.account, number)?;
+    pub fn restore_copy(&mut self, number: usize) -> Result<(), ServerError> {
+        self.end(&IMMEDIATE_SHUTDOWN)?;
+        copies::restore_copy(&self.claim.home, &self.about, &self.account, number)?;
         self.launch()
     }
 
@@ -264,12 +264,12 @@ impl Server {
     /// # Errors
     /// Its description cannot be written; then it is stopped and removed.
     pub fn keep(mut self) -> Result<Status, ServerError> {
-        self.let_stay()?;
+        self.keep_running()?;
         let pid = self.pid();
         Ok(Status::of(&self.claim.home, &self.about, pid))
     }
 
-    fn let_stay(&mut self) -> Result<(), ServerError> {
+    fn keep_running(&mut self) -> Result<(), ServerError> {
         let kept = Description { kept: true, ..self.about.clone() };
         self.claim.write(&kept)?;
         self.about = kept;
@@ -288,7 +288,7 @@ impl Server {
     /// # Errors
     /// It does not end, even when killed.
     pub fn stop(&mut self) -> Result<(), ServerError> {
-        self.end(&ORDERLY)
+        self.end(&FAST_SHUTDOWN)
     }
 
     /// Stops it and removes everything it had, kept or not. Again is no error.
@@ -299,17 +299,17 @@ impl Server {
         if self.removed {
             return Ok(());
         }
-        self.end(&THROWN_AWAY)?;
+        self.end(&IMMEDIATE_SHUTDOWN)?;
         removal::remove(&self.claim)?;
         self.removed = true;
         self.dismiss_guard();
         Ok(())
     }
 
-    fn end(&mut self, steps: &[Step]) -> Result<(), ServerError> {
+    fn end(&mut self, steps: &[ShutdownStep]) -> Result<(), ServerError> {
         let Some(child) = &mut self.child else { return Ok(()) };
         let pid = Pid::from_child(child).as_raw_nonzero().get();
-        wake(&self.claim.home.data());
+        continue_stopped(&self.claim.home.data());
         if end_child(child, steps) {
             self.child = None;
             return Ok(());

@@ -1,8 +1,8 @@
 //! Stops and removes what killed processes left behind, where their guards could not; called before a server is
 //! started. A temporary home whose lock nobody holds has lost its owner.
 
-use crate::home::{AllHomes, Claim, Home};
-use crate::process::{Postmaster, THROWN_AWAY};
+use crate::home::{AllHomes, Home, LockedHome};
+use crate::process::{IMMEDIATE_SHUTDOWN, Postmaster};
 use crate::{Locations, ServerError, guard, removal};
 
 /// One server that had lost its owner.
@@ -23,7 +23,7 @@ pub fn sweep(locations: &Locations) -> Vec<Swept> {
 }
 
 /// While it holds all homes, a home is either claimed or has lost its owner; the claims taken here hold on.
-fn orphans(locations: &Locations) -> Result<Vec<Claim>, ServerError> {
+fn orphans(locations: &Locations) -> Result<Vec<LockedHome>, ServerError> {
     if Home::all(locations)?.is_empty() {
         return Ok(Vec::new());
     }
@@ -42,14 +42,14 @@ fn lost_unless_claimed(home: &Home) -> bool {
 }
 
 /// `None` if its guard has done it meanwhile.
-fn swept(claim: &Claim) -> Option<Swept> {
+fn swept(claim: &LockedHome) -> Option<Swept> {
     let home = &claim.home;
     guard::await_end(&home.directory);
     if !home.exists() {
         return None;
     }
     let postmaster = Postmaster::of(&home.data());
-    let ended = postmaster.as_ref().is_none_or(|postmaster| postmaster.end(&THROWN_AWAY));
+    let ended = postmaster.as_ref().is_none_or(|postmaster| postmaster.end(&IMMEDIATE_SHUTDOWN));
     let outcome = match &postmaster {
         Some(postmaster) if !ended => Err(postmaster.will_not_end(home)),
         _ => removal::remove(claim),

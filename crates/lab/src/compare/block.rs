@@ -28,7 +28,7 @@ pub(super) struct Side {
     mark: String,
     blocks: u64,
     /// Whether its backends' processor time can be read here.
-    is_here: bool,
+    is_local: bool,
     /// How its position in the WAL is asked for.
     wal_position: Counter,
     /// How its full-page images are asked for, since PostgreSQL 14.
@@ -64,7 +64,7 @@ pub(super) struct BlockLengths {
 }
 
 /// What a block was like.
-pub(super) struct Ran {
+pub(super) struct BlockResult {
     pub(super) block: Block,
     /// Measured, and successful.
     pub(super) transactions: u64,
@@ -76,7 +76,7 @@ pub(super) struct Ran {
 
 /// Whether a block begins with a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start {
+pub(super) enum BlockStart {
     AfterCheckpoint,
     AtOnce,
 }
@@ -96,7 +96,7 @@ impl Side {
                 listener.warn(failure);
             }
         })?;
-        let is_here = is_here(&mut session);
+        let is_local = is_local(&mut session);
         let version = session.server_version_num();
         let wal_position = match version {
             ..100_000 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
@@ -108,7 +108,7 @@ impl Side {
             session: RefCell::new(session),
             mark: mark.to_owned(),
             blocks: 0,
-            is_here,
+            is_local,
             wal_position: Counter(Cell::new(Some(wal_position))),
             full_page_images: Counter(Cell::new(full_page_images)),
             backends_leave: Cell::new(true),
@@ -141,9 +141,9 @@ impl Side {
         &mut self,
         lengths: BlockLengths,
         seed: u64,
-        start: Start,
+        start: BlockStart,
         control: &Control,
-    ) -> Result<Ran, RunError> {
+    ) -> Result<BlockResult, RunError> {
         let passed = Stopwatch::start();
         self.plan.limit = Limit::Duration(Duration::from_secs_f64(lengths.block_s));
         self.plan.warmup = Duration::from_secs_f64(lengths.warmup_s);
@@ -154,15 +154,15 @@ impl Side {
             host.startup.application_name = Some(name.clone());
         }
         let made = match start {
-            Start::AfterCheckpoint => self.checkpoint(control),
-            Start::AtOnce => Ok(()),
+            BlockStart::AfterCheckpoint => self.checkpoint(control),
+            BlockStart::AtOnce => Ok(()),
         };
         if control.stop().load(Ordering::Relaxed) {
             return Err(INTERRUPTED);
         }
         made?;
         let before = [&self.wal_position, &self.full_page_images].map(|counter| counter.read(&self.session));
-        let reading = Mutex::new(Reading::default());
+        let reading = Mutex::new(BackendTimes::default());
         let mut interval = |progress: &Progress<'_>| {
             if progress.warmup {
                 locked(&reading).begin(observe::cpu_s);
@@ -170,10 +170,10 @@ impl Side {
         };
         let introduce = |_: WorkerIntro| -> Box<dyn Witness + '_> {
             let mut known = locked(&reading);
-            if self.is_here && known.0.is_empty() {
-                *known = Reading::of(&self.backends());
+            if self.is_local && known.0.is_empty() {
+                *known = BackendTimes::of(&self.backends());
             }
-            Box::new(AtEnd(&reading))
+            Box::new(CpuAtEnd(&reading))
         };
         let ran = engine::run(&self.plan, control.stop(), &mut interval, &introduce);
         // Clients of a run that was stopped may have been aborted too.
@@ -241,7 +241,7 @@ fn first(row: &connect::Row) -> Option<&str> {
 }
 
 /// Whether the server's processes are those of this host: the one that answers is called as PostgreSQL calls them.
-fn is_here(session: &mut Session) -> bool {
+fn is_local(session: &mut Session) -> bool {
     let Ok(rows) = session.query_catalogs("SELECT pg_backend_pid()") else { return false };
     let Some(pid) = rows.first().and_then(|row| first(row)?.parse::<u32>().ok()) else { return false };
     let called = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -255,7 +255,7 @@ struct Server {
     full_page_images: Option<f64>,
 }
 
-fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> Ran {
+fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> BlockResult {
     let total = &outcome.summary.total;
     let transactions = total.counts.succeeded;
     let each = |sum: f64| (transactions > 0).then(|| sum / transactions as f64);
@@ -272,12 +272,12 @@ fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> Ran {
         full_page_images_per_transaction: of_all(server.full_page_images),
     };
     let mean_s = total.response.mean_ns().unwrap_or_default() / NANOS_PER_SECOND;
-    Ran { block, transactions, mean_s, setup_s }
+    BlockResult { block, transactions, mean_s, setup_s }
 }
 
 /// CPU time of some processes, from the end of the warm-up to the end of the load, before they disconnect.
 #[derive(Default)]
-struct Reading(Vec<Backend>);
+struct BackendTimes(Vec<Backend>);
 
 struct Backend {
     pid: u32,
@@ -286,7 +286,7 @@ struct Backend {
     ended_s: Option<f64>,
 }
 
-impl Reading {
+impl BackendTimes {
     fn of(pids: &[u32]) -> Self {
         Self(pids.iter().map(|pid| Backend { pid: *pid, begun_s: None, ended_s: None }).collect())
     }
@@ -311,14 +311,14 @@ impl Reading {
     }
 }
 
-fn locked(reading: &Mutex<Reading>) -> MutexGuard<'_, Reading> {
+fn locked(reading: &Mutex<BackendTimes>) -> MutexGuard<'_, BackendTimes> {
     reading.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads the CPU time when a worker's clients are done and still connected.
-struct AtEnd<'a>(&'a Mutex<Reading>);
+struct CpuAtEnd<'a>(&'a Mutex<BackendTimes>);
 
-impl Witness for AtEnd<'_> {
+impl Witness for CpuAtEnd<'_> {
     fn wants_transactions(&self) -> bool {
         false
     }
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn backends_of_a_worker_that_was_done_first_count_with_what_they_had_used_then() {
-        let mut reading = Reading::of(&[1, 2]);
+        let mut reading = BackendTimes::of(&[1, 2]);
         reading.begin(|pid| Some(f64::from(pid)));
         reading.end(|pid| Some(f64::from(pid) + 0.5));
         reading.end(|pid| (pid == 2).then_some(3.0));
@@ -343,13 +343,13 @@ mod tests {
 
     #[test]
     fn a_backend_that_was_not_read_at_both_ends_leaves_the_time_unknown() {
-        let mut reading = Reading::of(&[1, 2]);
+        let mut reading = BackendTimes::of(&[1, 2]);
         reading.begin(|_| Some(1.0));
         reading.end(|pid| (pid == 2).then_some(3.0));
         assert_eq!(reading.cpu_s(), None);
         reading.begin(|pid| (pid == 2).then_some(1.0));
         reading.end(|_| Some(3.0));
         assert_eq!(reading.cpu_s(), None);
-        assert_eq!(Reading::default().cpu_s(), None, "of nobody");
+        assert_eq!(BackendTimes::default().cpu_s(), None, "of nobody");
     }
 }

@@ -7,10 +7,10 @@ use results::{
 use run::RunError;
 use stats::comparison::{Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, Side, order};
 
-use super::block::{BlockLengths, Start};
+use super::block::{BlockLengths, BlockStart};
 use super::layout::{Layout, ReadySides, place};
 use super::probe::Probe;
-use super::spending::{Sequences, Servers};
+use super::time_plan::{SequencePlan, ServerStarts};
 use crate::event::{ComparisonEvent, Event};
 use crate::stopwatch::Stopwatch;
 
@@ -83,8 +83,8 @@ impl ComparisonRun {
         };
         let mut runner = PairRunner { run, layout, ready: Some(ready) };
         let ran = match draws {
-            DrawnAnew::Connections => runner.draw_connections(),
-            DrawnAnew::Servers => runner.draw_servers(),
+            DrawnAnew::Connections => runner.run_on_new_connections(),
+            DrawnAnew::Servers => runner.run_on_new_servers(),
         };
         let mut run = runner.run;
         run.elapsed_s = run.stopwatch.seconds();
@@ -151,13 +151,13 @@ struct PairRunner<'l, 'a> {
 
 impl PairRunner<'_, '_> {
     /// Sequences of pairs on one and the same layout, each block on connections of its own.
-    fn draw_connections(&mut self) -> Result<(), RunError> {
+    fn run_on_new_connections(&mut self) -> Result<(), RunError> {
         let budget_s = self.run.options.budget_s;
         // The time that a sequence takes is seen in the first, which is for the noise floor.
         let first = self.sequence(Purpose::NoiseFloor, 0)?;
         let run = &mut self.run;
-        let spending = Sequences::of(budget_s, run.stopwatch.seconds(), run.options.blocks);
-        let Sequences { blocks, sequence_s: mut cost_s, sequences, noise_floor } = spending;
+        let spending = SequencePlan::of(budget_s, run.stopwatch.seconds(), run.options.blocks);
+        let SequencePlan { blocks, sequence_s: mut cost_s, sequences, noise_floor } = spending;
         run.options.blocks = blocks;
         let planned = whole((sequences - noise_floor).max(1.0));
         run.pairs_planned = PAIRS_OF_SEQUENCE * planned;
@@ -171,7 +171,7 @@ impl PairRunner<'_, '_> {
                 return Ok(());
             }
             let purpose = spending.purpose(at);
-            // Sequences of the two purposes have coins of their own.
+            // Sequences of the two purposes have numbers of their own.
             let which = if purpose == Purpose::Comparison { made } else { at };
             for pair in self.sequence(purpose, which)? {
                 self.run.take(pair);
@@ -183,15 +183,15 @@ impl PairRunner<'_, '_> {
         Ok(())
     }
 
-    /// Two servers side by side, made anew for each pair, which has many blocks and lasts at least as long as making
+    /// Two servers side by side, made anew for each pair, which has many blocks and lasts at least as long as starting
     /// them.
-    fn draw_servers(&mut self) -> Result<(), RunError> {
+    fn run_on_new_servers(&mut self) -> Result<(), RunError> {
         let starting_s = self.ready.as_ref().map_or(0.0, |ready| ready.starting_s);
-        let servers = Servers::of(self.run.options.budget_s, starting_s);
+        let servers = ServerStarts::of(self.run.options.budget_s, starting_s);
         self.run.setup_s = starting_s;
-        self.run.pairs_planned = whole(servers.makings);
+        self.run.pairs_planned = whole(servers.starts);
         self.run.comparison = Comparison::of_few_draws(&question(self.run.options, self.run.pairs_planned));
-        self.tell(ComparisonEvent::Begins(servers.makings));
+        self.tell(ComparisonEvent::Begins(servers.starts));
         for at in 0..self.run.pairs_planned {
             if self.run.is_over() {
                 break;
@@ -243,7 +243,7 @@ impl PairRunner<'_, '_> {
 
     /// Some blocks of both sides in turns.
     fn pair(&mut self, purpose: Purpose, at: usize) -> Result<Pair, RunError> {
-        let sides = order(self.coins(purpose), at, self.run.options.blocks);
+        let sides = order(self.order_seed(purpose), at, self.run.options.blocks);
         // Of the two pairs of a sequence one runs on each side: what blocks leave behind is the same on both.
         let mut pair = self.begin(purpose, at % PAIRS_OF_SEQUENCE);
         sides.into_iter().try_for_each(|side| self.block(&mut pair, side))?;
@@ -253,11 +253,11 @@ impl PairRunner<'_, '_> {
     /// As many sequences of blocks as there is time for, each side in as many blocks as the other.
     fn long_pair(&mut self, at: usize, end_s: f64) -> Result<Pair, RunError> {
         const SEQUENCES_MAX: usize = 50_000;
-        let coins = self.coins(Purpose::Comparison);
+        let order_seed = self.order_seed(Purpose::Comparison);
         let mut pair = self.begin(Purpose::Comparison, 0);
         for sequence in 0..SEQUENCES_MAX {
             let number = PAIRS_OF_SEQUENCE * (at * SEQUENCES_MAX + sequence);
-            for side in [order(coins, number, 1), order(coins, number + 1, 1)].concat() {
+            for side in [order(order_seed, number, 1), order(order_seed, number + 1, 1)].concat() {
                 self.block(&mut pair, side)?;
             }
             self.tell(ComparisonEvent::Block);
@@ -268,8 +268,8 @@ impl PairRunner<'_, '_> {
         Ok(self.end(pair))
     }
 
-    /// Where the coins for the order come from.
-    fn coins(&self, purpose: Purpose) -> u64 {
+    /// The seed of the order of blocks.
+    fn order_seed(&self, purpose: Purpose) -> u64 {
         match purpose {
             Purpose::Comparison => self.run.options.seed,
             Purpose::NoiseFloor => self.run.options.seed.rotate_left(32),
@@ -292,8 +292,8 @@ impl PairRunner<'_, '_> {
         let seed = block_seed(self.run.options.seed, &mut self.run.blocks);
         let runs_on = if pair.kept.is_noise_floor { pair.side_of_noise } else { which };
         let start = match self.run.checkpoints {
-            Checkpoints::EachBlock => Start::AfterCheckpoint,
-            Checkpoints::NotNeeded | Checkpoints::NotAllowed | Checkpoints::NotWanted => Start::AtOnce,
+            Checkpoints::EachBlock => BlockStart::AfterCheckpoint,
+            Checkpoints::NotNeeded | Checkpoints::NotAllowed | Checkpoints::NotWanted => BlockStart::AtOnce,
         };
         let Some(ready) = &mut self.ready else { return Err(RunError::Usage("no side is ready".to_owned())) };
         let ran = ready.sides[runs_on].run(self.run.lengths, seed, start, self.layout.control)?;

@@ -1,14 +1,14 @@
 //! Is B faster than A? Two combinations that differ in one factor take turns, block by block, until the answer is sure or
 //! the time is over. docs/comparing.md explains the method, docs/statistics.md what is computed.
 
-mod account;
 mod block;
 mod comparison_run;
 mod layout;
 mod probe;
+mod record;
 mod relevance;
 mod server_set;
-mod spending;
+mod time_plan;
 
 use results::{ComparisonRecord, Conditions, ProcessorTimes, UtcTime};
 use run::{Circumstances, Control, StorePlaces};
@@ -17,8 +17,8 @@ use crate::configuration::Configuration;
 use crate::error::LabError;
 use crate::event::Listener;
 use crate::matrix::Cell;
-use account::Before;
 use layout::Layout;
+use record::Setup;
 
 pub use comparison_run::{CompareOptions, ComparisonRun};
 pub use server_set::Comparable;
@@ -68,8 +68,8 @@ pub fn compare(
     let shares = processors.zip(ProcessorTimes::now()).and_then(|(before, after)| before.until(&after));
     let conditions = Conditions { processors: shares, ..conditions };
     let cells = &layout.cells;
-    let before = Before { started_at, name, cells, layout: server_layout, draws, versions, conditions };
-    let record = account::record(before, run);
+    let setup = Setup { started_at, name, cells, layout: server_layout, draws, versions, conditions };
+    let record = record::record(setup, run);
     drop(busy);
     let kept = places.open()?.add_comparison(&record, &files).map_err(run::RunError::from)?;
     Ok((record, kept))

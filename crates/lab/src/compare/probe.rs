@@ -4,7 +4,7 @@
 use results::Checkpoints;
 use run::RunError;
 
-use super::block::{BlockLengths, Ran, Side, Start};
+use super::block::{BlockLengths, BlockResult, BlockStart, Side};
 use super::comparison_run::CompareOptions;
 use super::layout::{Layout, ReadySides};
 
@@ -52,9 +52,9 @@ impl Probe {
         // What loading the data has left behind is written before anything is measured.
         let may_checkpoint = options.checkpoints && may_checkpoint(ready, layout)?;
         let mut writes = false;
-        let mut needs = Needs::default();
+        let mut needs = BlockNeeds::default();
         for side in &mut ready.sides {
-            let ran = probe.block(side, options, Start::AtOnce, &mut seed, layout)?;
+            let ran = probe.block(side, options, BlockStart::AtOnce, &mut seed, layout)?;
             needs.add(&ran);
             writes |= ran.block.wal_bytes_per_transaction.is_some_and(|bytes| bytes >= WAL_BYTES_OF_WRITING);
         }
@@ -66,9 +66,9 @@ impl Probe {
             };
         }
         if probe.checkpoints == Checkpoints::EachBlock {
-            needs = Needs::default();
+            needs = BlockNeeds::default();
             for side in &mut ready.sides {
-                let ran = probe.block(side, options, Start::AfterCheckpoint, &mut seed, layout)?;
+                let ran = probe.block(side, options, BlockStart::AfterCheckpoint, &mut seed, layout)?;
                 needs.add(&ran);
             }
         }
@@ -84,10 +84,10 @@ impl Probe {
         &mut self,
         side: &mut Side,
         options: CompareOptions,
-        start: Start,
+        start: BlockStart,
         seed: &mut impl FnMut() -> u64,
         layout: &Layout<'_>,
-    ) -> Result<Ran, RunError> {
+    ) -> Result<BlockResult, RunError> {
         let mut lengths = self.lengths;
         loop {
             let ran = side.run(lengths, seed(), start, layout.control)?;
@@ -113,7 +113,7 @@ impl Probe {
 
 /// What the blocks of the probe have shown, of the side that needs more.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Needs {
+struct BlockNeeds {
     /// For enough transactions.
     transactions_s: f64,
     /// For three of each client.
@@ -121,8 +121,8 @@ struct Needs {
     setup_s: f64,
 }
 
-impl Needs {
-    fn add(&mut self, ran: &Ran) {
+impl BlockNeeds {
+    fn add(&mut self, ran: &BlockResult) {
         let each_s = ran.block.tps.map_or(f64::INFINITY, f64::recip);
         let enough_s = (TRANSACTIONS_EACH * ran.mean_s).max(TRANSACTIONS_MIN * each_s);
         self.transactions_s = self.transactions_s.max(enough_s);
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_block_is_at_least_as_long_as_its_set_up_and_has_time_for_its_transactions() {
         let block_s = |budget_s, transactions_s, few_s, setup_s| {
-            Needs { transactions_s, few_s, setup_s }.lengths(budget_s).block_s
+            BlockNeeds { transactions_s, few_s, setup_s }.lengths(budget_s).block_s
         };
         assert_eq!(block_s(300.0, 0.01, 0.003, 0.03), BLOCK_S);
         assert_eq!(block_s(300.0, 1.5, 0.45, 0.03), 1.5);

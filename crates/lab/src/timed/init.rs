@@ -13,11 +13,7 @@ use super::{Trial, result_of};
 use crate::steps::Step;
 
 /// Takes them in the order of `init_steps`; one that comes twice has a result for each.
-pub(super) fn take(
-    trial: &mut Trial<'_>,
-    step: &Step,
-    results: &mut Vec<StepResult>,
-) -> Result<(), RunError> {
+pub(super) fn run(trial: &mut Trial<'_>, step: &Step, results: &mut Vec<StepResult>) -> Result<(), RunError> {
     let options = trial.configuration.data.init_options()?;
     for letter in &options.steps {
         let name = free_name(letter.facts().name, results);

@@ -1,5 +1,5 @@
 //! A piece of work on a session that is timed, and cancelled when it takes too long. What the time counts as is said by
-//! the step; what the server did meanwhile is `meter`'s affair.
+//! the step; `meter` counts what the server did meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -24,10 +24,10 @@ pub(super) struct Outcome {
     took: Duration,
     used: Reading,
     /// `None`: it is done.
-    trouble: Option<Trouble>,
+    failure: Option<Failure>,
 }
 
-enum Trouble {
+enum Failure {
     Limited,
     Failed(SafeText),
 }
@@ -71,32 +71,32 @@ pub(super) fn timed<E: WorkError>(
     before.cpu = meter.cpu();
     let patience = limit.map(|limit| if is_one_statement { limit + GRACE } else { limit });
     let stopwatch = Stopwatch::start();
-    let result = watched(session, patience, stop, work);
+    let result = with_cancel(session, patience, stop, work);
     let passed = stopwatch.passed();
     let cpu = meter.cpu();
     let (took, error) = match result {
         Ok(took) => (took.unwrap_or(passed), None),
         Err(error) => (passed, Some(error)),
     };
-    let trouble = match error {
+    let failure = match error {
         Some(error) if error.is_cancelled() && limit.is_some_and(|limit| took >= limit) => {
-            Some(Trouble::Limited)
+            Some(Failure::Limited)
         }
-        Some(error) => Some(Trouble::Failed(error.to_string().into())),
-        None => limit.is_some_and(|limit| took > limit).then_some(Trouble::Limited),
+        Some(error) => Some(Failure::Failed(error.to_string().into())),
+        None => limit.is_some_and(|limit| took > limit).then_some(Failure::Limited),
     };
-    if trouble.is_some() {
+    if failure.is_some() {
         // Whatever transaction it was in: the figures are asked outside of it.
         let _ = session.execute("ROLLBACK");
     }
     let _ = session.execute("SET statement_timeout = 0");
     let used = Reading { cpu, ..meter.read(session) }.since(&before);
-    Outcome { took, used, trouble }
+    Outcome { took, used, failure }
 }
 
 /// Does the work; somebody else asks the server to cancel it once it takes too long, or the user asks to stop. The signal
 /// itself may come just before a statement begins, when there is nothing to cancel yet.
-pub(super) fn watched<T>(
+pub(super) fn with_cancel<T>(
     session: &mut Session,
     patience: Option<Duration>,
     stop: &AtomicBool,
@@ -130,17 +130,17 @@ pub(super) fn watched<T>(
 impl Outcome {
     /// As it is kept, with the sizes of what is there now.
     pub(super) fn into_time(self, step: &Step, session: &mut Session, meter: &mut Meter) -> StepTime {
-        let Outcome { took, used, trouble } = self;
-        let limited = matches!(trouble, Some(Trouble::Limited));
+        let Outcome { took, used, failure } = self;
+        let limited = matches!(failure, Some(Failure::Limited));
         let counted = step.at_limit.or(step.limit).filter(|_| limited).unwrap_or(took);
         let (table_bytes, index_bytes) = meter.sizes(session);
         StepTime {
             duration_us: micros(counted),
             measured_us: micros(took),
             limited,
-            error: match trouble {
-                Some(Trouble::Failed(error)) => Some(error),
-                Some(Trouble::Limited) | None => None,
+            error: match failure {
+                Some(Failure::Failed(error)) => Some(error),
+                Some(Failure::Limited) | None => None,
             },
             wal_bytes: used.wal,
             backend_user_us: used.cpu.map(|cpu| micros(cpu.user)),

@@ -68,7 +68,7 @@ pub(crate) fn run(
     let started_at = UtcTime::now();
     let mut of_trial = Trial { configuration, target, listener, control, notes: Vec::new() };
     let mut steps = Vec::new();
-    let taken = of_trial.take_all(&mut steps);
+    let taken = of_trial.run_all(&mut steps);
     let is_out_of_time = control.is_out_of_time();
     if !is_out_of_time {
         control.check().map_err(|_| INTERRUPTED)?;
@@ -104,23 +104,18 @@ pub(crate) fn run(
 }
 
 impl Trial<'_> {
-    fn take_all(&mut self, results: &mut Vec<StepResult>) -> Result<(), RunError> {
+    fn run_all(&mut self, results: &mut Vec<StepResult>) -> Result<(), RunError> {
         for step in &self.configuration.steps {
             match &step.work {
-                StepWork::Init => init::take(self, step, results)?,
-                StepWork::Sql(sql) => self.take_sql(step, sql, results)?,
+                StepWork::Init => init::run(self, step, results)?,
+                StepWork::Sql(sql) => self.run_sql(step, sql, results)?,
             }
         }
         Ok(())
     }
 
     /// A step of SQL, all its times.
-    fn take_sql(
-        &mut self,
-        step: &Step,
-        sql: &StepSql,
-        results: &mut Vec<StepResult>,
-    ) -> Result<(), RunError> {
+    fn run_sql(&mut self, step: &Step, sql: &StepSql, results: &mut Vec<StepResult>) -> Result<(), RunError> {
         let variables = &self.configuration.load.variables;
         let statements = statements_of(&step.name, sql, variables)?;
         let before = step.before.as_ref().map(|sql| statements_of(&step.name, sql, variables)).transpose()?;
@@ -160,7 +155,7 @@ impl Trial<'_> {
         let time = control.guard(&mut session, |session| {
             control.check()?;
             let mut meter = Meter::of(session);
-            limit::watched(session, None, control.stop(), |session| execute_all(session, before))?;
+            limit::with_cancel(session, None, control.stop(), |session| execute_all(session, before))?;
             if self.configuration.data.checkpoint {
                 session.execute("CHECKPOINT")?;
             }

@@ -72,7 +72,7 @@ struct Monitor<'a, 'b> {
     current: usize,
     lap: Stopwatch,
     times: Vec<StepTime>,
-    count: Option<Count>,
+    count: Option<RowProgress>,
     is_asked_to_end: bool,
 }
 
@@ -148,7 +148,7 @@ impl Monitor<'_, '_> {
                     .count
                     .take()
                     .filter(|count| count.table == table)
-                    .unwrap_or_else(|| Count::new(table, total));
+                    .unwrap_or_else(|| RowProgress::new(table, total));
                 count.relation_has(relation, done);
                 while let Some(done) = count.next() {
                     let elapsed = count.since.read();
@@ -239,7 +239,7 @@ fn running(cancels: &[Cancel]) -> Vec<Running> {
 }
 
 /// How many rows of a table there are, made by one connection or by several.
-struct Count {
+struct RowProgress {
     table: &'static str,
     total: u64,
     /// Of each relation.
@@ -249,9 +249,9 @@ struct Count {
     since: Stopwatch,
 }
 
-impl Count {
-    fn new(table: &'static str, total: u64) -> Count {
-        Count { table, total, done: BTreeMap::new(), sum: 0, told: 0, since: Stopwatch::start() }
+impl RowProgress {
+    fn new(table: &'static str, total: u64) -> RowProgress {
+        RowProgress { table, total, done: BTreeMap::new(), sum: 0, told: 0, since: Stopwatch::start() }
     }
 
     /// A relation has so many rows now; fewer than before if it had to begin again.
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn round_numbers_of_rows_are_told_once_whoever_makes_them() {
-        let mut count = Count::new("t", 45_000);
+        let mut count = RowProgress::new("t", 45_000);
         let mut told = Vec::new();
         let mut has = |relation: &str, done| {
             count.relation_has(relation.to_owned(), done);
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_relation_that_begins_again_takes_its_rows_back() {
-        let mut count = Count::new("t", 30_000);
+        let mut count = RowProgress::new("t", 30_000);
         count.relation_has("a".to_owned(), 20_000);
         assert_eq!(std::iter::from_fn(|| count.next()).collect::<Vec<_>>(), [10_000, 20_000]);
         count.relation_has("a".to_owned(), 0);

@@ -10,19 +10,19 @@ use results::{
 use super::comparison_run::{ComparisonRun, ERROR_RATE};
 use super::layout::ServerLayout;
 use super::relevance::{self, Measured};
-use super::spending::{MAKINGS_MIN, Servers};
+use super::time_plan::{STARTS_MIN, ServerStarts};
 use crate::load_words::{counted, protocol};
 use crate::matrix::Cell;
 
 /// The fewest draws of servers that may pass without a word.
-const DRAWS_FEW: usize = 5;
+const STARTS_FEW: usize = 5;
 
 /// Load before it began, per processor, that is worth a word, and so is stolen time; as of runs.
 const LOAD_PER_PROCESSOR_MAX: f64 = 0.75;
 const STOLEN_SHARE_MAX: f64 = 0.02;
 
 /// What was known before the first pair.
-pub(super) struct Before<'a> {
+pub(super) struct Setup<'a> {
     pub(super) started_at: UtcTime,
     pub(super) name: String,
     pub(super) cells: &'a [Cell; 2],
@@ -35,15 +35,15 @@ pub(super) struct Before<'a> {
 }
 
 /// Puts all of it together.
-pub(super) fn record(before: Before<'_>, run: ComparisonRun) -> ComparisonRecord {
+pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
     let findings: Vec<_> = ComparedMetric::ALL.iter().filter_map(|metric| finding(*metric, &run)).collect();
     let noise_floor: Vec<_> =
         ComparedMetric::ALL.iter().filter_map(|metric| run.comparison.noise_floor(*metric)).collect();
-    let notes = notes(&before, &run, &findings, &noise_floor);
+    let notes = notes(&setup, &run, &findings, &noise_floor);
     let deciding = findings.iter().find(|finding| finding.metric == run.options.decisive);
     let decided = deciding.map_or(ComparisonDecision::Undecided, |finding| finding.decision);
     let tps_low = deciding.filter(|it| it.metric == ComparedMetric::Tps).and_then(|finding| finding.low);
-    let Before { started_at, name, cells, layout, draws, versions: [version_a, version_b], .. } = before;
+    let Setup { started_at, name, cells, layout, draws, versions: [version_a, version_b], .. } = setup;
     let level = |cell: &Cell| cell.levels.first().cloned().unwrap_or_default();
     let side =
         |cell: &Cell, server_version| ComparedSide { label: level(cell).1, server_version, load: load(cell) };
@@ -72,7 +72,7 @@ pub(super) fn record(before: Before<'_>, run: ComparisonRun) -> ComparisonRecord
         status: run.status,
         elapsed_s: run.elapsed_s,
         difference_found_after_s: run.found_after_s,
-        decision: Idle::of(&run.pairs).leaves(decided, run.options.tolerance, tps_low),
+        decision: EmptyBlocks::of(&run.pairs).leaves(decided, run.options.tolerance, tps_low),
         findings,
         noise_floor,
         notes,
@@ -125,7 +125,7 @@ fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<Strin
 
 /// What a reader should know before believing the answer.
 fn notes(
-    before: &Before<'_>,
+    setup: &Setup<'_>,
     run: &ComparisonRun,
     findings: &[MetricFinding],
     noise_floor: &[MetricNoise],
@@ -140,16 +140,16 @@ fn notes(
         );
     }
     let ComparisonRun { pairs, checkpoints, .. } = run;
-    notes.extend(relevance::notes(&Measured { cells: before.cells, pairs, checkpoints: *checkpoints }));
-    notes.extend(Idle::of(&run.pairs).note(run.options.tolerance));
+    notes.extend(relevance::notes(&Measured { cells: setup.cells, pairs, checkpoints: *checkpoints }));
+    notes.extend(EmptyBlocks::of(&run.pairs).note(run.options.tolerance));
     notes.extend(findings.iter().filter_map(|finding| means_differ(finding, &run.pairs)));
-    notes.extend(of_checkpoints(run.checkpoints).map(str::to_owned));
-    notes.extend(of_the_host(&before.conditions));
-    notes.extend(of_the_ground(before, run));
+    notes.extend(checkpoint_note(run.checkpoints).map(str::to_owned));
+    notes.extend(host_notes(&setup.conditions));
+    notes.extend(layout_note(setup, run));
     notes
 }
 
-fn of_checkpoints(checkpoints: Checkpoints) -> Option<&'static str> {
+fn checkpoint_note(checkpoints: Checkpoints) -> Option<&'static str> {
     match checkpoints {
         Checkpoints::EachBlock => Some(
             "each block begins right after a checkpoint, when full-page images are most frequent: both sides are as far \
@@ -168,17 +168,17 @@ fn of_checkpoints(checkpoints: Checkpoints) -> Option<&'static str> {
     }
 }
 
-fn of_the_ground(before: &Before<'_>, run: &ComparisonRun) -> Option<String> {
+fn layout_note(setup: &Setup<'_>, run: &ComparisonRun) -> Option<String> {
     let made = run.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
-    match (before.draws, &before.layout) {
-        (DrawnAnew::Servers, _) if (made as f64) < MAKINGS_MIN => Some(format!(
+    match (setup.draws, &setup.layout) {
+        (DrawnAnew::Servers, _) if (made as f64) < STARTS_MIN => Some(format!(
             "two servers side by side, started and loaded {made} times, which takes {:.0} s each time; an answer needs \
-             {MAKINGS_MIN} times, each under load for as long: give --budget {:.0}s or more",
+             {STARTS_MIN} times, each under load for as long: give --budget {:.0}s or more",
             run.setup_s,
-            Servers::budget_for_an_answer_s(run.setup_s).ceil()
+            ServerStarts::budget_for_an_answer_s(run.setup_s).ceil()
         )),
         (DrawnAnew::Servers, _) => {
-            let few = if made <= DRAWS_FEW { "only " } else { "" };
+            let few = if made <= STARTS_FEW { "only " } else { "" };
             Some(format!(
                 "two servers side by side, started and loaded anew {few}{made} times; the interval comes from the \
                  variation between these, and the noise floor is that of the first two"
@@ -189,7 +189,7 @@ fn of_the_ground(before: &Before<'_>, run: &ComparisonRun) -> Option<String> {
                 .to_owned(),
         ),
         (DrawnAnew::Connections, ServerLayout::Shared(_)) => {
-            let settings = before.layout.session_settings();
+            let settings = setup.layout.session_settings();
             (!settings.is_empty()).then(|| {
                 format!(
                     "one server: {} set by each connection for itself; processes of the server that serve no client \
@@ -202,7 +202,7 @@ fn of_the_ground(before: &Before<'_>, run: &ComparisonRun) -> Option<String> {
 }
 
 /// What makes every pair scatter more, or the generator count for more than it should.
-fn of_the_host(conditions: &Conditions) -> Vec<String> {
+fn host_notes(conditions: &Conditions) -> Vec<String> {
     let mut notes = Vec::new();
     if cfg!(debug_assertions) {
         notes.push(
@@ -233,26 +233,26 @@ fn of_the_host(conditions: &Conditions) -> Vec<String> {
 /// Blocks of either side without a transaction. They have no figures, and no logarithm: whoever stalls would look better
 /// than it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Idle {
+struct EmptyBlocks {
     a: usize,
     b: usize,
     /// Blocks of each side, these included.
     of_each: usize,
 }
 
-impl Idle {
+impl EmptyBlocks {
     fn of(pairs: &[ComparedPair]) -> Self {
         let blocks = || pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
         let of_each = blocks().filter(|block| block.is_candidate).count();
-        let mut idle = Self { a: 0, b: 0, of_each };
+        let mut empty = Self { a: 0, b: 0, of_each };
         for block in blocks().filter(|block| block.figure(ComparedMetric::Tps).is_none_or(|tps| tps <= 0.0)) {
-            *(if block.is_candidate { &mut idle.b } else { &mut idle.a }) += 1;
+            *(if block.is_candidate { &mut empty.b } else { &mut empty.a }) += 1;
         }
-        idle
+        empty
     }
 
     /// Leaving them out, B seems to do more beside A than it does, by more than the tolerance.
-    fn flatter_b(self, tolerance: f64) -> bool {
+    fn favor_b(self, tolerance: f64) -> bool {
         self.b > self.a && (self.b - self.a) as f64 > tolerance * self.of_each as f64
     }
 
@@ -269,7 +269,7 @@ impl Idle {
         match decision {
             ComparisonDecision::Better if is_far_better => decision,
             ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse
-                if self.flatter_b(tolerance) =>
+                if self.favor_b(tolerance) =>
             {
                 ComparisonDecision::Undecided
             }
@@ -279,7 +279,7 @@ impl Idle {
 
     fn note(self, tolerance: f64) -> Option<String> {
         let Self { a, b, of_each: _ } = self;
-        let ending = if self.flatter_b(tolerance) { ", B by more than the tolerance" } else { "" };
+        let ending = if self.favor_b(tolerance) { ", B by more than the tolerance" } else { "" };
         (a + b > 0).then(|| {
             format!(
                 "blocks without a transaction, {a} of A and {b} of B, are in no figure: the side that stalled is worse \
@@ -313,24 +313,24 @@ mod tests {
         for good in [Better, Equivalent, NoWorse] {
             // Of 100 blocks each, at a tolerance of 2 %.
             for (a, b, left) in [(0, 0, good), (0, 2, good), (0, 3, Undecided), (2, 4, good), (9, 0, good)] {
-                let idle = Idle { a, b, of_each: 100 };
-                assert_eq!(idle.leaves(good, 0.02, None), left, "{a} blocks of A, {b} of B");
+                let empty = EmptyBlocks { a, b, of_each: 100 };
+                assert_eq!(empty.leaves(good, 0.02, None), left, "{a} blocks of A, {b} of B");
             }
         }
-        let idle = Idle { a: 0, b: 9, of_each: 9 };
-        assert_eq!(idle.leaves(WorseThanTolerance, 0.02, None), WorseThanTolerance);
-        let idle = Idle { a: 0, b: 1, of_each: 13 };
-        assert_eq!(idle.leaves(Better, 0.02, Some(8.5)), Better, "far better, whatever that block had");
-        assert_eq!(idle.leaves(Better, 0.02, Some(1.05)), Undecided);
+        let empty = EmptyBlocks { a: 0, b: 9, of_each: 9 };
+        assert_eq!(empty.leaves(WorseThanTolerance, 0.02, None), WorseThanTolerance);
+        let empty = EmptyBlocks { a: 0, b: 1, of_each: 13 };
+        assert_eq!(empty.leaves(Better, 0.02, Some(8.5)), Better, "far better, whatever that block had");
+        assert_eq!(empty.leaves(Better, 0.02, Some(1.05)), Undecided);
     }
 
     #[test]
     fn blocks_without_a_transaction_are_counted_but_for_those_of_the_noise_floor() {
         let one = Some(1.0);
         let pairs = pairs(&[(false, one, one), (false, one, None), (false, None, None), (true, None, None)]);
-        let idle = Idle::of(&pairs);
-        assert_eq!(idle, Idle { a: 1, b: 2, of_each: 3 });
-        assert!(idle.note(0.02).is_some_and(|note| note.contains("1 of A and 2 of B")));
-        assert_eq!(Idle::of(&pairs[..1]).note(0.02), None);
+        let empty = EmptyBlocks::of(&pairs);
+        assert_eq!(empty, EmptyBlocks { a: 1, b: 2, of_each: 3 });
+        assert!(empty.note(0.02).is_some_and(|note| note.contains("1 of A and 2 of B")));
+        assert_eq!(EmptyBlocks::of(&pairs[..1]).note(0.02), None);
     }
 }

@@ -8,13 +8,13 @@ const PAIRS_MAX: f64 = 10_000.0;
 /// Of the sequences, for the noise floor, and the fewest: twelve pairs. With less than four times that there is none.
 const NOISE_FLOOR_SHARE: f64 = 0.1;
 const NOISE_FLOOR_MIN: f64 = 6.0;
-/// How often servers are made: of fewer than three makings nothing can be said, more than ten take time from measuring.
-pub(super) const MAKINGS_MIN: f64 = 3.0;
-const MAKINGS_MAX: f64 = 10.0;
+/// How often servers are started: of fewer than three starts nothing can be said, more than ten take time from measuring.
+pub(super) const STARTS_MIN: f64 = 3.0;
+const STARTS_MAX: f64 = 10.0;
 
 /// How the time is spent where a draw costs little beside its blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sequences {
+pub(super) struct SequencePlan {
     /// Blocks of each side in a pair.
     pub(super) blocks: usize,
     /// Time that a sequence takes.
@@ -25,7 +25,7 @@ pub(super) struct Sequences {
     pub(super) noise_floor: f64,
 }
 
-impl Sequences {
+impl SequencePlan {
     /// From the time that the first sequence took, with so many blocks. Where the time would hold too many pairs, each
     /// has some times as many blocks, and takes as many times longer: a block has its connections to itself.
     pub(super) fn of(budget_s: f64, first_s: f64, blocks: usize) -> Self {
@@ -54,38 +54,38 @@ impl Sequences {
 
 /// How the time is spent where two servers are made anew for each pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Servers {
+pub(super) struct ServerStarts {
     budget_s: f64,
-    /// How often they are made, the first making included, whose time is not part of the budget.
-    pub(super) makings: f64,
+    /// How often they are made, the first start included, whose time is not part of the budget.
+    pub(super) starts: f64,
 }
 
-impl Servers {
-    /// From the time that the first making took: as many as leave each of them as much time under load as it takes to
+impl ServerStarts {
+    /// From the time that the first start took: as many as leave each of them as much time under load as it takes to
     /// make. A budget for fewer than three is spent on fewer, and nothing can be claimed then.
-    pub(super) fn of(budget_s: f64, making_s: f64) -> Self {
-        let makings = ((budget_s + making_s) / (2.0 * making_s)).floor().clamp(1.0, MAKINGS_MAX);
-        Self { budget_s, makings }
+    pub(super) fn of(budget_s: f64, starting_s: f64) -> Self {
+        let starts = ((budget_s + starting_s) / (2.0 * starting_s)).floor().clamp(1.0, STARTS_MAX);
+        Self { budget_s, starts }
     }
 
-    /// Seconds of load for a making, numbered from 0, that begins now: an equal share of the time that the makings to
+    /// Seconds of load for a start, numbered from 0, that begins now: an equal share of the time that the starts to
     /// come leave, and at least as much as it takes to make them.
-    pub(super) fn share_s(&self, at: usize, now_s: f64, making_s: f64) -> f64 {
-        let left = self.makings - at as f64;
-        let left_s = self.budget_s - now_s - (left - 1.0) * making_s;
-        (left_s / left).max(making_s.min(self.budget_s - now_s))
+    pub(super) fn share_s(&self, at: usize, now_s: f64, starting_s: f64) -> f64 {
+        let left = self.starts - at as f64;
+        let left_s = self.budget_s - now_s - (left - 1.0) * starting_s;
+        (left_s / left).max(starting_s.min(self.budget_s - now_s))
     }
 
     /// Whether there is time to make them once more and have them under load for nearly as long.
-    pub(super) fn has_time_for_another(&self, now_s: f64, making_s: f64) -> bool {
+    pub(super) fn has_time_for_another(&self, now_s: f64, starting_s: f64) -> bool {
         const NEARLY: f64 = 0.9;
-        now_s + (1.0 + NEARLY) * making_s <= self.budget_s
+        now_s + (1.0 + NEARLY) * starting_s <= self.budget_s
     }
 
-    /// The budget that three makings like these need.
-    pub(super) fn budget_for_an_answer_s(making_s: f64) -> f64 {
+    /// The budget that three starts like these need.
+    pub(super) fn budget_for_an_answer_s(starting_s: f64) -> f64 {
         // The first is not part of it.
-        (2.0 * MAKINGS_MIN - 1.0) * making_s
+        (2.0 * STARTS_MIN - 1.0) * starting_s
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn much_time_has_more_blocks_in_a_pair_and_not_more_pairs_than_can_be_reckoned_with() {
         let spent = |budget_s, blocks| {
-            let Sequences { blocks, sequences, .. } = Sequences::of(budget_s, 1.3, blocks);
+            let SequencePlan { blocks, sequences, .. } = SequencePlan::of(budget_s, 1.3, blocks);
             (blocks, sequences)
         };
         assert_eq!(spent(300.0, 1), (1, 230.0));
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(spent(0.5, 1), (1, 1.0), "the first took all of it");
         for hours in 1..200 {
             let budget_s = f64::from(hours) * 3_600.0;
-            let Sequences { sequence_s, sequences, .. } = Sequences::of(budget_s, 1.3, 1);
+            let SequencePlan { sequence_s, sequences, .. } = SequencePlan::of(budget_s, 1.3, 1);
             let takes_s = 1.3 + (sequences - 1.0) * sequence_s;
             assert!(2.0 * sequences <= PAIRS_MAX && takes_s < budget_s + 1e-6, "{hours} h: {sequences}");
         }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_noise_floor_has_twelve_pairs_at_least_or_is_left_out() {
         for budget_s in 1..2_000 {
-            let spending = Sequences::of(f64::from(budget_s), 1.3, 1);
+            let spending = SequencePlan::of(f64::from(budget_s), 1.3, 1);
             let mut made = 1;
             for at in (1_u16..).take_while(|at| f64::from(*at) < spending.sequences) {
                 made += usize::from(spending.purpose(usize::from(at)) == Purpose::NoiseFloor);
@@ -128,29 +128,32 @@ mod tests {
     #[test]
     fn servers_are_under_load_for_at_least_as_long_as_it_takes_to_make_them() {
         for budget_s in [10.0, 30.0, 60.0, 120.0, 300.0, 1_200.0] {
-            for making_s in [0.5, 2.0, 9.0, 15.0, 23.0, 40.0] {
-                let servers = Servers::of(budget_s, making_s);
+            for starting_s in [0.5, 2.0, 9.0, 15.0, 23.0, 40.0] {
+                let servers = ServerStarts::of(budget_s, starting_s);
                 let (mut now_s, mut load_s, mut made) = (0.0, 0.0, 0);
                 for at in 0..10 {
-                    if at as f64 >= servers.makings
-                        || at > 0 && !servers.has_time_for_another(now_s, making_s)
+                    if at as f64 >= servers.starts
+                        || at > 0 && !servers.has_time_for_another(now_s, starting_s)
                     {
                         break;
                     }
-                    now_s += if at > 0 { making_s } else { 0.0 };
-                    let share_s = servers.share_s(at, now_s, making_s);
-                    assert!(share_s >= 0.99 * making_s.min(budget_s), "{servers:?}, {making_s} s: {share_s}");
+                    now_s += if at > 0 { starting_s } else { 0.0 };
+                    let share_s = servers.share_s(at, now_s, starting_s);
+                    assert!(
+                        share_s >= 0.99 * starting_s.min(budget_s),
+                        "{servers:?}, {starting_s} s: {share_s}"
+                    );
                     now_s += share_s;
                     load_s += share_s;
                     made += 1;
                 }
-                assert!(now_s <= budget_s + 1e-6, "{servers:?}, {making_s} s: {now_s}");
-                assert!(load_s >= 0.5 * budget_s && made >= 1, "{servers:?}, {making_s} s: {load_s}");
+                assert!(now_s <= budget_s + 1e-6, "{servers:?}, {starting_s} s: {now_s}");
+                assert!(load_s >= 0.5 * budget_s && made >= 1, "{servers:?}, {starting_s} s: {load_s}");
             }
         }
         // Version 16 beside 18, as it was measured: 1.5 s of load in 48 s.
-        let servers = Servers::of(30.0, 15.0);
-        assert_eq!((servers.makings, servers.share_s(0, 0.0, 15.0)), (1.0, 30.0));
-        assert_eq!(Servers::of(Servers::budget_for_an_answer_s(15.0), 15.0).makings, 3.0);
+        let servers = ServerStarts::of(30.0, 15.0);
+        assert_eq!((servers.starts, servers.share_s(0, 0.0, 15.0)), (1.0, 30.0));
+        assert_eq!(ServerStarts::of(ServerStarts::budget_for_an_answer_s(15.0), 15.0).starts, 3.0);
     }
 }

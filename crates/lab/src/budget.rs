@@ -1,5 +1,5 @@
-//! How fast an experiment goes: what the next trial will take, what all the others will, and whether the time budget has
-//! room. What a forecast is made of is `lab`'s affair; here the time passes.
+//! The time budget of an experiment: how long the next trial and all others will take, and whether there is time for
+//! them. `forecast` computes the estimates; here the time passes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::readiness::{Preparation, Readiness};
 use crate::stopwatch::Stopwatch;
 
 /// The time of one process's work on an experiment.
-pub(super) struct Pace {
+pub(super) struct TimeBudget {
     stopwatch: Stopwatch,
     budget: Option<Duration>,
     forecast: Forecast,
@@ -17,13 +17,13 @@ pub(super) struct Pace {
 }
 
 /// A trial that is being made.
-pub(super) struct Step {
+pub(super) struct TrialTiming {
     what: Preparation,
     begun: Duration,
     ready: Duration,
 }
 
-impl Pace {
+impl TimeBudget {
     pub(super) fn new(budget: Option<Duration>) -> Self {
         Self {
             stopwatch: Stopwatch::start(),
@@ -34,7 +34,7 @@ impl Pace {
     }
 
     /// A trial of this cell begins, unless it would end after the budget.
-    pub(super) fn begin(&mut self, plan: &Plan, cell: usize) -> Option<Step> {
+    pub(super) fn begin(&mut self, plan: &Plan, cell: usize) -> Option<TrialTiming> {
         let mut readiness = self.readiness.clone();
         let what = readiness.next(plan, cell);
         let begun = self.stopwatch.passed();
@@ -43,25 +43,25 @@ impl Pace {
             return None;
         }
         self.readiness = readiness;
-        Some(Step { what, begun, ready: begun })
+        Some(TrialTiming { what, begun, ready: begun })
     }
 
     /// What is left of the budget, if there is one.
-    pub(super) fn budget_left(&self) -> Option<Duration> {
+    pub(super) fn time_left(&self) -> Option<Duration> {
         self.budget.map(|budget| budget.saturating_sub(self.stopwatch.passed()))
     }
 
     /// All that the trial needs is there.
-    pub(super) fn ready(&self, step: &mut Step) {
-        step.ready = self.stopwatch.passed();
+    pub(super) fn ready(&self, timing: &mut TrialTiming) {
+        timing.ready = self.stopwatch.passed();
     }
 
     /// The trial is over. Of one that failed nothing is learnt, and what it stood on may be gone.
-    pub(super) fn end(&mut self, plan: &Plan, cell: usize, step: &Step, is_complete: bool) {
+    pub(super) fn end(&mut self, plan: &Plan, cell: usize, timing: &TrialTiming, is_complete: bool) {
         if is_complete {
-            let readying = step.ready.saturating_sub(step.begun);
-            let trial = self.stopwatch.passed().saturating_sub(step.ready);
-            self.forecast.learn(plan, cell, step.what, readying, trial);
+            let readying = timing.ready.saturating_sub(timing.begun);
+            let trial = self.stopwatch.passed().saturating_sub(timing.ready);
+            self.forecast.learn(plan, cell, timing.what, readying, trial);
         } else {
             self.readiness.lose(plan, cell);
         }
