@@ -13,6 +13,7 @@ use stats::SplitMix64;
 
 use crate::address::Address;
 use crate::error::{Attempt, ConnectError};
+use crate::quote::connection_value;
 use crate::tls::{TlsMode, TlsSettings};
 
 /// Where servers put their sockets unless told otherwise: Debian's and Red Hat's place, then PostgreSQL's own.
@@ -305,7 +306,7 @@ impl fmt::Display for Target {
                 _ => false,
             };
             if !is_left_out {
-                write!(formatter, "{separator}{name}={}", Quoted(value))?;
+                write!(formatter, "{separator}{name}={}", quoted(value))?;
                 separator = " ";
             }
         }
@@ -324,16 +325,9 @@ impl fmt::Display for HostName {
 }
 
 /// A value of a connection string, in quotes where it needs them.
-struct Quoted<'a>(&'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_plain = |character: char| !(character.is_whitespace() || matches!(character, '\'' | '\\'));
-        if self.0.chars().all(is_plain) {
-            return formatter.write_str(self.0);
-        }
-        write!(formatter, "'{}'", self.0.replace('\\', r"\\").replace('\'', r"\'"))
-    }
+fn quoted(value: &str) -> String {
+    let needs_quotes = |character: char| character.is_whitespace() || matches!(character, '\'' | '\\');
+    if value.contains(needs_quotes) { connection_value(value) } else { value.to_owned() }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use results::{
 };
 
 use crate::backends::{Stretch, Used};
-use crate::catalogue::{self, Question};
+use crate::catalogue;
 use crate::difference::{Reading, growths};
 use crate::observer::Ran;
 use crate::series::{Snapshot, figures, grown};
@@ -116,8 +116,8 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
 
 /// What pg_stat_statements counted of the scripts' commands over the measured time.
 fn statements_of(watch: &Watch) -> (Vec<StatementCounters>, bool) {
-    let of_statements = |question: &&Question| question.view == catalogue::STATEMENTS;
-    let Some(question) = watch.server.questions.iter().find(of_statements) else { return Default::default() };
+    let found = catalogue::find(&watch.server.questions, catalogue::STATEMENTS);
+    let Some(question) = found else { return Default::default() };
     let reading = |snapshot: &Snapshot| snapshot.get(catalogue::STATEMENTS).cloned();
     let (before, after) = (watch.at_origin.as_ref().and_then(reading), reading(&watch.at_end));
     let Some((before, after)) = before.zip(after) else { return Default::default() };

@@ -386,6 +386,18 @@ pub(crate) struct Question {
     pub(crate) sql: String,
 }
 
+impl Question {
+    /// The place of a column among its columns.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+/// The question about a view, if it is one that the server can be asked.
+pub(crate) fn find<'a>(questions: &'a [Question], view: &str) -> Option<&'a Question> {
+    questions.iter().find(|question| question.view == view)
+}
+
 /// What a server has that decides on the questions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked<'a> {

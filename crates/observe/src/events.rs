@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use results::{Event, EventKind};
 
-use crate::catalogue::{BGWRITER, CHECKPOINTER, CONTROL_FILE, Question, TABLES};
+use crate::catalogue::{BGWRITER, CHECKPOINTER, CONTROL_FILE, Question, TABLES, find};
 use crate::series::Snapshot;
 use crate::waits::Seen;
 
@@ -81,8 +81,7 @@ impl Counted {
 
 /// A column of a view with one row.
 fn value(snapshot: &Snapshot, questions: &[Question], view: &str, column: &str) -> Option<f64> {
-    let question = questions.iter().find(|question| question.view == view)?;
-    let column = question.columns.iter().position(|known| known.name == column)?;
+    let column = find(questions, view)?.column(column)?;
     snapshot.get(view)?.values().next()?.values.get(column).copied()?
 }
 
@@ -139,10 +138,9 @@ impl Events {
         end_s: f64,
         name_of: impl Fn(&str) -> String,
     ) {
-        let Some(question) = questions.iter().find(|question| question.view == TABLES) else { return };
-        let column = |name| question.columns.iter().position(|known| known.name == name);
+        let Some(question) = find(questions, TABLES) else { return };
         for (what, name) in [("vacuum", "autovacuum_s_ago_at_end"), ("analyze", "autoanalyze_s_ago_at_end")] {
-            let Some(column) = column(name) else { continue };
+            let Some(column) = question.column(name) else { continue };
             for (table, row) in at_end.get(TABLES).into_iter().flatten() {
                 let ended_s = row.values.get(column).copied().flatten().map(|ago| end_s - ago);
                 let Some(ended_s) = ended_s.filter(|ended_s| *ended_s > since_s) else { continue };

@@ -68,8 +68,8 @@ pub(crate) fn grown(
     key: &str,
     column: &str,
 ) -> Option<f64> {
-    let question = questions.iter().find(|question| question.view == view)?;
-    let column = question.columns.iter().position(|known| known.name == column)?;
+    let question = catalogue::find(questions, view)?;
+    let column = question.column(column)?;
     let (before, after) = (before.get(view)?, after.get(view)?);
     let rows = growths(before, after, &question.columns);
     let of_key = || rows.iter().filter(|(known, _)| known.contains(key)).map(|(_, row)| row);

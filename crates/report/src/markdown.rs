@@ -52,7 +52,7 @@ fn side_by_side(runs: &[Run<'_>]) -> String {
         .unwrap_or_default();
     let records: Vec<&results::Record> = runs.iter().map(|run| run.record).collect();
     for warning in results::warnings_of_comparison(&records) {
-        out += &format!("> **Warning:** {}\n\n", escaped(warning.text.as_str()));
+        out += &format!("> **Warning:** {}\n\n", escaped(warning.as_str()));
     }
     for (at, run) in runs.iter().enumerate() {
         let warnings = run.record.warnings.iter().map(|it| it.as_str().to_owned());

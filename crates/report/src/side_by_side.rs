@@ -93,7 +93,7 @@ fn columns(first: &ComparedRun, other: &ComparedRun) -> Vec<Cells> {
 fn cautions(runs: &[Run<'_>]) -> Vec<String> {
     let records: Vec<&Record> = runs.iter().map(|run| run.record).collect();
     let warnings = results::warnings_of_comparison(&records);
-    let of_comparison = warnings.iter().map(|warning| escaped_line(warning.text.as_str()));
+    let of_comparison = warnings.iter().map(|warning| escaped_line(warning.as_str()));
     let of_runs = runs.iter().enumerate().flat_map(|(at, run)| {
         let letter = crate::run::letter(at);
         let recorded = run.record.warnings.iter().map(|warning| escaped_line(warning.as_str()));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{shown, write_advice};
 use crate::generator::{EventLoopName, Lateness};
+use crate::safe_text::indented;
 use crate::{Host, ResultsError, UtcTime};
 
 /// The form of the file; one of another form is not read.
@@ -95,8 +96,7 @@ impl Calibration {
         fs::create_dir_all(dir).map_err(failed)?;
         let path = file(dir, &self.host, self.event_loop);
         let draft = path.with_extension(format!("{}.part", std::process::id()));
-        let mut json = serde_json::to_string_pretty(self).expect("a calibration has string keys only");
-        json.push('\n');
+        let json = indented(self);
         // Never through a link that another user has put there: the directory may be shared.
         let mut file = fs::File::create_new(&draft).map_err(failed)?;
         let written = file.write_all(json.as_bytes()).and_then(|()| fs::rename(&draft, &path));
@@ -132,16 +132,7 @@ impl Calibration {
     /// Whether it says something of a run on this host with this loop.
     fn fits(&self, host: &Host, event_loop: EventLoopName) -> bool {
         let machine = |host: &Host| {
-            let Host {
-                hostname,
-                os: _,
-                kernel,
-                cpu_model,
-                cpu_count,
-                cpu_available,
-                cpus_allowed: _,
-                memory_bytes: _,
-            } = host.clone();
+            let Host { hostname, kernel, cpu_model, cpu_count, cpu_available, .. } = host.clone();
             (hostname, kernel, cpu_model, cpu_count, cpu_available)
         };
         self.form == FORM

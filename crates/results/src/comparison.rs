@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use stats::comparison::{Block, ComparedMetric, ComparisonDecision, MetricFinding, MetricNoise};
 
 use crate::UtcTime;
+use crate::safe_text::indented;
 use crate::upgrade::COMPARISON;
 
 /// The schema that this version writes.
@@ -176,7 +177,7 @@ impl ComparisonRecord {
 
     /// The whole of it, as it is stored and shown to programs.
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+        indented(self)
     }
 }
 

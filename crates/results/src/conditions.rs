@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ProcessStat;
+use crate::host::read;
 
 /// What bears on the speed of the host that pgmeter ran on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +46,7 @@ impl Conditions {
             clock_source: word("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             virtualisation: virtualisation(),
             container: container(),
-            load_average_1m: load_average(&text("/proc/loadavg")),
+            load_average_1m: load_average(&read("/proc/loadavg")),
             processors: None,
         }
     }
@@ -64,7 +65,7 @@ pub struct ProcessorTimes {
 impl ProcessorTimes {
     /// As they are now; `None` where the system does not tell.
     pub fn now() -> Option<ProcessorTimes> {
-        ProcessorTimes::of(&text("/proc/stat"), &text("/proc/self/stat"))
+        ProcessorTimes::of(&read("/proc/stat"), &read("/proc/self/stat"))
     }
 
     /// `stat` as proc_stat(5) has it, of a process as proc_pid_stat(5) has it, both in the same ticks.
@@ -107,13 +108,9 @@ impl ProcessorTimes {
     }
 }
 
-fn text(path: impl AsRef<Path>) -> String {
-    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
-}
-
 /// The content of a file with a single word.
 fn word(path: impl AsRef<Path>) -> Option<String> {
-    Some(text(path).trim().to_owned()).filter(|word| !word.is_empty())
+    Some(read(path).trim().to_owned()).filter(|word| !word.is_empty())
 }
 
 /// Of all groups of processors, in alphabetical order.
@@ -142,10 +139,10 @@ const HYPERVISORS: [(&str, &str); 10] = [
 
 fn virtualisation() -> Option<String> {
     let firmware = ["sys_vendor", "product_name", "board_vendor"]
-        .map(|name| text(Path::new("/sys/class/dmi/id").join(name)))
+        .map(|name| read(Path::new("/sys/class/dmi/id").join(name)))
         .join(" ");
     let kind = word("/sys/hypervisor/type");
-    hypervisor(&firmware, kind.as_deref(), &text("/proc/cpuinfo"))
+    hypervisor(&firmware, kind.as_deref(), &read("/proc/cpuinfo"))
 }
 
 /// A processor that says `hypervisor` is a virtual machine's, whosever it is; without it a name in the firmware's
@@ -166,7 +163,7 @@ fn hypervisor(firmware: &str, kind: Option<&str>, cpuinfo: &str) -> Option<Strin
 fn container() -> Option<String> {
     let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
     let marked = marks.iter().find(|(path, _)| Path::new(path).exists()).map(|(_, name)| (*name).to_owned());
-    marked.or_else(|| container_in(&text("/proc/1/cgroup")).map(str::to_owned))
+    marked.or_else(|| container_in(&read("/proc/1/cgroup")).map(str::to_owned))
 }
 
 fn container_in(cgroup: &str) -> Option<&'static str> {

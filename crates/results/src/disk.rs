@@ -71,30 +71,18 @@ impl Disk {
     /// Looks at the disk of the server's log in `data_directory` if that can be seen here, else at that of `records`;
     /// `why_not` says why it cannot if that is known already.
     pub fn measure(data_directory: Result<&Path, &str>, records: &Path) -> Disk {
-        match data_directory.map_err(str::to_owned).and_then(server_directory) {
-            Ok((holds, path)) => {
-                // Whoever may not write in the server's directory may still have a place on its disk.
-                let stands_in = Some(existing(records)).filter(|beside| device(beside) == device(&path));
-                let places = std::iter::once(path.clone()).chain(stands_in);
-                Disk::of(holds, &path, places, None)
-            }
-            Err(why) => {
-                let path = existing(records);
-                Disk::of(DiskHolds::Records, &path, std::iter::once(path.clone()), Some(why))
-            }
-        }
-    }
-
-    fn of(
-        holds: DiskHolds,
-        path: &Path,
-        mut places: impl Iterator<Item = PathBuf>,
-        why: Option<String>,
-    ) -> Disk {
+        let beside = existing(records);
+        let (holds, path, mut because) =
+            match data_directory.map_err(str::to_owned).and_then(server_directory) {
+                Ok((holds, path)) => (holds, path, None),
+                Err(why) => (DiskHolds::Records, beside.clone(), Some(why)),
+            };
+        // A role that may not write in the server's directory may still have a place on its disk.
+        let stands_in = Some(&beside).filter(|beside| **beside != path && device(beside) == device(&path));
+        let mut places = std::iter::once(&path).chain(stands_in);
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let mount = mount_of(&mounts, path);
-        let mut because = why;
-        let flush_us = places.find_map(|place| match flush_time(&place) {
+        let mount = mount_of(&mounts, &path);
+        let flush_us = places.find_map(|place| match flush_time(place) {
             Ok(time) => Some(time),
             Err(error) => {
                 let sentence = format!("flushes could not be measured in {}: {error}", place.display());

@@ -2,6 +2,8 @@
 //! What it cannot find out is `None`, never a guess and never an error: a run is worth more than its
 //! host's name. Called once per run by `cli`.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +50,7 @@ impl Host {
 }
 
 /// The text of a small system file, empty if there is none.
-fn read(path: &str) -> String {
+pub(crate) fn read(path: impl AsRef<Path>) -> String {
     std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 

@@ -119,28 +119,21 @@ impl IntervalScript {
         if response.count() != counts.succeeded || service.count() != counts.succeeded {
             return Err(DecodeError::Disagreement);
         }
-        let others = |latencies: &Option<EncodedDistribution>| {
-            latencies.as_ref().map_or_else(|| Ok(stats::Distribution::new()), EncodedDistribution::decode)
+        let others = |encoded: &Option<EncodedDistribution>, count: u64| {
+            let Some(encoded) = encoded else { return Ok(stats::Distribution::new()) };
+            let latencies = encoded.decode()?;
+            let agrees = latencies.is_empty() || latencies.count() == count;
+            if agrees { Ok(latencies) } else { Err(DecodeError::Disagreement) }
         };
-        let (failed, skipped, unfinished) =
-            (others(&self.failed)?, others(&self.skipped)?, others(&self.unfinished)?);
-        let with_counts =
-            [(&failed, counts.failed), (&skipped, counts.skipped), (&unfinished, counts.unfinished)];
-        if with_counts
-            .into_iter()
-            .any(|(latencies, count)| !latencies.is_empty() && latencies.count() != count)
-        {
-            return Err(DecodeError::Disagreement);
-        }
         Ok(ScriptStats {
             counts,
             response,
             service,
             lag: stats::Distribution::new(),
             lag_max_ns: self.lag_max_ns,
-            failed,
-            skipped,
-            unfinished,
+            failed: others(&self.failed, counts.failed)?,
+            skipped: others(&self.skipped, counts.skipped)?,
+            unfinished: others(&self.unfinished, counts.unfinished)?,
         })
     }
 }

@@ -15,8 +15,6 @@ mod plan;
 
 mod steps;
 
-mod tables;
-
 mod environment;
 
 mod host;
@@ -101,7 +99,7 @@ pub use observation::{
 };
 pub use plan::{Connection, Contention, Plan, Script, Target};
 pub use process_stat::ProcessStat;
-pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status};
+pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status, Tables};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;
 pub use server_limit::ServerResource;
@@ -117,6 +115,5 @@ pub use store::{
     find_numbered, records_in, runs_json,
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
-pub use tables::Tables;
 pub use verdict::{LimitedBy, Verdict};
-pub use warnings::{Severity, Warning, warnings, warnings_of_comparison};
+pub use warnings::{Severity, warnings, warnings_of_comparison};

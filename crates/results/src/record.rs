@@ -7,12 +7,14 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
+use stats::PartitionMethod;
 
 use crate::confidence;
+use crate::safe_text::indented;
 use crate::upgrade::RECORD;
 use crate::{
     CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation, Plan, SafeText,
-    Summary, Tables, UtcTime,
+    Summary, UtcTime,
 };
 
 /// The schema that this version writes, and the newest it reads.
@@ -51,6 +53,17 @@ pub struct Record {
     pub warnings: Vec<SafeText>,
     /// What is good to know, and does not make the numbers wrong.
     pub notes: Vec<SafeText>,
+}
+
+/// The tables of a run's workload; each fact is `null` where nobody looked.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tables {
+    /// The scale at which the workload's tables were loaded, as found or as told.
+    pub scale: Option<u32>,
+    /// How the workload's largest table is partitioned; `null` also where it is not.
+    pub partition_method: Option<PartitionMethod>,
+    /// Into how many partitions; 0 if it is not partitioned.
+    pub partitions: Option<u32>,
 }
 
 /// How a pgmeter was built.
@@ -146,13 +159,11 @@ impl Record {
     pub fn json_schema() -> String {
         let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
         let schema = generator.into_root_schema_for::<Record>();
-        serde_json::to_string_pretty(&schema).expect("a schema has string keys only") + "\n"
+        indented(&schema)
     }
 
     /// The document, indented for people. Bytes that are not UTF-8 are replaced.
     pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("a record has string keys only");
-        json.push('\n');
-        encoding::shown(&json).into_owned()
+        encoding::shown(&indented(self)).into_owned()
     }
 }

@@ -67,6 +67,11 @@ pub fn escaped_json(json: String) -> String {
     out
 }
 
+/// A document as people read it: indented, with a newline at its end.
+pub(crate) fn indented(document: &impl Serialize) -> String {
+    serde_json::to_string_pretty(document).expect("the documents have string keys only") + "\n"
+}
+
 /// Text without the secrets it came with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::safe_text::indented;
 use crate::upgrade::STEPS;
 use crate::{Connection, Environment, PgmeterBuild, ResultsError, SafeText, Status, UtcTime};
 
@@ -94,9 +95,7 @@ pub struct StepBuffers {
 impl StepsRecord {
     /// The document, indented for people.
     pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("a record has string keys only");
-        json.push('\n');
-        json
+        indented(self)
     }
 
     /// The record in `json`; `path` is what messages call it.

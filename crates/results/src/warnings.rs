@@ -10,15 +10,6 @@ use crate::{
     Script, ServerFacts, Stalls, Status, WaitMethod,
 };
 
-/// A sentence for whoever reads the figures.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// How much it matters.
-    pub severity: Severity,
-    /// What it means for the figures, and what to do.
-    pub text: SafeText,
-}
-
 /// How much a warning matters.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -55,15 +46,14 @@ const RULES: [Rule; 19] = [
 ];
 
 /// What is to be said of one run, cautions first.
-pub fn warnings(record: &Record) -> Vec<Warning> {
-    let said = |(severity, rule): &Rule| Some(Warning { severity: *severity, text: rule(record)?.into() });
-    RULES.iter().filter_map(said).collect()
+pub fn warnings(record: &Record) -> Vec<(Severity, SafeText)> {
+    RULES.iter().filter_map(|(severity, rule)| Some((*severity, rule(record)?.into()))).collect()
 }
 
 impl Record {
     /// Adds what the rules have to say to `warnings` and `notes`.
     pub fn warn(&mut self) {
-        for Warning { severity, text } in warnings(self) {
+        for (severity, text) in warnings(self) {
             match severity {
                 Severity::Caution => self.warnings.push(text),
                 Severity::Note => self.notes.push(text),
@@ -525,21 +515,18 @@ const FACTS: [Fact; 7] = [
 ];
 
 /// What is to be said of runs that are compared with each other, beyond what is said of each.
-pub fn warnings_of_comparison(records: &[&Record]) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let mut caution = |text: String| {
-        warnings.push(Warning { severity: Severity::Caution, text: text.into() });
-    };
+pub fn warnings_of_comparison(records: &[&Record]) -> Vec<SafeText> {
+    let mut warnings: Vec<SafeText> = Vec::new();
     for (kind, one, _) in MAINTENANCE {
         let had = |record: &&&Record| events(record, kind).next().is_some();
         let seen: Vec<&&Record> = records.iter().filter(|record| record.observation.is_some()).collect();
         let with = seen.iter().copied().filter(had).count();
         if 0 < with && with < seen.len() {
-            caution(format!(
+            warnings.push(format!(
                 "{one} fell into {with} of {} runs and not into the others: a difference between them may be nothing \
                  else; run for longer, so that each has some, or repeat them in turns",
                 seen.len()
-            ));
+            ).into());
         }
     }
     for (what, fact) in FACTS {
@@ -547,7 +534,10 @@ pub fn warnings_of_comparison(records: &[&Record]) -> Vec<Warning> {
         known.sort();
         known.dedup();
         if known.len() > 1 {
-            caution(format!("{what} was not the same in all of these runs: a difference may come from that"));
+            warnings.push(
+                format!("{what} was not the same in all of these runs: a difference may come from that")
+                    .into(),
+            );
         }
     }
     warnings

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use tempfile::{Builder, TempPath};
 
 use crate::error::shown;
 use crate::{Record, ResultsError, Script};
@@ -30,9 +31,9 @@ impl Record {
         let failed = |source| ResultsError::Write { directory: dir.to_owned(), source };
         fs::create_dir_all(dir).map_err(failed)?;
         let stem = self.file_stem();
-        let draft =
-            Draft::create(dir, &stem, |file| file.write_all(self.to_json().as_bytes())).map_err(failed)?;
-        let path = draft.publish(dir, &stem, rename_to_free_name).map_err(failed)?.ok_or_else(|| {
+        let json = self.to_json();
+        let draft = draft(dir, &stem, |file| file.write_all(json.as_bytes())).map_err(failed)?;
+        let path = publish(draft, dir, &stem, rename_to_free_name).map_err(failed)?.ok_or_else(|| {
             ResultsError::Refused(format!(
                 "cannot write a record into {}: {ATTEMPTS_MAX} records of that second are there already; choose another \
                  directory",
@@ -71,66 +72,36 @@ fn script_names(scripts: &[Script]) -> String {
     names
 }
 
-/// A hidden file with the whole content, on the disk, that has no name of its own yet.
-/// Dropped before it is published, it is gone.
-#[derive(Debug)]
-struct Draft {
-    path: PathBuf,
-    /// Once published, the name is free, and may already be another writer's draft.
-    published: bool,
+/// A hidden file with the whole content, on the disk, that has no name of its own yet. Dropped before it is published, it
+/// is gone.
+fn draft(dir: &Path, stem: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<TempPath> {
+    let mut draft = Builder::new().prefix(&format!(".{stem}.")).suffix(".part").tempfile_in(dir)?;
+    write(draft.as_file_mut())?;
+    draft.as_file().sync_all()?;
+    Ok(draft.into_temp_path())
 }
 
-impl Draft {
-    fn create(dir: &Path, stem: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Draft> {
-        let (path, mut file) = Draft::open(dir, stem)?;
-        let draft = Draft { path, published: false };
-        write(&mut file)?;
-        file.sync_all()?;
-        Ok(draft)
-    }
-
-    fn open(dir: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
-        for attempt in 1..=ATTEMPTS_MAX {
-            let path = dir.join(format!(".{stem}.{}-{attempt}.part", std::process::id()));
-            match private().open(&path) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                opened => return opened.map(|file| (path, file)),
+/// Gives the draft the first of `stem.json`, `stem-2.json`, … that `rename` finds free; `None` if all are taken.
+fn publish(
+    draft: TempPath,
+    dir: &Path,
+    stem: &str,
+    rename: fn(&Path, &Path) -> io::Result<()>,
+) -> io::Result<Option<PathBuf>> {
+    for attempt in 1..=ATTEMPTS_MAX {
+        let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
+        let path = dir.join(format!("{stem}{suffix}.json"));
+        match rename(&draft, &path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(()) => {
+                // The name is free now, and nobody's to remove.
+                let _ = draft.keep();
+                return Ok(Some(path));
             }
         }
-        Err(ErrorKind::AlreadyExists.into())
     }
-
-    /// Gives the draft the first of `stem.json`, `stem-2.json`, … that `rename` finds free; `None` if
-    /// all are taken.
-    fn publish(
-        mut self,
-        dir: &Path,
-        stem: &str,
-        rename: fn(&Path, &Path) -> io::Result<()>,
-    ) -> io::Result<Option<PathBuf>> {
-        for attempt in 1..=ATTEMPTS_MAX {
-            let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
-            let path = dir.join(format!("{stem}{suffix}.json"));
-            match rename(&self.path, &path) {
-                Ok(()) => {
-                    self.published = true;
-                    return Ok(Some(path));
-                }
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if !self.published {
-            // If it cannot be removed either, the first error is the one to tell.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
+    Ok(None)
 }
 
 /// How files are made that may hold more of a server than everybody shall know: new, and for their owner alone. The
@@ -179,16 +150,16 @@ mod tests {
         names
     }
 
-    fn draft(dir: &Path, content: &str) -> Draft {
-        Draft::create(dir, "run", |file| file.write_all(content.as_bytes())).unwrap()
+    fn draft_of(dir: &Path, content: &str) -> TempPath {
+        draft(dir, "run", |file| file.write_all(content.as_bytes())).unwrap()
     }
 
     #[test]
     fn both_ways_of_renaming_take_the_next_free_name_and_replace_nothing() {
         for rename in [rename_to_free_name, rename_to_reserved_name] {
             let dir = tempfile::tempdir().unwrap();
-            let first = draft(dir.path(), "first").publish(dir.path(), "run", rename).unwrap().unwrap();
-            let second = draft(dir.path(), "second").publish(dir.path(), "run", rename).unwrap().unwrap();
+            let first = publish(draft_of(dir.path(), "first"), dir.path(), "run", rename).unwrap().unwrap();
+            let second = publish(draft_of(dir.path(), "second"), dir.path(), "run", rename).unwrap().unwrap();
             assert_eq!(names_in(dir.path()), ["run-2.json", "run.json"]);
             assert_eq!(fs::read_to_string(first).unwrap(), "first");
             assert_eq!(fs::read_to_string(second).unwrap(), "second");
@@ -200,9 +171,9 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let dir = tempfile::tempdir().unwrap();
-        let draft = draft(dir.path(), "secret");
-        assert_eq!(mode(&draft.path), 0o600);
-        let path = draft.publish(dir.path(), "run", rename_to_reserved_name).unwrap().unwrap();
+        let draft = draft_of(dir.path(), "secret");
+        assert_eq!(mode(&draft), 0o600);
+        let path = publish(draft, dir.path(), "run", rename_to_reserved_name).unwrap().unwrap();
         assert_eq!(mode(&path), 0o600);
         let reserved = dir.path().join("reserved");
         private().open(&reserved).unwrap();
@@ -212,7 +183,7 @@ mod tests {
     #[test]
     fn a_disk_that_fills_up_while_writing_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
-        let full = Draft::create(dir.path(), "run", |file| {
+        let full = draft(dir.path(), "run", |file| {
             file.write_all(b"half of")?;
             Err(ErrorKind::StorageFull.into())
         });
@@ -223,9 +194,9 @@ mod tests {
     #[test]
     fn a_rename_that_fails_leaves_neither_draft_nor_reserved_name() {
         let dir = tempfile::tempdir().unwrap();
-        let lost = draft(dir.path(), "lost");
-        fs::remove_file(&lost.path).unwrap();
-        assert!(lost.publish(dir.path(), "run", rename_to_reserved_name).is_err());
+        let lost = draft_of(dir.path(), "lost");
+        fs::remove_file(&lost).unwrap();
+        assert!(publish(lost, dir.path(), "run", rename_to_reserved_name).is_err());
         assert!(names_in(dir.path()).is_empty());
     }
 

@@ -39,7 +39,7 @@ fn quiet() -> Record {
 fn said(change: impl FnOnce(&mut Record)) -> Vec<(Severity, String)> {
     let mut record = quiet();
     change(&mut record);
-    warnings(&record).into_iter().map(|warning| (warning.severity, warning.text.into())).collect()
+    warnings(&record).into_iter().map(|(severity, text)| (severity, text.into())).collect()
 }
 
 /// The only thing that is said, as a caution.
@@ -141,7 +141,7 @@ fn of_a_quiet_run_there_is_nothing_to_say() {
 fn of_a_record_in_which_little_is_known_nothing_is_guessed() {
     let json = include_bytes!("record.json");
     let record = Record::from_json(json, Path::new("r.json")).expect("it is one");
-    let said: Vec<String> = warnings(&record).into_iter().map(|warning| warning.text.into()).collect();
+    let said: Vec<String> = warnings(&record).into_iter().map(|(_, text)| text.into()).collect();
     assert!(
         said.iter().all(|text| text.contains("pgbench_branches") || text.contains("checkpoint_timeout")),
         "{said:?}"
@@ -392,7 +392,7 @@ fn maintenance_inside_the_measured_time_is_a_note() {
 
 fn compared(records: &[Record]) -> Vec<String> {
     let records: Vec<&Record> = records.iter().collect();
-    warnings_of_comparison(&records).into_iter().map(|warning| warning.text.into()).collect()
+    warnings_of_comparison(&records).into_iter().map(String::from).collect()
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(super) fn warnings(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
         let records: Vec<&results::Record> = runs.iter().map(|run| run.record).collect();
         let of_comparison = results::warnings_of_comparison(&records);
         let texts =
-            of_comparison.iter().map(|warning| sections::capitalised(&escaped_line(warning.text.as_str())));
+            of_comparison.iter().map(|warning| sections::capitalised(&escaped_line(warning.as_str())));
         warnings.extend(texts);
     }
     if !warnings.is_empty() {

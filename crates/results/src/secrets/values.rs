@@ -212,17 +212,18 @@ pub(super) fn after_quote(text: &str, start: usize, has_escapes: bool) -> Option
 
 /// What is within the dollar quotes that begin at `start`, and what follows them.
 pub(super) fn after_dollar_quote(text: &str, start: usize) -> Option<(Range<usize>, usize)> {
-    let tag_end = start + 1 + text[start + 1..].find('$')?;
-    let tag = &text[start + 1..tag_end];
+    let begin = dollar_quote_end(text, start)?;
+    let mark = &text[start..begin];
+    let inner = begin..begin + text[begin..].find(mark)?;
+    Some((inner.clone(), inner.end + mark.len()))
+}
+
+/// What follows the opening `$tag$` at `start`.
+fn dollar_quote_end(text: &str, start: usize) -> Option<usize> {
+    let tag = text[start + 1..].split_once('$')?.0;
     let is_tag = tag.chars().all(|c| c.is_alphanumeric() || c == '_')
         && !tag.starts_with(|c: char| c.is_ascii_digit());
-    if !is_tag {
-        return None;
-    }
-    let mark = &text[start..=tag_end];
-    let length = text[tag_end + 1..].find(mark)?;
-    let inner = tag_end + 1..tag_end + 1 + length;
-    Some((inner.clone(), inner.end + mark.len()))
+    is_tag.then_some(start + tag.len() + 2)
 }
 
 /// `$$…$$`, to the end of the text if they are not closed; `None` if it is something else.
@@ -230,14 +231,8 @@ fn dollar_quoted(text: &str, start: usize) -> Option<Value> {
     if let Some((secret, earliest_end)) = after_dollar_quote(text, start) {
         return Some(Value { secret, earliest_end, is_bare: false });
     }
-    let tag = text[start + 1..].split_once('$')?.0;
-    let is_tag = tag.chars().all(|c| c.is_alphanumeric() || c == '_')
-        && !tag.starts_with(|c: char| c.is_ascii_digit());
-    is_tag.then(|| Value {
-        secret: start + tag.len() + 2..text.len(),
-        earliest_end: text.len(),
-        is_bare: false,
-    })
+    let secret = dollar_quote_end(text, start)?..text.len();
+    Some(Value { secret, earliest_end: text.len(), is_bare: false })
 }
 
 /// `\"…\"`: JSON within a string, each quote behind the same number of backslashes.

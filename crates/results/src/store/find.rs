@@ -10,13 +10,12 @@ use crate::{Record, ResultsError};
 /// How the newest run is called; `last-1` is the one before.
 const LAST: &str = "last";
 
-/// What a word means that calls a run.
-#[derive(Debug, PartialEq, Eq)]
-enum Called<'a> {
+/// How a run in the store is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Called {
     Number(i64),
     /// So many runs before the newest.
     Ago(i64),
-    File(&'a Path),
 }
 
 /// The record of the run that `which` calls: `12`, `last`, `last-1`, or the path of a record, which needs no store.
@@ -33,17 +32,13 @@ pub fn find(store: &Path, which: &str) -> Result<Record, ResultsError> {
 /// # Errors
 /// As [`find`].
 pub fn find_numbered(store: &Path, which: &str) -> Result<(Option<i64>, Record), ResultsError> {
-    let (number, path) = match called(which) {
-        Called::File(path) => (None, path.to_owned()),
-        called => {
-            let (number, path) = Store::open(store)?.record_path(&called, which)?;
-            (Some(number), path)
-        }
-    };
-    Ok((number, Record::read(&path)?))
+    let Some(called) = called(which) else { return Ok((None, Record::read(Path::new(which))?)) };
+    let (number, path) = Store::open(store)?.record_path(called, which)?;
+    Ok((Some(number), Record::read(&path)?))
 }
 
-fn called(which: &str) -> Called<'_> {
+/// `None` for the path of a file.
+fn called(which: &str) -> Option<Called> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse().ok().filter(|_| digits)
@@ -52,24 +47,19 @@ fn called(which: &str) -> Called<'_> {
         "" => Some(0),
         rest => number(rest.strip_prefix('-')?),
     });
-    match (number(which), ago) {
-        (Some(number), _) => Called::Number(number),
-        (None, Some(ago)) => Called::Ago(ago),
-        (None, None) => Called::File(Path::new(which)),
-    }
+    number(which).map(Called::Number).or(ago.map(Called::Ago))
 }
 
 impl Store {
     /// The number of a stored run, and where its record is.
-    fn record_path(&self, called: &Called<'_>, which: &str) -> Result<(i64, PathBuf), ResultsError> {
+    fn record_path(&self, called: Called, which: &str) -> Result<(i64, PathBuf), ResultsError> {
         let (sql, number) = match called {
-            Called::Number(number) => ("SELECT run, status, record_path FROM runs WHERE run = ?1", *number),
+            Called::Number(number) => ("SELECT run, status, record_path FROM runs WHERE run = ?1", number),
             Called::Ago(ago) => (
                 "SELECT run, status, record_path FROM runs WHERE record_path IS NOT NULL \
                  ORDER BY run DESC LIMIT 1 OFFSET ?1",
-                *ago,
+                ago,
             ),
-            Called::File(_) => unreachable!("a record that is called by its path needs no store"),
         };
         let row = |row: &rusqlite::Row<'_>| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<String>>(2)?))
@@ -99,10 +89,11 @@ mod tests {
 
     #[test]
     fn a_run_is_called_by_number_by_how_long_ago_or_by_its_file() {
-        assert_eq!(called("12"), Called::Number(12));
-        assert_eq!([called("last"), called("last-0"), called("last-3")], [0, 0, 3].map(Called::Ago));
+        assert_eq!(called("12"), Some(Called::Number(12)));
+        let ago = [called("last"), called("last-0"), called("last-3")];
+        assert_eq!(ago, [0, 0, 3].map(|ago| Some(Called::Ago(ago))));
         for file in ["./12", "+3", "-1", "last-", "last-x", "last1", "a/last", "99999999999999999999", ""] {
-            assert_eq!(called(file), Called::File(Path::new(file)), "{file}");
+            assert_eq!(called(file), None, "{file}");
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Store, failed};
 use crate::ResultsError;
+use crate::safe_text::indented;
 
 /// A stored run with what tells it from others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -93,9 +94,7 @@ impl RunStatus {
 
 /// The list as JSON, for programs.
 pub fn runs_json(runs: &[RunLine]) -> String {
-    let mut json = serde_json::to_string_pretty(runs).expect("a line has string keys only");
-    json.push('\n');
-    json
+    indented(&runs)
 }
 
 const LINES: &str = "SELECT run, runs.status, runs.started_at, scripts, server_version, clients, duration_s, tps, \

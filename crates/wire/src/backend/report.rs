@@ -13,29 +13,20 @@ const LINE_WIDTH_MAX: usize = 60;
 /// Columns right of the place that stay when a longer line is cut; libpq's number.
 const RIGHT_WIDTH_MIN: usize = 10;
 
-/// Which of the two it is: libpq shows the context of errors only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Error,
-    Notice,
-}
-
 impl ServerError {
     /// The error as libpq words it; `query` is the text of the statement that the server was sent, if it is known.
     /// Without it a position is told as `at character 8`. Several lines, the last without its newline.
     pub fn report(&self, query: Option<&[u8]>) -> String {
-        self.text(query, Kind::Error)
+        let mut text = self.report_notice(query);
+        add_fields(&mut text, &[("CONTEXT", &self.context)]);
+        text
     }
 
     /// As [`ServerError::report`], for a notice or a warning: its context is left out.
     pub fn report_notice(&self, query: Option<&[u8]>) -> String {
-        self.text(query, Kind::Notice)
-    }
-
-    fn text(&self, query: Option<&[u8]>, kind: Kind) -> String {
-        let ServerError { severity, sqlstate: _, message, detail, hint, position, .. } = self;
+        let ServerError { severity, sqlstate: _, message, detail, hint, position, internal_query, .. } = self;
         let mut text = format!("{severity}:  {message}");
-        let internal = self.internal_query.as_deref().map(str::as_bytes);
+        let internal = internal_query.as_deref().map(str::as_bytes);
         // A statement of the user's is shown before one that the server made up itself.
         let place = position.map(|place| (place, query)).or(self.internal_position.map(|at| (at, internal)));
         match place {
@@ -44,16 +35,16 @@ impl ServerError {
             Some((place, None)) => drop(write!(text, " at character {place}")),
             None => {}
         }
-        let context = self.context.as_ref().filter(|_| kind == Kind::Error);
-        let query = self.internal_query.as_ref();
-        let more =
-            [("DETAIL", detail.as_ref()), ("HINT", hint.as_ref()), ("QUERY", query), ("CONTEXT", context)];
-        for (label, value) in more {
-            if let Some(value) = value {
-                let _ = write!(text, "\n{label}:  {value}");
-            }
-        }
+        add_fields(&mut text, &[("DETAIL", detail), ("HINT", hint), ("QUERY", internal_query)]);
         text
+    }
+}
+
+fn add_fields(text: &mut String, fields: &[(&str, &Option<String>)]) {
+    for (label, value) in fields {
+        if let Some(value) = value {
+            let _ = write!(text, "\n{label}:  {value}");
+        }
     }
 }
 
