@@ -15,15 +15,18 @@ const NOTHING: &str = "-";
 const NAMES_LEN_MAX: usize = 32;
 const LEVELS_LEN_MAX: usize = 48;
 
-/// `2026-11-21 12:03:01` is so long.
-const SECONDS_END: usize = 19;
+/// How a moment is shown where there is little room, where there is some, and where there is enough: from which character
+/// of `2026-11-21 12:03:01` to which.
+const MOMENTS: [(usize, usize); 3] = [(5, 16), (0, 16), (0, 19)];
+/// Of a moment of another year than the newest run's, without room: `2025-11-21`, and a blank.
+const DAY: (usize, usize) = (0, 10);
 
 /// The runs, oldest first, the last line with its line end; a sentence if there are none.
 pub fn run_list(runs: &[RunLine], style: &TextStyle) -> String {
     if runs.is_empty() {
         return "no run is stored yet\n".to_owned();
     }
-    let mut out = with_ordinary_spaces(&fitted(|_| columns(runs), 0, 0, style));
+    let mut out = with_ordinary_spaces(&fitted(|room| columns(runs, room), MOMENTS.len() - 1, 0, style));
     if runs.iter().any(|run| run.tps_low.is_some()) {
         let what = "± is half of the 95 % interval of the throughput";
         out += &format!("{}\n", emphasise(what, Emphasis::Quiet, style));
@@ -31,16 +34,23 @@ pub fn run_list(runs: &[RunLine], style: &TextStyle) -> String {
     out
 }
 
-fn columns(runs: &[RunLine]) -> Vec<Cells> {
+fn columns(runs: &[RunLine], room: usize) -> Vec<Cells> {
     let column = |title: &str, of: &dyn Fn(&RunLine) -> String| titled(title, runs.iter().map(of).collect());
     let left = |title: &str, of: &dyn Fn(&RunLine) -> String| {
         padded(std::iter::once(title.to_owned()).chain(runs.iter().map(of)).collect(), Side::Left)
     };
     let digits = runs.iter().map(|run| run.run.to_string().len()).max().unwrap_or(0).max("run".len());
-    let what = |run: &RunLine| format!("{:>digits$}  {}  {}", run.run, moment(&run.started_at), ran(run));
+    let year = runs.iter().map(|run| run.started_at.get(..4)).max().flatten().unwrap_or_default();
+    let what = |run: &RunLine| {
+        format!("{:>digits$}  {}  {}", run.run, moment(&run.started_at, year, room), ran(run))
+    };
     let has_trials = runs.iter().any(|run| run.trial.is_some());
-    let named = if has_trials { "scripts, or experiment: levels" } else { "scripts" };
-    let title = format!("{:>digits$}  {:<SECONDS_END$}  {named}", "run", "began, UTC");
+    let named = match (has_trials, room) {
+        (false, _) | (true, 0) => "scripts",
+        (true, _) => "scripts, or experiment: levels",
+    };
+    let (from, to) = MOMENTS[room];
+    let title = format!("{:>digits$}  {:<2$}  {named}", "run", "began, UTC", to - from);
     let names = std::iter::once(title).chain(runs.iter().map(what)).collect();
     let mut columns = vec![
         padded(names, Side::Left),
@@ -48,9 +58,12 @@ fn columns(runs: &[RunLine]) -> Vec<Cells> {
         column("clients", &|run| count(u64::from(run.clients))),
         column("tps", &throughput),
         column("p99", &|run| run.p99_us.map_or(NOTHING.to_owned(), latency)),
-        left("limit", &|run| run.limit.as_deref().map_or(NOTHING.to_owned(), escaped_line)),
     ];
-    if runs.iter().any(|run| run.status != RunStatus::Complete) {
+    let has_status = runs.iter().any(|run| run.status != RunStatus::Complete);
+    if room > 0 || !has_status {
+        columns.push(left("limit", &|run| run.limit.as_deref().map_or(NOTHING.to_owned(), escaped_line)));
+    }
+    if has_status {
         columns.push(left("status", &|run| run.status.name().to_owned()));
     }
     columns
@@ -69,9 +82,11 @@ fn ran(run: &RunLine) -> String {
 }
 
 /// `2026-11-21T12:03:01.250Z` for people.
-fn moment(started_at: &str) -> String {
-    let shown: String = escaped_line(started_at).chars().take(SECONDS_END).collect();
-    format!("{:<SECONDS_END$}", shown.replacen('T', " ", 1))
+fn moment(started_at: &str, year: &str, room: usize) -> String {
+    let (from, to) = MOMENTS[room];
+    let (first, end) = if from == 0 || started_at.starts_with(year) { (from, to) } else { DAY };
+    let shown: String = escaped_line(started_at).chars().take(end).skip(first).collect();
+    format!("{:<1$}", shown.replacen('T', " ", 1), to - from)
 }
 
 fn throughput(run: &RunLine) -> String {

@@ -78,17 +78,39 @@ fn a_trial_is_called_by_its_experiment_and_levels() {
 }
 
 #[test]
-fn in_a_narrow_terminal_the_scripts_names_are_cut() {
+fn in_a_narrow_terminal_moments_are_short_and_names_are_cut() {
     let list = run_list(&runs(), &TextStyle { colour: false, width: 90 });
     insta::assert_snapshot!(list, @r"
-     run  began, UTC           scripts    server clients        tps     p99 limit  status
-       9  2026-11-21 20:07:35  tpcb-like    18.6       8 1,959 ± 41 10.5 ms server complete
-      10  2026-11-21 20:07:35  tpcb-like       -       8          -       - -      killed
-    1000  2026-11-21 20:07:35  tpcb-like       -       8          -       - -      running
-    1001  2026-11-21 20:07:35  a \x1b[2J…   18.6   1,200      0.523 61.2 µs server interrupted
+     run  began, UTC   scripts                   server clients        tps     p99 status
+       9  11-21 20:07  tpcb-like                   18.6       8 1,959 ± 41 10.5 ms complete
+      10  11-21 20:07  tpcb-like                      -       8          -       - killed
+    1000  11-21 20:07  tpcb-like                      -       8          -       - running
+    1001  11-21 20:07  a \x1b[2Jscript of mine.…   18.6   1,200      0.523 61.2 µs interrupted
     ± is half of the 95 % interval of the throughput
     ");
     assert!(list.lines().all(|line| line.chars().count() <= 90));
+}
+
+#[test]
+fn eighty_columns_are_enough() {
+    let factors =
+        [("clients", "8"), ("protocol", "prepared")].map(|(name, level)| (name.into(), level.into()));
+    let trial = TrialOfRun { experiment: "ladder".to_owned(), factors: factors.into(), repeat: 2 };
+    let old = RunLine { started_at: "2025-12-31T20:07:35.250Z".to_owned(), ..run(8, "tpcb-like") };
+    let trial = RunLine { trial: Some(trial), ..run(11, "ro3.sql") };
+    let runs: Vec<RunLine> = [old].into_iter().chain(runs()).chain([trial]).collect();
+    let list = run_list(&runs, &TextStyle { colour: false, width: 80 });
+    insta::assert_snapshot!(list, @r"
+     run  began, UTC   scripts         server clients        tps     p99 status
+       8  2025-12-31   tpcb-like         18.6       8 1,959 ± 41 10.5 ms complete
+       9  11-21 20:07  tpcb-like         18.6       8 1,959 ± 41 10.5 ms complete
+      10  11-21 20:07  tpcb-like            -       8          -       - killed
+    1000  11-21 20:07  tpcb-like            -       8          -       - running
+    1001  11-21 20:07  a \x1b[2Jscrip…   18.6   1,200      0.523 61.2 µs interrupted
+      11  11-21 20:07  ladder: client…   18.6       8 1,959 ± 41 10.5 ms complete
+    ± is half of the 95 % interval of the throughput
+    ");
+    assert!(list.lines().all(|line| line.chars().count() <= 80));
 }
 
 #[test]
