@@ -3,7 +3,7 @@
 
 use connect::{ProtocolError, ServerError};
 use engine::{AbortCause, AbortedClient, CommandPosition};
-use script::{CaptureKind, EvaluationError};
+use script::CaptureKind;
 
 use crate::system_words::without_number;
 
@@ -61,9 +61,8 @@ fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> V
         AbortCause::StatementTooLong(_) => vec![of_meta("SQL command send failed")],
         AbortCause::Copy => vec!["COPY is not supported in pgbench, aborting".to_owned()],
         AbortCause::Evaluation(error) => {
-            let is_assignment = matches!(error, EvaluationError::VariableName { .. });
             let last = match name.as_str() {
-                "set" if is_assignment => of_meta("assignment of meta-command failed"),
+                "set" if error.is_of_assignment() => of_meta("assignment of meta-command failed"),
                 "set" | "if" | "elif" => of_command(typed, "evaluation of meta-command failed"),
                 _ => of_meta("execution of meta-command failed"),
             };
@@ -182,7 +181,7 @@ mod tests {
     fn aborted_clients_are_told_in_the_words_of_pgbench() {
         check(
             "set",
-            AbortCause::Evaluation(EvaluationError::DivisionByZero),
+            AbortCause::Evaluation(script::EvaluationError::new("division by zero")),
             &[
                 "division by zero",
                 "client 3 aborted in command 2 (set) of script 1; evaluation of meta-command failed",

@@ -32,7 +32,7 @@ fn evaluator(criterion: &mut Criterion) {
                 for command in program.commands() {
                     if let CommandKind::Set(set) = &command.kind {
                         let mut scope = Scope::new(&mut variables, &mut random, &symbols);
-                        set.assign(&mut scope).expect("a value");
+                        set.execute(&mut scope).expect("a value");
                     }
                 }
             });

@@ -31,9 +31,10 @@ impl SetArray {
     /// PostgreSQL's array literal, such as `{1,2.5,t,NULL}`: a parameter as it is, in quotes where simple queries
     /// have it in their text.
     pub fn execute(&self, scope: &mut Scope<'_>) -> Result<(), EvaluationError> {
-        let length = self.length.datum(scope).and_then(Datum::to_int).map_err(|failure| *failure)?;
+        let length = self.length.datum(scope).and_then(Datum::to_int)?;
         if !(0..=LENGTH_MAX).contains(&length) {
-            return Err(EvaluationError::ArrayLength { maximum: LENGTH_MAX, length });
+            let reason = format!("the length of an array must be in range [0, {LENGTH_MAX}] (not {length})");
+            return Err(EvaluationError::new(reason));
         }
         let mut literal = scope.variables.take_array_buffer();
         literal.push(b'{');

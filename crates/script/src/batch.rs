@@ -18,10 +18,12 @@ impl Batch {
 
     /// How many transactions this run stands for, at least 1.
     pub fn size(&self, scope: &mut Scope<'_>) -> Result<u64, EvaluationError> {
-        let size = self.expression.datum(scope).and_then(Datum::to_int).map_err(|failure| *failure)?;
+        let size = self.expression.datum(scope).and_then(Datum::to_int)?;
         match u64::try_from(size) {
             Ok(size @ 1..) => Ok(size),
-            _ => Err(EvaluationError::BatchSize { size }),
+            _ => Err(EvaluationError::new(format!(
+                "a batch must stand for at least one transaction (not {size})"
+            ))),
         }
     }
 }

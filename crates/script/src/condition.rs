@@ -2,7 +2,7 @@
 //! all commands of a script are known, so that the engine only follows indices. Called by `program`; nothing is
 //! evaluated here but one condition at a time.
 
-use crate::error::{ConditionMistake, EvaluationError, ParseErrorKind};
+use crate::error::{EvaluationError, ParseErrorKind};
 use crate::expression::{Expression, Scope};
 use crate::program::{Command, CommandKind};
 
@@ -24,7 +24,7 @@ impl Condition {
 
     /// Whether the branch behind it is taken: a boolean as it is, a number unless zero, NULL not.
     pub fn holds(&self, scope: &mut Scope<'_>) -> Result<bool, EvaluationError> {
-        self.expression.datum(scope).map(|datum| datum.is_true()).map_err(|failure| *failure)
+        self.expression.datum(scope).map(|datum| datum.is_true())
     }
 }
 
@@ -47,9 +47,9 @@ struct Open {
 /// Joins each condition with what follows it. The time is linear and the depth is not limited.
 pub(crate) fn join(commands: &mut [Command]) -> Result<(), ParseErrorKind> {
     let mut open: Vec<Open> = Vec::new();
-    let error = |index: usize, mistake| {
+    let error = |index: usize, reason| {
         let command = u32::try_from(index).map_or(u32::MAX, |index| index.saturating_add(1));
-        ParseErrorKind::Condition { command, mistake }
+        ParseErrorKind::Condition { command, reason }
     };
     for index in 0..commands.len() {
         match (&commands[index].kind, open.last_mut()) {
@@ -58,15 +58,15 @@ pub(crate) fn join(commands: &mut [Command]) -> Result<(), ParseErrorKind> {
                 lead(commands, *last, index);
                 *last = index;
             }
-            (CommandKind::Elif(_), Some(_)) => return Err(error(index, ConditionMistake::ElifAfterElse)),
-            (CommandKind::Elif(_), None) => return Err(error(index, ConditionMistake::ElifWithoutIf)),
+            (CommandKind::Elif(_), Some(_)) => return Err(error(index, "\\elif after \\else")),
+            (CommandKind::Elif(_), None) => return Err(error(index, "\\elif without matching \\if")),
             (CommandKind::Else(_), Some(Open { otherwise: otherwise @ None, last, .. })) => {
                 lead(commands, *last, index);
                 *otherwise = Some(index);
             }
-            (CommandKind::Else(_), Some(_)) => return Err(error(index, ConditionMistake::ElseAfterElse)),
-            (CommandKind::Else(_), None) => return Err(error(index, ConditionMistake::ElseWithoutIf)),
-            (CommandKind::EndIf, None) => return Err(error(index, ConditionMistake::EndIfWithoutIf)),
+            (CommandKind::Else(_), Some(_)) => return Err(error(index, "\\else after \\else")),
+            (CommandKind::Else(_), None) => return Err(error(index, "\\else without matching \\if")),
+            (CommandKind::EndIf, None) => return Err(error(index, "\\endif without matching \\if")),
             (CommandKind::EndIf, Some(_)) => {
                 if let Some(closed) = open.pop() {
                     close(commands, &closed, index);
@@ -75,7 +75,7 @@ pub(crate) fn join(commands: &mut [Command]) -> Result<(), ParseErrorKind> {
             _ => {}
         }
     }
-    if open.is_empty() { Ok(()) } else { Err(error(commands.len(), ConditionMistake::IfWithoutEndIf)) }
+    if open.is_empty() { Ok(()) } else { Err(error(commands.len(), "\\if without matching \\endif")) }
 }
 
 /// The condition at `from` leads to `next` if it does not hold.

@@ -2,7 +2,7 @@
 //! `Value` would be copied through memory in odd pieces (measured: half the time of an evaluation). The rules that
 //! turn one type into another live here. Used by the evaluator and the variables; the public face is `Value`.
 
-use crate::error::EvaluationError;
+use crate::error::{EvaluationError, FixedPoint};
 use crate::value::Value;
 
 /// What the bits of a [`Datum`] are.
@@ -25,9 +25,6 @@ pub(crate) struct Datum {
     pub(crate) kind: Kind,
     pub(crate) bits: u64,
 }
-
-/// Boxed, so that results fit two registers.
-pub(crate) type Failure = Box<EvaluationError>;
 
 impl Datum {
     pub(crate) const NULL: Self = Self { kind: Kind::Null, bits: 0 };
@@ -67,7 +64,7 @@ impl Datum {
 
     /// As an integer; doubles are rounded, halves to even.
     #[inline]
-    pub(crate) fn to_int(self) -> Result<i64, Failure> {
+    pub(crate) fn to_int(self) -> Result<i64, EvaluationError> {
         match self.kind {
             Kind::Int => Ok(self.bits.cast_signed()),
             Kind::Double => round_to_int(f64::from_bits(self.bits)),
@@ -78,7 +75,7 @@ impl Datum {
     /// As a double.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "the language rounds large integers")]
-    pub(crate) fn to_double(self) -> Result<f64, Failure> {
+    pub(crate) fn to_double(self) -> Result<f64, EvaluationError> {
         match self.kind {
             Kind::Int => Ok(self.bits.cast_signed() as f64),
             Kind::Double => Ok(f64::from_bits(self.bits)),
@@ -88,7 +85,7 @@ impl Datum {
 
     /// As a boolean, which only a boolean is.
     #[inline]
-    pub(crate) fn to_boolean(self) -> Result<bool, Failure> {
+    pub(crate) fn to_boolean(self) -> Result<bool, EvaluationError> {
         if self.kind == Kind::Boolean { Ok(self.bits != 0) } else { Err(self.cannot_become("boolean")) }
     }
 
@@ -113,14 +110,14 @@ impl Datum {
     }
 
     #[cold]
-    fn cannot_become(self, to: &'static str) -> Failure {
+    fn cannot_become(self, to: &'static str) -> EvaluationError {
         let from = match self.kind {
             Kind::Boolean => "boolean",
             Kind::Int => "int",
             Kind::Double => "double",
             Kind::Null | Kind::Undefined | Kind::Text => "null",
         };
-        EvaluationError::CannotCoerce { from, to }.into()
+        EvaluationError::new(format!("cannot coerce {from} to {to}"))
     }
 }
 
@@ -137,14 +134,14 @@ impl From<Value> for Datum {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-fn round_to_int(value: f64) -> Result<i64, Failure> {
+fn round_to_int(value: f64) -> Result<i64, EvaluationError> {
     /// −2^63 and 2^63 are doubles; the largest i64 is not.
     const LOWEST: f64 = i64::MIN as f64;
     let rounded = value.round_ties_even();
     if (LOWEST..-LOWEST).contains(&rounded) {
         Ok(rounded as i64)
     } else {
-        Err(EvaluationError::DoubleToIntOverflow { value }.into())
+        Err(EvaluationError::new(format!("double to int overflow for {}", FixedPoint(value))))
     }
 }
 

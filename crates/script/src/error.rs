@@ -2,12 +2,12 @@
 //! runs (`EvaluationError`). The sentences are pgbench's wherever pgbench has one, because people search for them.
 //! Nothing is printed here; the command line puts its own name in front.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use thiserror::Error;
 
 use crate::expression::NESTING_MAX;
-use crate::sql::PARAMETERS_MAX;
 
 /// Why a script could not be read. `Display` is the whole message: `file:line: what in command "name"`, then the
 /// command's text and a caret under the place.
@@ -31,157 +31,41 @@ pub struct ParseError {
 /// What is wrong with a script's text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseErrorKind {
-    /// A backslash and a word that is no meta command.
-    #[error("invalid command")]
-    InvalidCommand,
-    /// `\\set` without a variable; its text is not shown.
-    #[error("missing argument")]
-    MissingVariable,
-    /// Fewer words than the meta command needs.
-    #[error("missing argument")]
-    MissingArgument,
-    /// `\shell` without a command.
-    #[error("missing command")]
-    MissingCommand,
-    /// More words than the meta command takes.
-    #[error("too many arguments")]
-    TooManyArguments,
-    /// More words than any meta command takes; they are not shown.
-    #[error("too many arguments")]
-    TooManyWords,
-    /// A word behind a meta command that takes none.
-    #[error("unexpected argument")]
-    UnexpectedArgument,
-    /// `\gset` or `\aset` elsewhere than directly behind an SQL command that has neither.
-    #[error("\\gset must follow an SQL command{}", Behind(previous))]
-    CaptureWithoutSql {
-        /// The command that it follows, if that is no SQL.
-        previous: Option<Box<str>>,
-    },
+    /// A script without any command.
+    #[error("empty command list for script \"{0}\"")]
+    EmptyScript(Box<str>),
     /// `\if`, `\elif`, `\else` and `\endif` that do not belong together.
-    #[error("command {command}: {mistake}")]
+    #[error("command {command}: {reason}")]
     Condition {
         /// Number of the command, from 1; one more than there are commands if the end of the script is wrong.
         command: u32,
         /// What is wrong.
-        mistake: ConditionMistake,
+        reason: &'static str,
     },
-    /// A comment that begins like a directive and is none.
-    #[error(
-        "\"{comment}\" is not a directive; the one there is reads \"-- pgmeter: contended rows = 10\", \"= :scale\" or \
-         \"= 10 * :scale\""
-    )]
-    UnknownDirective {
-        /// The whole comment.
-        comment: Box<str>,
-    },
-    /// Two comments about contended rows.
-    #[error("a script names its contended rows once, above the command that locks them first")]
-    SecondContention,
-    /// `\target` elsewhere than before the first command, or twice.
-    #[error("a script has at most one \\target, and that before its first command")]
-    TargetPlace,
-    /// A `\target` whose name is not UTF-8.
-    #[error("the name of a target must be UTF-8 text")]
-    TargetName,
-    /// `array(…)` inside an expression.
-    #[error("array(number, expression) cannot be part of a larger expression")]
-    ArrayNotAlone,
-    /// A variable that nothing could refer to. (pgbench finds out when it assigns.)
-    #[error("invalid variable name: \"{name}\"")]
-    InvalidVariableName {
-        /// As typed.
-        name: Box<str>,
-    },
-    /// `\sleep` of something else than an integer or a variable.
-    #[error("invalid sleep time, must be an integer ({text})")]
-    InvalidSleepTime {
-        /// As typed.
-        text: Box<str>,
-    },
-    /// `\sleep` in unknown units.
-    #[error("unrecognized time unit, must be us, ms or s ({text})")]
-    UnknownTimeUnit {
-        /// As typed.
-        text: Box<str>,
-    },
-    /// A character that no token begins with.
-    #[error("unexpected character ({character})")]
-    UnexpectedCharacter {
-        /// The character.
-        character: char,
-    },
-    /// A token where another is needed.
-    #[error("syntax error")]
-    Syntax,
-    /// An integer above 2^63 − 1.
-    #[error("bigint constant overflow ({text})")]
-    IntegerOverflow {
-        /// As typed.
-        text: Box<str>,
-    },
-    /// A number that binary64 cannot hold.
-    #[error("double constant overflow ({text})")]
-    DoubleOverflow {
-        /// As typed.
-        text: Box<str>,
-    },
+    /// What is wrong with a whole meta command, whose text is then not shown.
+    #[error("{0}")]
+    WithoutText(&'static str),
     /// A word that is no function.
-    #[error("unexpected function name ({name})")]
-    UnknownFunction {
-        /// As typed.
-        name: Box<str>,
-    },
-    /// A call with more or fewer arguments than the function takes.
-    #[error("unexpected number of arguments ({name})")]
-    ArgumentCount {
-        /// The function.
-        name: &'static str,
-    },
-    /// A call of `least` or `greatest` without any.
-    #[error("at least one argument expected ({name})")]
-    ArgumentMissing {
-        /// The function.
-        name: &'static str,
-    },
+    #[error("unexpected function name ({0})")]
+    UnknownFunction(Box<str>),
     /// An expression too deep to evaluate in bounded memory.
     #[error("expression is nested more than {NESTING_MAX} levels deep; split it over several \\set commands")]
     TooDeep,
-    /// A NUL, which no message to the server can carry.
-    #[error("the script contains a NUL byte, which cannot be sent; is it really a text file?")]
-    NulByte,
-    /// A script without any command.
-    #[error("empty command list for script \"{file}\"")]
-    EmptyScript {
-        /// The script.
-        file: Box<str>,
-    },
-    /// More parameters than the extended and prepared protocols may carry.
-    #[error("statement has too many arguments (maximum is {PARAMETERS_MAX})")]
-    TooManyParameters,
+    /// Any other mistake, as a sentence.
+    #[error("{0}")]
+    Other(Cow<'static, str>),
 }
 
-/// How `\if`, `\elif`, `\else` and `\endif` do not belong together.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Error)]
-pub enum ConditionMistake {
-    /// See the sentence.
-    #[error("\\if without matching \\endif")]
-    IfWithoutEndIf,
-    /// See the sentence.
-    #[error("\\elif without matching \\if")]
-    ElifWithoutIf,
-    /// See the sentence.
-    #[error("\\elif after \\else")]
-    ElifAfterElse,
-    /// See the sentence.
-    #[error("\\else without matching \\if")]
-    ElseWithoutIf,
-    /// See the sentence.
-    #[error("\\else after \\else")]
-    ElseAfterElse,
-    /// See the sentence.
-    #[error("\\endif without matching \\if")]
-    EndIfWithoutIf,
+impl From<&'static str> for ParseErrorKind {
+    fn from(reason: &'static str) -> Self {
+        Self::Other(reason.into())
+    }
+}
+
+impl From<String> for ParseErrorKind {
+    fn from(reason: String) -> Self {
+        Self::Other(reason.into())
+    }
 }
 
 impl fmt::Display for ParseError {
@@ -235,32 +119,6 @@ pub(crate) fn shown(bytes: &[u8]) -> Box<str> {
     encoding::decode(bytes).into()
 }
 
-impl EvaluationError {
-    /// The same, with the meta command's name as typed.
-    pub fn named(mut self, typed: &str) -> Self {
-        match &mut self {
-            Self::SleepUndefined { command, .. }
-            | Self::SleepTime { command, .. }
-            | Self::VariableName { command, .. }
-                if command.eq_ignore_ascii_case(typed) && typed.len() < "setshell".len() =>
-            {
-                *command = typed.into();
-            }
-            _ => {}
-        }
-        self
-    }
-}
-
-/// What a command follows, in parentheses.
-struct Behind<'a>(&'a Option<Box<str>>);
-
-impl fmt::Display for Behind<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |previous| write!(f, " ({previous})"))
-    }
-}
-
 /// What is wrong and where, counted from the start of a meta command; its reader adds the rest of a [`ParseError`].
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -270,187 +128,76 @@ pub(crate) struct Fault {
 }
 
 /// A fault without a place.
-impl From<ParseErrorKind> for Fault {
-    fn from(kind: ParseErrorKind) -> Self {
-        Self { kind, offset: None }
+impl<K: Into<ParseErrorKind>> From<K> for Fault {
+    fn from(kind: K) -> Self {
+        Self { kind: kind.into(), offset: None }
     }
 }
 
-/// Why a meta command failed at run time.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum EvaluationError {
-    /// A variable that nothing has set.
-    #[error("undefined variable \"{name}\"")]
-    UndefinedVariable {
-        /// Without the colon.
-        name: Box<str>,
-    },
-    /// A variable set to an empty text (pgbench fails here without a word).
-    #[error("variable \"{name}\" is empty, and an empty text has no value")]
-    EmptyVariable {
-        /// Without the colon.
-        name: Box<str>,
-    },
-    /// A variable whose text is no value of any type.
-    #[error("malformed variable \"{name}\" value: \"{value}\"")]
-    MalformedVariable {
-        /// Without the colon.
-        name: Box<str>,
-        /// Its text.
-        value: Box<str>,
-    },
-    /// A text that looks like an integer but has no digits.
-    #[error("invalid input syntax for type bigint: \"{text}\"")]
-    NotAnInteger {
-        /// The variable's text.
-        text: Box<str>,
-    },
-    /// A text that looks like an integer but does not fit.
-    #[error("value \"{text}\" is out of range for type bigint")]
-    IntegerOutOfRange {
-        /// The variable's text.
-        text: Box<str>,
-    },
-    /// A value of the wrong type.
-    #[error("cannot coerce {from} to {to}")]
-    CannotCoerce {
-        /// The type it has.
-        from: &'static str,
-        /// The type that is needed.
-        to: &'static str,
-    },
-    /// A double that no integer is near to.
-    #[error("double to int overflow for {}", FixedPoint(*value))]
-    DoubleToIntOverflow {
-        /// The double.
-        value: f64,
-    },
-    /// An integer operation whose result does not fit.
-    #[error("bigint {operation} out of range")]
-    IntegerOverflow {
-        /// add, sub, mul or div.
-        operation: &'static str,
-    },
-    /// `/` or `%` by zero.
-    #[error("division by zero")]
-    DivisionByZero,
-    /// A call with more arguments than a function can take.
-    #[error("too many function arguments, maximum is {maximum}")]
-    TooManyFunctionArguments {
-        /// The most it can take.
-        maximum: usize,
-    },
-    /// A random number from a range whose end lies before its start.
-    #[error("empty range given to random")]
-    EmptyRange,
-    /// A random number from a range of 2^63 − 1 values or more.
-    #[error("random range is too large")]
-    RangeTooLarge,
-    /// See the sentence.
-    #[error("gaussian parameter must be at least {} (not {})", FixedPoint(*minimum), FixedPoint(*parameter))]
-    GaussianParameter {
-        /// Least allowed.
-        minimum: f64,
-        /// The one given.
-        parameter: f64,
-    },
-    /// See the sentence.
-    #[error("exponential parameter must be greater than zero (not {})", FixedPoint(*parameter))]
-    ExponentialParameter {
-        /// The one given.
-        parameter: f64,
-    },
-    /// See the sentence.
-    #[error("zipfian parameter must be in range [{minimum}, {maximum}] (not {})", FixedPoint(*parameter))]
-    ZipfianParameter {
-        /// Least allowed.
-        minimum: f64,
-        /// Greatest allowed.
-        maximum: f64,
-        /// The one given.
-        parameter: f64,
-    },
-    /// `permute` over nothing.
-    #[error("permute size parameter must be greater than zero")]
-    PermuteSize,
-    /// `\sleep` for a variable that nothing has set.
-    #[error("{command}: undefined variable \"{name}\"")]
-    SleepUndefined {
-        /// The meta command as typed.
-        command: Box<str>,
-        /// Without the colon.
-        name: Box<str>,
-    },
-    /// `\sleep` for a variable that is no number.
-    #[error("{command}: invalid sleep time \"{value}\" for variable \"{name}\"")]
-    SleepTime {
-        /// The meta command as typed.
-        command: Box<str>,
-        /// Without the colon.
-        name: Box<str>,
-        /// Its text.
-        value: Box<str>,
-    },
-    /// `\shell` with a variable that nothing has set.
-    #[error("{command}: undefined variable \"{name}\"")]
-    ShellUndefined {
-        /// The first word of the shell command.
-        command: Box<str>,
-        /// With the colon.
-        name: Box<str>,
-    },
-    /// A command line longer than the language allows.
-    #[error("{command}: shell command is too long")]
-    ShellTooLong {
-        /// The first word of the shell command.
-        command: Box<str>,
-    },
-    /// `\shell` of a command that ends with another status than 0.
-    #[error("{command}: could not launch shell command")]
-    ShellFailed {
-        /// The first word of the shell command.
-        command: Box<str>,
-    },
-    /// `\setshell` of a command that writes nothing.
-    #[error("{command}: could not read result of shell command")]
-    ShellSilent {
-        /// The first word of the shell command.
-        command: Box<str>,
-    },
-    /// `\setshell` of a command that writes something else than an integer.
-    #[error("{command}: shell command must return an integer (not \"{output}\")")]
-    ShellNoInteger {
-        /// The first word of the shell command.
-        command: Box<str>,
-        /// What it has written.
-        output: Box<str>,
-    },
-    /// An assignment to a variable that nothing could refer to.
-    #[error("{command}: invalid variable name: \"{name}\"")]
-    VariableName {
-        /// The meta command: `set` as typed, or `setshell`.
-        command: Box<str>,
-        /// As typed.
-        name: Box<str>,
-    },
-    /// `\set name array(number, …)` with something that is not a number, or too large.
-    #[error("the length of an array must be in range [0, {maximum}] (not {length})")]
-    ArrayLength {
-        /// Greatest allowed.
-        maximum: i64,
-        /// The one given.
-        length: i64,
-    },
-    /// `\batch` of nothing.
-    #[error("a batch must stand for at least one transaction (not {size})")]
-    BatchSize {
-        /// The number given.
-        size: i64,
-    },
+/// Why a meta command failed at run time. In a box, so that results of the evaluator fit two registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvaluationError(Box<Evaluation>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Evaluation {
+    /// The meta command, where the message begins with it.
+    command: Option<Box<str>>,
+    reason: Cow<'static, str>,
+    is_of_assignment: bool,
 }
 
+impl EvaluationError {
+    /// An error with this sentence.
+    #[cold]
+    pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::boxed(None, reason.into(), false)
+    }
+
+    /// An error whose message begins with the meta command.
+    #[cold]
+    pub(crate) fn of_command(command: &str, reason: String) -> Self {
+        Self::boxed(Some(command.into()), reason.into(), false)
+    }
+
+    /// An assignment to a variable that nothing could refer to.
+    #[cold]
+    pub(crate) fn of_assignment(command: &str, name: &str) -> Self {
+        Self::boxed(Some(command.into()), format!("invalid variable name: \"{name}\"").into(), true)
+    }
+
+    fn boxed(command: Option<Box<str>>, reason: Cow<'static, str>, is_of_assignment: bool) -> Self {
+        Self(Box::new(Evaluation { command, reason, is_of_assignment }))
+    }
+
+    /// Whether a value was found, but no variable may have the name that it is for.
+    pub fn is_of_assignment(&self) -> bool {
+        self.0.is_of_assignment
+    }
+
+    /// The same, with the meta command's name as typed.
+    pub fn named(mut self, typed: &str) -> Self {
+        let is_it = |command: &str| command.eq_ignore_ascii_case(typed) && typed.len() < "setshell".len();
+        if self.0.command.as_deref().is_some_and(is_it) {
+            self.0.command = Some(typed.into());
+        }
+        self
+    }
+}
+
+impl fmt::Display for EvaluationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Evaluation { command, reason, .. } = &*self.0;
+        if let Some(command) = command {
+            write!(f, "{command}: ")?;
+        }
+        f.write_str(reason)
+    }
+}
+
+impl std::error::Error for EvaluationError {}
+
 /// A double in C's `%f`, with PostgreSQL's words for what is not a number.
-struct FixedPoint(f64);
+pub(crate) struct FixedPoint(pub(crate) f64);
 
 impl fmt::Display for FixedPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -41,7 +41,7 @@ pub use batch::Batch;
 pub use condition::{Condition, Else};
 pub use contention::ContendedRows;
 pub use dialect::Dialect;
-pub use error::{ConditionMistake, EvaluationError, ParseError, ParseErrorKind};
+pub use error::{EvaluationError, ParseError, ParseErrorKind};
 pub use expression::{Expression, Scope};
 pub use hash::{hash_fnv1a, hash_murmur2};
 pub use permute::permute;

@@ -7,7 +7,7 @@ use crate::batch::Batch;
 use crate::condition::{Condition, Else};
 use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError, ParseErrorKind, shown};
-use crate::expression::{self, ARRAY, Expression};
+use crate::expression::{self, ARRAY, ARRAY_NOT_ALONE, Expression, SYNTAX_ERROR};
 use crate::number::is_c_space;
 use crate::program::{CommandKind, Set};
 use crate::shell::{SetShell, Shell};
@@ -17,6 +17,9 @@ use crate::symbols::{Symbols, is_name_byte};
 
 /// Most words behind the name of a meta command that takes words (pgbench's limit).
 const ARGUMENTS_MAX: usize = 255;
+
+const TOO_MANY_ARGUMENTS: &str = "too many arguments";
+const MISSING_ARGUMENT: &str = "missing argument";
 
 /// What a meta command is.
 #[derive(Debug)]
@@ -51,6 +54,11 @@ struct Word<'a> {
 impl Word<'_> {
     fn end(self) -> usize {
         self.offset + self.text.len()
+    }
+
+    /// Something is wrong with this word.
+    fn fault(self, kind: impl Into<ParseErrorKind>) -> Fault {
+        Fault { kind: kind.into(), offset: Some(self.offset) }
     }
 }
 
@@ -156,11 +164,11 @@ impl<'a> MetaText<'a> {
                 end = word.end();
                 arguments.push(word);
                 if arguments.len() > ARGUMENTS_MAX {
-                    return Err(ParseErrorKind::TooManyWords.into());
+                    return Err(ParseErrorKind::WithoutText(TOO_MANY_ARGUMENTS).into());
                 }
             }
         }
-        let Some((.., read)) = row else { return Err(ParseErrorKind::InvalidCommand.into()) };
+        let Some((.., read)) = row else { return Err("invalid command".into()) };
         read(&Reading { meta: self, name, arguments: &arguments, dialect }, symbols).map(Some)
     }
 
@@ -168,7 +176,7 @@ impl<'a> MetaText<'a> {
     pub(crate) fn error(&self, file: &str, line: u32, fault: Fault) -> ParseError {
         let Fault { kind, offset } = fault;
         let command = self.name();
-        if matches!(kind, ParseErrorKind::TooManyWords | ParseErrorKind::MissingVariable) {
+        if matches!(kind, ParseErrorKind::WithoutText(_)) {
             return ParseError {
                 file: file.into(),
                 line,
@@ -220,18 +228,17 @@ fn blank_length(text: &[u8]) -> Option<usize> {
 impl Reading<'_, '_> {
     /// A command without arguments.
     fn alone(&self, kind: CommandKind) -> Result<Meta, Fault> {
-        if self.arguments.is_empty() { command(kind) } else { Err(ParseErrorKind::UnexpectedArgument.into()) }
+        if self.arguments.is_empty() { command(kind) } else { Err("unexpected argument".into()) }
     }
 
     /// The expression that is all behind byte `from`.
     fn expression(&self, from: usize, symbols: &mut Symbols) -> Result<Expression, Fault> {
         expression::parse(self.meta.text, from, self.meta.newline, symbols).map_err(|mut fault| {
-            let is_array = |name: &str| name.eq_ignore_ascii_case(ARRAY);
-            if let ParseErrorKind::UnknownFunction { name } = &fault.kind
+            if let ParseErrorKind::UnknownFunction(name) = &fault.kind
                 && self.dialect == Dialect::Extended
-                && is_array(name)
+                && name.eq_ignore_ascii_case(ARRAY)
             {
-                fault.kind = ParseErrorKind::ArrayNotAlone;
+                fault.kind = ARRAY_NOT_ALONE.into();
             }
             fault
         })
@@ -242,7 +249,7 @@ impl Reading<'_, '_> {
         match self.arguments {
             [] => Ok(Meta::Capture(Capture { kind, prefix: Box::default() })),
             [prefix] => Ok(Meta::Capture(Capture { kind, prefix: prefix.text.into() })),
-            _ => Err(ParseErrorKind::TooManyArguments.into()),
+            _ => Err(TOO_MANY_ARGUMENTS.into()),
         }
     }
 }
@@ -251,7 +258,7 @@ impl Reading<'_, '_> {
 fn read_set(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
     let meta = reading.meta;
     let Some(variable) = meta.word(reading.name.end()) else {
-        return Err(ParseErrorKind::MissingVariable.into());
+        return Err(ParseErrorKind::WithoutText(MISSING_ARGUMENT).into());
     };
     let array = match reading.dialect {
         Dialect::Pgbench => None,
@@ -263,25 +270,24 @@ fn read_set(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fa
     };
     let valid = Symbols::is_valid_name(variable.text);
     if !valid && reading.dialect == Dialect::Extended {
-        let kind = ParseErrorKind::InvalidVariableName { name: shown(variable.text) };
-        return Err(Fault { kind, offset: Some(variable.offset) });
+        return Err(variable.fault(format!("invalid variable name: \"{}\"", shown(variable.text))));
     }
     let slot = symbols.intern(variable.text);
     let expression = if valid { expression } else { expression.map(|it| it.refusing_name(slot)) };
     match (array, expression) {
         (Some((length, element)), _) => command(CommandKind::SetArray(SetArray::new(slot, length, element))),
         (None, Some(expression)) => command(CommandKind::Set(Set { slot, expression })),
-        (None, None) => Err(ParseErrorKind::Syntax.into()),
+        (None, None) => Err(SYNTAX_ERROR.into()),
     }
 }
 
 /// `\setshell name command argument …`
 fn read_set_shell(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
     let [variable, words @ ..] = reading.arguments else {
-        return Err(ParseErrorKind::MissingArgument.into());
+        return Err(MISSING_ARGUMENT.into());
     };
     if words.is_empty() {
-        return Err(ParseErrorKind::MissingArgument.into());
+        return Err(MISSING_ARGUMENT.into());
     }
     let shell = Shell::new(words.iter().map(|word| word.text), symbols);
     command(CommandKind::SetShell(SetShell::new(variable.text, shell, symbols, reading.dialect)))
@@ -290,7 +296,7 @@ fn read_set_shell(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Me
 /// `\shell command argument …`
 fn read_shell(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
     if reading.arguments.is_empty() {
-        return Err(ParseErrorKind::MissingCommand.into());
+        return Err("missing command".into());
     }
     let words = reading.arguments.iter().map(|word| word.text);
     command(CommandKind::Shell(Shell::new(words, symbols)))
@@ -299,17 +305,12 @@ fn read_shell(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, 
 /// `\sleep number[unit]`, `\sleep number unit`, `\sleep :variable [unit]`
 fn read_sleep(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
     let (time, unit) = match *reading.arguments {
-        [] => return Err(ParseErrorKind::MissingArgument.into()),
+        [] => return Err(MISSING_ARGUMENT.into()),
         [time] => (time, None),
         [time, unit] => (time, Some(unit)),
-        [_, _, third, ..] => {
-            return Err(Fault { kind: ParseErrorKind::TooManyArguments, offset: Some(third.offset) });
-        }
+        [_, _, third, ..] => return Err(third.fault(TOO_MANY_ARGUMENTS)),
     };
-    let invalid = || Fault {
-        kind: ParseErrorKind::InvalidSleepTime { text: shown(time.text) },
-        offset: Some(time.offset),
-    };
+    let invalid = || time.fault(format!("invalid sleep time, must be an integer ({})", shown(time.text)));
     if let [b':', name @ ..] = time.text {
         // pgbench finds out when it looks for the value.
         let possible = !name.is_empty() && name.iter().all(|&byte| is_name_byte(byte));
@@ -331,20 +332,19 @@ fn read_sleep(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, 
 
 fn read_unit(word: Option<Word<'_>>) -> Result<Unit, Fault> {
     let Some(word) = word else { return Ok(Unit::default()) };
-    Unit::from_name(word.text).ok_or_else(|| Fault {
-        kind: ParseErrorKind::UnknownTimeUnit { text: shown(word.text) },
-        offset: Some(word.offset),
-    })
+    let unknown =
+        || word.fault(format!("unrecognized time unit, must be us, ms or s ({})", shown(word.text)));
+    Unit::from_name(word.text).ok_or_else(unknown)
 }
 
 /// `\target name`
 fn read_target(reading: &Reading<'_, '_>, _: &mut Symbols) -> Result<Meta, Fault> {
     match reading.arguments {
-        [] => Err(ParseErrorKind::MissingArgument.into()),
+        [] => Err(MISSING_ARGUMENT.into()),
         [name] => match str::from_utf8(name.text) {
             Ok(text) => Ok(Meta::Target(text.into())),
-            Err(_) => Err(Fault { kind: ParseErrorKind::TargetName, offset: Some(name.offset) }),
+            Err(_) => Err(name.fault("the name of a target must be UTF-8 text")),
         },
-        [_, second, ..] => Err(Fault { kind: ParseErrorKind::TooManyArguments, offset: Some(second.offset) }),
+        [_, second, ..] => Err(second.fault(TOO_MANY_ARGUMENTS)),
     }
 }

@@ -37,7 +37,8 @@ pub fn parse(
     };
     if let Some(at) = text.iter().position(|&byte| byte == 0) {
         let line = reader.lines.line_of(at);
-        return Err(script_error(file, line, ParseErrorKind::NulByte));
+        let kind = "the script contains a NUL byte, which cannot be sent; is it really a text file?";
+        return Err(script_error(file, line, kind));
     }
     let mut from = 0;
     loop {
@@ -81,17 +82,20 @@ impl Reader<'_> {
             Err(_) if self.dialect == Dialect::Pgbench => return Ok(()),
             found => found,
         };
-        let fault = |kind| script_error(self.file, self.lines.line, kind);
-        match found.map_err(|comment| fault(ParseErrorKind::UnknownDirective { comment }))? {
-            Some(_) if self.contention.is_some() && self.dialect == Dialect::Extended => {
-                Err(fault(ParseErrorKind::SecondContention))
+        let found = match found {
+            Ok(Some(_)) if self.contention.is_some() && self.dialect == Dialect::Extended => {
+                Err("a script names its contended rows once, above the command that locks them first".into())
             }
-            Some(rows) => {
-                self.contention = Some((self.commands.len(), rows));
-                Ok(())
-            }
-            None => Ok(()),
-        }
+            Ok(found) => Ok(found),
+            Err(comment) => Err(format!(
+                "\"{comment}\" is not a directive; the one there is reads \"-- pgmeter: contended rows = 10\", \
+                 \"= :scale\" or \"= 10 * :scale\""
+            )
+            .into()),
+        };
+        let found = found.map_err(|kind: ParseErrorKind| script_error(self.file, self.lines.line, kind))?;
+        self.contention = found.map(|rows| (self.commands.len(), rows)).or(self.contention.take());
+        Ok(())
     }
 
     /// The meta command whose backslash is byte `at`; gives the byte behind it.
@@ -109,7 +113,8 @@ impl Reader<'_> {
                 self.capture(capture).map_err(|kind| script_error(self.file, line, kind))?
             }
             Some(Meta::Target(_)) if self.target.is_some() || !self.commands.is_empty() => {
-                return Err(ParseError { command: None, ..error(ParseErrorKind::TargetPlace.into()) });
+                let kind = "a script has at most one \\target, and that before its first command";
+                return Err(ParseError { command: None, ..error(kind.into()) });
             }
             Some(Meta::Target(name)) => self.target = Some(name),
         }
@@ -118,37 +123,35 @@ impl Reader<'_> {
 
     /// `\gset` or `\aset`, which belongs to the command before it.
     fn capture(&mut self, capture: Capture) -> Result<(), ParseErrorKind> {
-        let previous = match self.commands.last_mut() {
-            Some(Command { kind: CommandKind::Sql(sql), .. }) if sql.capture().is_none() => {
-                sql.capture_into(capture);
-                return Ok(());
+        match self.commands.last_mut() {
+            Some(Command { kind: CommandKind::Sql(sql), .. }) if sql.capture.is_none() => {
+                sql.capture = Some(capture);
+                Ok(())
             }
-            Some(Command { kind: CommandKind::Sql(_), .. }) | None => None,
-            Some(command) => Some(command.display.clone()),
-        };
-        Err(ParseErrorKind::CaptureWithoutSql { previous })
+            Some(Command { kind: CommandKind::Sql(_), .. }) | None => {
+                Err("\\gset must follow an SQL command".into())
+            }
+            Some(command) => Err(format!("\\gset must follow an SQL command ({})", command.display).into()),
+        }
     }
 
     fn finish(self) -> Result<Program, ParseError> {
         let Self { file, mut commands, target, contention, .. } = self;
         if commands.is_empty() {
-            return Err(script_error(file, 1, ParseErrorKind::EmptyScript { file: file.into() }));
+            return Err(script_error(file, 1, ParseErrorKind::EmptyScript(file.into())));
         }
         condition::join(&mut commands).map_err(|kind| {
-            let line = match kind {
-                ParseErrorKind::Condition { command, .. } => {
-                    commands.get(command as usize - 1).or(commands.last())
-                }
-                _ => None,
-            };
-            script_error(file, line.map_or(1, |command| command.line), kind)
+            let at = if let ParseErrorKind::Condition { command, .. } = kind { command as usize } else { 1 };
+            let line = commands.get(at - 1).or(commands.last()).map_or(1, |command| command.line);
+            script_error(file, line, kind)
         })?;
         Ok(Program { name: file.into(), target, contention, commands: commands.into() })
     }
 }
 
 /// An error without a place inside a command.
-fn script_error(file: &str, line: u32, kind: ParseErrorKind) -> ParseError {
+fn script_error(file: &str, line: u32, kind: impl Into<ParseErrorKind>) -> ParseError {
+    let kind = kind.into();
     ParseError { file: file.into(), line, column: None, kind, command: None, source: Box::default() }
 }
 
@@ -215,7 +218,8 @@ impl Program {
             if let CommandKind::Sql(sql) = &command.kind
                 && sql.parameters().len() > PARAMETERS_MAX
             {
-                let error = script_error(&self.name, command.line, ParseErrorKind::TooManyParameters);
+                let kind = format!("statement has too many arguments (maximum is {PARAMETERS_MAX})");
+                let error = script_error(&self.name, command.line, kind);
                 return Err(ParseError { source: command.display.clone(), ..error });
             }
         }
@@ -303,13 +307,8 @@ pub struct Set {
 
 impl Set {
     /// Evaluates and assigns.
-    pub fn execute(&self, scope: &mut Scope<'_>) -> Result<(), EvaluationError> {
-        self.assign(scope).map_err(|failure| *failure)
-    }
-
-    /// The same with the error in a box, which is quicker as long as there is none.
     #[inline]
-    pub fn assign(&self, scope: &mut Scope<'_>) -> Result<(), Box<EvaluationError>> {
+    pub fn execute(&self, scope: &mut Scope<'_>) -> Result<(), EvaluationError> {
         let datum = self.expression.datum(scope)?;
         scope.variables.set_datum(self.slot, datum);
         Ok(())

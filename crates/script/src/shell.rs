@@ -1,6 +1,8 @@
 //! `\shell` and `\setshell`: the command line, once the variables are known, and what its output means. No process is
 //! started here; the engine's rim does that. Made by `meta`, which splits the words.
 
+use std::fmt;
+
 use crate::dialect::Dialect;
 use crate::error::{EvaluationError, shown};
 use crate::number::{is_c_space, trim_start};
@@ -52,12 +54,12 @@ impl Shell {
                 Word::Literal(text) => line.extend_from_slice(text),
                 Word::Variable { slot, .. } if variables.write_text(*slot, &mut line) => {}
                 Word::Variable { slot, .. } => {
-                    let name = format!(":{}", symbols.name(*slot)).into();
-                    return Err(EvaluationError::ShellUndefined { command: self.command(), name });
+                    let name = symbols.name(*slot);
+                    return Err(self.error(format_args!("undefined variable \":{name}\"")));
                 }
             }
             if line.len() >= COMMAND_LINE_LIMIT {
-                return Err(EvaluationError::ShellTooLong { command: self.command() });
+                return Err(self.error(format_args!("shell command is too long")));
             }
         }
         Ok(line)
@@ -66,7 +68,11 @@ impl Shell {
     /// The error of a command that could not be started or ended with another status than 0. (`\setshell` takes
     /// what was written, whatever the status.)
     pub fn failed(&self) -> EvaluationError {
-        EvaluationError::ShellFailed { command: self.command() }
+        self.error(format_args!("could not launch shell command"))
+    }
+
+    fn error(&self, reason: fmt::Arguments<'_>) -> EvaluationError {
+        EvaluationError::new(format!("{}: {reason}", self.command()))
     }
 
     /// The first word as written, which messages begin with.
@@ -99,17 +105,18 @@ impl SetShell {
     /// The value of what the command has written: the integer that is all of its first line. Like pgbench,
     /// [`Dialect::Pgbench`] keeps 32 bits of it.
     pub fn read_output(&self, output: &[u8]) -> Result<Value, EvaluationError> {
-        let command = || self.shell.command();
         let line = output.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
         if line.is_empty() {
-            return Err(EvaluationError::ShellSilent { command: command() });
+            return Err(self.shell.error(format_args!("could not read result of shell command")));
         }
         let line = &line[..line.len().min(OUTPUT_MAX)];
         let line = line.split(|&byte| byte == 0).next().unwrap_or_default();
-        let no_integer = || EvaluationError::ShellNoInteger { command: command(), output: shown(line) };
-        let value = integer(line).ok_or_else(no_integer)?;
+        let value = integer(line).ok_or_else(|| {
+            let output = shown(line);
+            self.shell.error(format_args!("shell command must return an integer (not \"{output}\")"))
+        })?;
         if let Some(name) = &self.invalid_name {
-            return Err(EvaluationError::VariableName { command: "setshell".into(), name: name.clone() });
+            return Err(EvaluationError::of_assignment("setshell", name));
         }
         Ok(Value::Int(match self.dialect {
             Dialect::Pgbench => i64::from(low_32_bits(value)),

@@ -70,15 +70,16 @@ impl Sleep {
             Time::Fixed(duration) => return Ok(duration),
             Time::Variable(slot) => slot,
         };
-        let name = || symbols.name(slot).into();
+        let error = |reason: String| EvaluationError::of_command("sleep", reason);
+        let name = symbols.name(slot);
         let mut text = Vec::new();
         if !variables.write_text(slot, &mut text) {
-            return Err(EvaluationError::SleepUndefined { command: "sleep".into(), name: name() });
+            return Err(error(format!("undefined variable \"{name}\"")));
         }
         let count = leading_integer(&text);
         if count == 0 && !text.first().is_some_and(u8::is_ascii_digit) {
-            let value = encoding::decode(&text).into();
-            return Err(EvaluationError::SleepTime { command: "sleep".into(), name: name(), value });
+            let value = encoding::decode(&text);
+            return Err(error(format!("invalid sleep time \"{value}\" for variable \"{name}\"")));
         }
         Ok(self.unit.times(count))
     }

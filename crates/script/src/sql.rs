@@ -21,7 +21,7 @@ pub struct Sql {
     places: Box<[Range<usize>]>,
     /// The variable of each place.
     parameters: Box<[Slot]>,
-    capture: Option<Capture>,
+    pub(crate) capture: Option<Capture>,
 }
 
 /// `\gset [prefix]` or `\aset [prefix]`: variables get what the command returns. Column `c` goes to the variable
@@ -85,11 +85,6 @@ impl Sql {
     /// Where its results go, if `\gset` or `\aset` stands behind it.
     pub fn capture(&self) -> Option<&Capture> {
         self.capture.as_ref()
-    }
-
-    /// Puts `\gset` or `\aset` behind it.
-    pub(crate) fn capture_into(&mut self, capture: Capture) {
-        self.capture = Some(capture);
     }
 
     /// Appends the text with the variables' values; undefined ones stay as written, an array is quoted.

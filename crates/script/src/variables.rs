@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use crate::datum::{Datum, Failure, Kind};
+use crate::datum::{Datum, Kind};
 use crate::error::{EvaluationError, shown};
 use crate::number::{parse_double, trim_start};
 use crate::symbols::{Slot, Symbols};
@@ -138,12 +138,12 @@ impl Variables {
 
     /// The typed value; a text is typed now and its type remembered. `symbols` names it if that fails.
     pub fn value(&mut self, slot: Slot, symbols: &Symbols) -> Result<Value, EvaluationError> {
-        self.datum(slot, symbols).map(Datum::value).map_err(|failure| *failure)
+        self.datum(slot, symbols).map(Datum::value)
     }
 
     /// The same as the evaluator takes it.
     #[inline(always)]
-    pub(crate) fn datum(&mut self, slot: Slot, symbols: &Symbols) -> Result<Datum, Failure> {
+    pub(crate) fn datum(&mut self, slot: Slot, symbols: &Symbols) -> Result<Datum, EvaluationError> {
         let datum = self.get(slot);
         match datum.kind {
             Kind::Undefined | Kind::Text => self.datum_of_text(slot, symbols),
@@ -152,9 +152,9 @@ impl Variables {
     }
 
     #[inline(never)]
-    fn datum_of_text(&mut self, slot: Slot, symbols: &Symbols) -> Result<Datum, Failure> {
+    fn datum_of_text(&mut self, slot: Slot, symbols: &Symbols) -> Result<Datum, EvaluationError> {
         let Some(place) = self.text_place(slot) else {
-            return Err(EvaluationError::UndefinedVariable { name: symbols.name(slot).into() }.into());
+            return Err(EvaluationError::new(format!("undefined variable \"{}\"", symbols.name(slot))));
         };
         let text = &mut self.texts[place];
         if let Some(datum) = text.typed {
@@ -179,9 +179,12 @@ impl Variables {
 
 /// The type of a text: NULL and booleans by their words, then what looks like an integer, then doubles.
 fn type_text(text: &[u8], slot: Slot, symbols: &Symbols) -> Result<Value, EvaluationError> {
-    let name = || symbols.name(slot).into();
+    let name = || symbols.name(slot);
     if text.is_empty() {
-        return Err(EvaluationError::EmptyVariable { name: name() });
+        return Err(EvaluationError::new(format!(
+            "variable \"{}\" is empty, and an empty text has no value",
+            name()
+        )));
     }
     if let Some(value) = word_value(text) {
         return Ok(value);
@@ -190,15 +193,19 @@ fn type_text(text: &[u8], slot: Slot, symbols: &Symbols) -> Result<Value, Evalua
     let digits = if let [b'+' | b'-', digits @ ..] = unblanked { digits } else { unblanked };
     if digits.iter().all(u8::is_ascii_digit) {
         if digits.is_empty() {
-            return Err(EvaluationError::NotAnInteger { text: shown(text) });
+            return Err(EvaluationError::new(format!(
+                "invalid input syntax for type bigint: \"{}\"",
+                shown(text)
+            )));
         }
         let value = str::from_utf8(unblanked).ok().and_then(|digits| digits.parse().ok());
-        return value.map(Value::Int).ok_or_else(|| EvaluationError::IntegerOutOfRange { text: shown(text) });
+        let out_of_range =
+            || EvaluationError::new(format!("value \"{}\" is out of range for type bigint", shown(text)));
+        return value.map(Value::Int).ok_or_else(out_of_range);
     }
-    match parse_double(text) {
-        Some(value) => Ok(Value::Double(value)),
-        None => Err(EvaluationError::MalformedVariable { name: name(), value: shown(text) }),
-    }
+    parse_double(text).map(Value::Double).ok_or_else(|| {
+        EvaluationError::new(format!("malformed variable \"{}\" value: \"{}\"", name(), shown(text)))
+    })
 }
 
 /// `null`, and the words for booleans with their abbreviations, in any case.

@@ -1,5 +1,5 @@
-//! SplitMix64 numbers from a seed: orders of trials and blocks, delays of the relay, imagined machines. Not the random
-//! streams of scripts, which repeat pgbench's bit for bit and are in `script`.
+//! SplitMix64 numbers from a seed: orders of trials and blocks, delays of the relay, simulated machines. Not the random
+//! streams of scripts, which repeat pgbench's bit for bit and are in `script`; that crate has a splitmix64 of its own.
 
 use std::f64::consts::TAU;
 

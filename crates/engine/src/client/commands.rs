@@ -40,7 +40,7 @@ impl Client {
         loop {
             self.command_begun = turn.now;
             if let Err(error) = self.assign(commands, turn) {
-                return self.abort(AbortCause::Evaluation(*error), load);
+                return self.abort(AbortCause::Evaluation(error), load);
             }
             let Some(command) = commands.get(self.command) else { break };
             self.show_meta_command(command, turn);
@@ -65,7 +65,7 @@ impl Client {
 
     /// Runs the assignments from the current command to the next command of another kind. They take no time of the
     /// run's, because `now` stays what it is.
-    fn assign(&mut self, commands: &[Command], turn: &mut Turn<'_>) -> Result<(), Box<EvaluationError>> {
+    fn assign(&mut self, commands: &[Command], turn: &mut Turn<'_>) -> Result<(), EvaluationError> {
         if turn.steps_wanted {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl Client {
         first: usize,
         load: &Load<'_>,
         witness: &mut dyn Witness,
-    ) -> (usize, Result<(), Box<EvaluationError>>) {
+    ) -> (usize, Result<(), EvaluationError>) {
         let Self { number: client, script, .. } = *self;
         let done = Cell::new(0);
         let mut debug = |value: script::Value| {
@@ -98,7 +98,7 @@ impl Client {
         for Command { kind, .. } in commands.get(first..).unwrap_or_default() {
             match kind {
                 CommandKind::Set(set) => {
-                    if let Err(error) = set.assign(&mut scope) {
+                    if let Err(error) = set.execute(&mut scope) {
                         return (done.get(), Err(error));
                     }
                 }
@@ -119,7 +119,7 @@ impl Client {
         script: usize,
         load: &Load<'_>,
         witness: &mut dyn Witness,
-    ) -> Result<(), (usize, Box<EvaluationError>)> {
+    ) -> Result<(), (usize, EvaluationError)> {
         self.script = script;
         let commands = load.plan.scripts[script].program.commands();
         let (done, result) = self.run_assignments(commands, 0, load, witness);

@@ -329,7 +329,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let own = &mut slots[slot];
         if let Err((done, error)) = own.client.compute(script, load, context.witness()) {
             own.warmup = false;
-            let step = own.client.fail_computing(done, *error, &mut context.turn(begun, false));
+            let step = own.client.fail_computing(done, error, &mut context.turn(begun, false));
             return self.act(slot, step, begun);
         }
         own.transactions += 1;

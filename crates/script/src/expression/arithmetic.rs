@@ -1,7 +1,7 @@
 //! The binary operators: integers first, because nearly all operands are, then NULL, doubles and what cannot be
 //! computed. Called by the machine, and by the parser to fold constants.
 
-use crate::datum::{Datum, Failure};
+use crate::datum::Datum;
 use crate::error::EvaluationError;
 
 /// An operation on two values; NULL if either is.
@@ -25,7 +25,7 @@ pub(super) enum Binary {
 
 impl Binary {
     #[inline(always)]
-    pub(super) fn apply(self, left: Datum, right: Datum) -> Result<Datum, Failure> {
+    pub(super) fn apply(self, left: Datum, right: Datum) -> Result<Datum, EvaluationError> {
         if let (Some(first), Some(second)) = (left.as_int(), right.as_int())
             && let Some(result) = self.on_integers(first, second)
         {
@@ -49,7 +49,7 @@ impl Binary {
     }
 
     #[inline(never)]
-    fn apply_to_any(self, left: Datum, right: Datum) -> Result<Datum, Failure> {
+    fn apply_to_any(self, left: Datum, right: Datum) -> Result<Datum, EvaluationError> {
         if left.is_null() || right.is_null() {
             return Ok(Datum::NULL);
         }
@@ -114,14 +114,14 @@ impl Binary {
 
     /// Why two integers have no result.
     #[cold]
-    fn failure(self, right: i64) -> Failure {
+    fn failure(self, right: i64) -> EvaluationError {
         let operation = match self {
-            Self::Divide | Self::Remainder if right == 0 => return EvaluationError::DivisionByZero.into(),
+            Self::Divide | Self::Remainder if right == 0 => return EvaluationError::new("division by zero"),
             Self::Add => "add",
             Self::Subtract => "sub",
             Self::Multiply => "mul",
             _ => "div",
         };
-        EvaluationError::IntegerOverflow { operation }.into()
+        EvaluationError::new(format!("bigint {operation} out of range"))
     }
 }

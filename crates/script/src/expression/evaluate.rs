@@ -2,7 +2,7 @@
 //! result; jumps leave out what AND, OR and CASE need not evaluate. The parser guarantees that the stack neither
 //! underflows nor grows beyond the depth it computed. No allocation unless an evaluation fails.
 
-use crate::datum::{Datum, Failure};
+use crate::datum::Datum;
 use crate::error::EvaluationError;
 use crate::symbols::Slot;
 
@@ -98,13 +98,13 @@ pub(super) const STACK_MAX: usize = 1024;
 
 /// Runs `code` on a stack for `depth` values.
 #[inline]
-pub(super) fn evaluate(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+pub(super) fn evaluate(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     // Most expressions never hold more than the topmost value.
     if depth <= 2 { run::<1>(code, scope) } else { run_higher(code, depth, scope) }
 }
 
 #[inline(never)]
-fn run_higher(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+fn run_higher(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     // A small stack is cheap to clear, and nearly all the others need no more.
     match depth {
         0..=8 => run::<8>(code, scope),
@@ -115,7 +115,7 @@ fn run_higher(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum,
 
 #[cold]
 #[inline(never)]
-fn run_deep(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+fn run_deep(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     run::<STACK_MAX>(code, scope)
 }
 
@@ -150,7 +150,7 @@ impl<const N: usize> Stack<'_, N> {
 }
 
 #[inline]
-fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     let mut values = [Datum::NULL; N];
     // As if an operand had been pushed down by the first one.
     let mut stack = Stack { values: &mut values, height: 1 };
@@ -223,18 +223,17 @@ fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Fail
 
 #[cold]
 #[inline(never)]
-fn refuse_name(slot: Slot, scope: &Scope<'_>) -> Result<Datum, Failure> {
-    let name = scope.symbols.name(slot).into();
-    Err(EvaluationError::VariableName { command: "set".into(), name }.into())
+fn refuse_name(slot: Slot, scope: &Scope<'_>) -> Result<Datum, EvaluationError> {
+    Err(EvaluationError::of_assignment("set", &scope.symbols.name(slot)))
 }
 
 /// The operations on the topmost value alone.
 #[inline(never)]
-fn unary(op: Op, top: Datum) -> Result<Datum, Failure> {
+fn unary(op: Op, top: Datum) -> Result<Datum, EvaluationError> {
     match op {
         Op::Is(test) => Ok(Datum::boolean(test.holds(top))),
         Op::TooManyArguments => {
-            Err(EvaluationError::TooManyFunctionArguments { maximum: ARGUMENTS_MAX }.into())
+            Err(EvaluationError::new(format!("too many function arguments, maximum is {ARGUMENTS_MAX}")))
         }
         _ if top.is_null() => Ok(top),
         Op::Not => Ok(Datum::boolean(!top.to_boolean()?)),
@@ -244,7 +243,7 @@ fn unary(op: Op, top: Datum) -> Result<Datum, Failure> {
 
 /// `random(low, high)`, which most scripts draw, without a look at the table.
 #[inline(always)]
-fn draw(low: Datum, high: Datum, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+fn draw(low: Datum, high: Datum, scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     match high.as_int().and_then(|last| uniform(low.as_int()?, last, scope.random)) {
         Some(drawn) => Ok(Datum::int(drawn)),
         None => call(FunctionId::RANDOM, &[low, high], scope),
@@ -253,7 +252,7 @@ fn draw(low: Datum, high: Datum, scope: &mut Scope<'_>) -> Result<Datum, Failure
 
 /// `random(low, factor * variable)`
 #[inline(always)]
-fn draw_scaled(low: i32, factor: i32, scale: Slot, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+fn draw_scaled(low: i32, factor: i32, scale: Slot, scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     let scale = scope.variables.datum(scale, scope.symbols)?;
     let high = Binary::Multiply.apply(scale, Datum::int(i64::from(factor)))?;
     draw(Datum::int(i64::from(low)), high, scope)
@@ -266,7 +265,7 @@ fn draw_between(low: i32, high: i32, scope: &mut Scope<'_>) -> Datum {
 }
 
 #[inline(never)]
-fn call(function: FunctionId, arguments: &[Datum], scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+fn call(function: FunctionId, arguments: &[Datum], scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     match function.function().body {
         Body::Debug => {
             if let Some(show) = &mut scope.debug {

@@ -4,8 +4,8 @@
 
 use std::f64::consts::PI;
 
-use crate::datum::{Datum, Failure};
-use crate::error::EvaluationError;
+use crate::datum::Datum;
+use crate::error::{EvaluationError, FixedPoint};
 use crate::hash::{hash_fnv1a, hash_murmur2};
 use crate::permute::permute;
 use crate::random::Random;
@@ -19,7 +19,7 @@ const GAUSSIAN_PARAMETER_MIN: f64 = 2.0;
 const ZIPFIAN_PARAMETER_MIN: f64 = 1.001;
 const ZIPFIAN_PARAMETER_MAX: f64 = 1000.0;
 
-type Compute = fn(&[Datum], &mut Random) -> Result<Datum, Failure>;
+type Compute = fn(&[Datum], &mut Random) -> Result<Datum, EvaluationError>;
 
 /// One row of the table.
 pub(super) struct Function {
@@ -100,25 +100,25 @@ impl FunctionId {
 }
 
 /// The lowest integer stays itself. (pgbench lets a boolean through and gives rubbish; here it is refused.)
-fn abs(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
+fn abs(of: &[Datum], _: &mut Random) -> Result<Datum, EvaluationError> {
     if of[0].is_double() {
         return Ok(Datum::double(of[0].to_double()?.abs()));
     }
     Ok(Datum::int(of[0].to_int()?.wrapping_abs()))
 }
 
-fn murmur2(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
+fn murmur2(of: &[Datum], _: &mut Random) -> Result<Datum, EvaluationError> {
     Ok(Datum::int(hash_murmur2(of[0].to_int()?, of[1].to_int()?)))
 }
 
-fn power(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
+fn power(of: &[Datum], _: &mut Random) -> Result<Datum, EvaluationError> {
     Ok(Datum::double(of[0].to_double()?.powf(of[1].to_double()?)))
 }
 
-fn permuted(of: &[Datum], _: &mut Random) -> Result<Datum, Failure> {
+fn permuted(of: &[Datum], _: &mut Random) -> Result<Datum, EvaluationError> {
     let (index, size, seed) = (of[0].to_int()?, of[1].to_int()?, of[2].to_int()?);
     if size <= 0 {
-        return Err(EvaluationError::PermuteSize.into());
+        return Err(EvaluationError::new("permute size parameter must be greater than zero"));
     }
     Ok(Datum::int(permute(index, size, seed)))
 }
@@ -129,7 +129,7 @@ fn extreme(
     of: &[Datum],
     stays: fn(&i64, &i64) -> bool,
     stays_double: fn(&f64, &f64) -> bool,
-) -> Result<Datum, Failure> {
+) -> Result<Datum, EvaluationError> {
     if of.iter().any(|value| value.is_double()) {
         let mut best = of[0].to_double()?;
         for value in &of[1..] {
@@ -157,43 +157,44 @@ pub(super) fn uniform(low: i64, high: i64, random: &mut Random) -> Option<i64> {
 
 /// The bounds of a random number: not empty, and with a size that is an i64.
 #[inline]
-fn range(of: &[Datum]) -> Result<(i64, i64), Failure> {
+fn range(of: &[Datum]) -> Result<(i64, i64), EvaluationError> {
     let (low, high) = (of[0].to_int()?, of[1].to_int()?);
     if low > high {
-        return Err(EvaluationError::EmptyRange.into());
+        return Err(EvaluationError::new("empty range given to random"));
     }
     match high.checked_sub(low) {
         Some(distance) if distance < i64::MAX => Ok((low, high)),
-        _ => Err(EvaluationError::RangeTooLarge.into()),
+        _ => Err(EvaluationError::new("random range is too large")),
     }
 }
 
 /// (pgbench lets NaN through, here and below; the draw then never ends or is rubbish. Here it is refused.)
-fn gaussian(of: &[Datum], random: &mut Random) -> Result<Datum, Failure> {
+fn gaussian(of: &[Datum], random: &mut Random) -> Result<Datum, EvaluationError> {
     let ((low, high), parameter) = (range(of)?, of[2].to_double()?);
     if parameter >= GAUSSIAN_PARAMETER_MIN {
         return Ok(Datum::int(random.gaussian(low, high, parameter)));
     }
-    Err(EvaluationError::GaussianParameter { minimum: GAUSSIAN_PARAMETER_MIN, parameter }.into())
+    let (least, given) = (FixedPoint(GAUSSIAN_PARAMETER_MIN), FixedPoint(parameter));
+    Err(EvaluationError::new(format!("gaussian parameter must be at least {least} (not {given})")))
 }
 
-fn exponential(of: &[Datum], random: &mut Random) -> Result<Datum, Failure> {
+fn exponential(of: &[Datum], random: &mut Random) -> Result<Datum, EvaluationError> {
     let ((low, high), parameter) = (range(of)?, of[2].to_double()?);
     if parameter > 0.0 {
         return Ok(Datum::int(random.exponential(low, high, parameter)));
     }
-    Err(EvaluationError::ExponentialParameter { parameter }.into())
+    let given = FixedPoint(parameter);
+    Err(EvaluationError::new(format!("exponential parameter must be greater than zero (not {given})")))
 }
 
-fn zipfian(of: &[Datum], random: &mut Random) -> Result<Datum, Failure> {
+fn zipfian(of: &[Datum], random: &mut Random) -> Result<Datum, EvaluationError> {
     let ((low, high), parameter) = (range(of)?, of[2].to_double()?);
     if (ZIPFIAN_PARAMETER_MIN..=ZIPFIAN_PARAMETER_MAX).contains(&parameter) {
         return Ok(Datum::int(random.zipfian(low, high, parameter)));
     }
-    Err(EvaluationError::ZipfianParameter {
-        minimum: ZIPFIAN_PARAMETER_MIN,
-        maximum: ZIPFIAN_PARAMETER_MAX,
-        parameter,
-    }
-    .into())
+    let range = format!("[{ZIPFIAN_PARAMETER_MIN}, {ZIPFIAN_PARAMETER_MAX}]");
+    Err(EvaluationError::new(format!(
+        "zipfian parameter must be in range {range} (not {})",
+        FixedPoint(parameter)
+    )))
 }

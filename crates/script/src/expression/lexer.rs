@@ -15,48 +15,16 @@ pub(super) enum Token<'a> {
     Double(f64),
     /// Without the colon.
     Variable(&'a [u8]),
-    /// A word that is no keyword.
+    /// A word that is not reserved.
     Word(&'a [u8]),
-    Keyword(Keyword),
-    /// An operator, a parenthesis or a comma.
+    /// An operator, a parenthesis, a comma, or a reserved word in lower case.
     Symbol(&'static str),
     End,
 }
 
-/// The reserved words.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Keyword {
-    And,
-    Or,
-    Not,
-    Is,
-    IsNull,
-    NotNull,
-    Case,
-    When,
-    Then,
-    Else,
-    End,
-    True,
-    False,
-    Null,
-}
-
-const KEYWORDS: [(&str, Keyword); 14] = [
-    ("and", Keyword::And),
-    ("or", Keyword::Or),
-    ("not", Keyword::Not),
-    ("is", Keyword::Is),
-    ("isnull", Keyword::IsNull),
-    ("notnull", Keyword::NotNull),
-    ("case", Keyword::Case),
-    ("when", Keyword::When),
-    ("then", Keyword::Then),
-    ("else", Keyword::Else),
-    ("end", Keyword::End),
-    ("true", Keyword::True),
-    ("false", Keyword::False),
-    ("null", Keyword::Null),
+const RESERVED_WORDS: [&str; 14] = [
+    "and", "or", "not", "is", "isnull", "notnull", "case", "when", "then", "else", "end", "true", "false",
+    "null",
 ];
 
 /// Longer ones first, so that the first match is the longest.
@@ -108,9 +76,8 @@ impl<'a> Lexer<'a> {
             [byte, ..] if is_name_start(*byte) => {
                 let word = &rest[..name_length(rest)];
                 self.position += word.len();
-                let keyword =
-                    KEYWORDS.iter().find(|(spelling, _)| word.eq_ignore_ascii_case(spelling.as_bytes()));
-                Ok(keyword.map_or(Token::Word(word), |&(_, keyword)| Token::Keyword(keyword)))
+                let is_word = |reserved: &&&str| word.eq_ignore_ascii_case(reserved.as_bytes());
+                Ok(RESERVED_WORDS.iter().find(is_word).map_or(Token::Word(word), |word| Token::Symbol(word)))
             }
             [byte, ..] => {
                 if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(symbol.as_bytes())) {
@@ -118,7 +85,7 @@ impl<'a> Lexer<'a> {
                     return Ok(Token::Symbol(symbol));
                 }
                 self.position += 1;
-                Err(ParseErrorKind::UnexpectedCharacter { character: char::from(*byte) })
+                Err(format!("unexpected character ({})", char::from(*byte)).into())
             }
         }
     }
@@ -154,14 +121,14 @@ impl<'a> Lexer<'a> {
         let number = &bytes[..length];
         self.position += length;
         if length > whole {
-            let overflow = || ParseErrorKind::DoubleOverflow { text: shown(number) };
+            let overflow = || format!("double constant overflow ({})", shown(number)).into();
             return parse_double(number).map(Token::Double).ok_or_else(overflow);
         }
         if number == LOWEST_MAGNITUDE.as_bytes() {
             return Ok(Token::LowestMagnitude);
         }
         let text = shown(number);
-        text.parse().map(Token::Int).map_err(|_| ParseErrorKind::IntegerOverflow { text })
+        text.parse().map(Token::Int).map_err(|_| format!("bigint constant overflow ({text})").into())
     }
 }
 
@@ -200,7 +167,7 @@ mod tests {
 
     #[test]
     fn words_are_keywords_in_any_case_or_names() {
-        assert_eq!(tokens("Is ISNULL"), [Token::Keyword(Keyword::Is), Token::Keyword(Keyword::IsNull)]);
+        assert_eq!(tokens("Is ISNULL"), [Token::Symbol("is"), Token::Symbol("isnull")]);
         assert_eq!(tokens("abs é_1"), ["abs", "é_1"].map(|word| Token::Word(word.as_bytes())));
         assert_eq!(tokens(":a :1a :é"), ["a", "1a", "é"].map(|name| Token::Variable(name.as_bytes())));
     }

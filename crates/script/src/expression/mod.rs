@@ -8,14 +8,14 @@ mod functions;
 mod lexer;
 mod parser;
 
-use crate::datum::{Datum, Failure};
+use crate::datum::Datum;
 use crate::error::EvaluationError;
 use crate::random::Random;
 use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 use crate::variables::Variables;
 
-pub(crate) use parser::{ARRAY, parse, parse_array};
+pub(crate) use parser::{ARRAY, ARRAY_NOT_ALONE, SYNTAX_ERROR, parse, parse_array};
 
 /// Deepest nesting of parentheses, calls, CASEs and prefix operators. The parser calls itself once per level, which
 /// takes less than 1 MB of stack even in an unoptimised build; a thread has at least two.
@@ -52,7 +52,7 @@ impl Expression {
     /// The value. Does not allocate unless it fails.
     #[inline]
     pub fn evaluate(&self, scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
-        self.datum(scope).map(Datum::value).map_err(|failure| *failure)
+        self.datum(scope).map(Datum::value)
     }
 
     /// The same, but when it has a value it fails: the variable that should receive it has an impossible name.
@@ -63,7 +63,7 @@ impl Expression {
 
     /// The value as the machine leaves it.
     #[inline]
-    pub(crate) fn datum(&self, scope: &mut Scope<'_>) -> Result<Datum, Failure> {
+    pub(crate) fn datum(&self, scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
         evaluate::evaluate(&self.code, self.depth, scope)
     }
 }

@@ -11,11 +11,16 @@ use crate::symbols::Symbols;
 use super::arithmetic::Binary;
 use super::evaluate::{Op, STACK_MAX, Test, depth};
 use super::functions::{ARGUMENTS_MAX, Arity, Function, FunctionId};
-use super::lexer::{Keyword, Lexer, Token};
+use super::lexer::{Lexer, Token};
 use super::{Expression, NESTING_MAX};
 
 /// What an array begins with.
 pub(crate) const ARRAY: &str = "array";
+
+/// `array(…)` inside an expression.
+pub(crate) const ARRAY_NOT_ALONE: &str = "array(number, expression) cannot be part of a larger expression";
+/// A token where another is needed.
+pub(crate) const SYNTAX_ERROR: &str = "syntax error";
 
 /// The variable that seeds hashes and permutations when no seed is written.
 const DEFAULT_SEED: &str = "default_seed";
@@ -89,7 +94,12 @@ enum Infix {
     NotNull,
 }
 
-const SYMBOLS: [(&str, Level, Infix); 17] = [
+const INFIXES: [(&str, Level, Infix); 22] = [
+    ("or", Level::Or, Infix::Or),
+    ("and", Level::And, Infix::And),
+    ("is", Level::Is, Infix::Is),
+    ("isnull", Level::Is, Infix::IsNull),
+    ("notnull", Level::Is, Infix::NotNull),
     ("<", Level::Comparison, Infix::Binary(Binary::Less)),
     (">", Level::Comparison, Infix::Swapped(Binary::Less)),
     ("<=", Level::Comparison, Infix::Binary(Binary::LessOrEqual)),
@@ -109,24 +119,9 @@ const SYMBOLS: [(&str, Level, Infix); 17] = [
     ("%", Level::Product, Infix::Binary(Binary::Remainder)),
 ];
 
-const KEYWORDS: [(Keyword, Level, Infix); 5] = [
-    (Keyword::Or, Level::Or, Infix::Or),
-    (Keyword::And, Level::And, Infix::And),
-    (Keyword::Is, Level::Is, Infix::Is),
-    (Keyword::IsNull, Level::Is, Infix::IsNull),
-    (Keyword::NotNull, Level::Is, Infix::NotNull),
-];
-
 fn infix(token: Token<'_>) -> Option<(Level, Infix)> {
-    match token {
-        Token::Symbol(symbol) => {
-            SYMBOLS.iter().find(|(spelling, ..)| *spelling == symbol).map(|&(_, level, infix)| (level, infix))
-        }
-        Token::Keyword(keyword) => {
-            KEYWORDS.iter().find(|(word, ..)| *word == keyword).map(|&(_, level, infix)| (level, infix))
-        }
-        _ => None,
-    }
+    let Token::Symbol(symbol) = token else { return None };
+    INFIXES.iter().find(|(spelling, ..)| *spelling == symbol).map(|&(_, level, infix)| (level, infix))
 }
 
 /// The operation that is all of this code.
@@ -147,6 +142,11 @@ fn with_constant(binary: Binary, right: i32) -> Op {
         Binary::Multiply => Op::MultiplyInt(right),
         _ => Op::BinaryInt { binary, right },
     }
+}
+
+/// A call with more or fewer arguments than the function takes.
+fn argument_count(function: &str) -> ParseErrorKind {
+    format!("unexpected number of arguments ({function})").into()
 }
 
 type Parsed = Result<(), ParseErrorKind>;
@@ -179,15 +179,15 @@ impl<'a> Parser<'a> {
         self.expression(Level::Or)?;
         let length = self.compiled()?;
         if !self.accept(Token::Symbol(","))? {
-            return Err(ParseErrorKind::ArgumentCount { name: ARRAY });
+            return Err(argument_count(ARRAY));
         }
         self.expression(Level::Or)?;
         let element = self.compiled()?;
         if self.accept(Token::Symbol(","))? {
-            return Err(ParseErrorKind::ArgumentCount { name: ARRAY });
+            return Err(argument_count(ARRAY));
         }
         self.expect(Token::Symbol(")"))?;
-        if self.accept(Token::End)? { Ok((length, element)) } else { Err(ParseErrorKind::ArrayNotAlone) }
+        if self.accept(Token::End)? { Ok((length, element)) } else { Err(ARRAY_NOT_ALONE.into()) }
     }
 
     /// The code written since the last one.
@@ -235,7 +235,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, token: Token<'_>) -> Parsed {
-        if self.accept(token)? { Ok(()) } else { Err(ParseErrorKind::Syntax) }
+        if self.accept(token)? { Ok(()) } else { Err(SYNTAX_ERROR.into()) }
     }
 
     /// An operand and the operators behind it that bind at least as tightly as `loosest`.
@@ -249,7 +249,7 @@ impl<'a> Parser<'a> {
         let mut after_comparison = false;
         while let Some((level, infix)) = infix(self.peek()?).filter(|&(level, _)| level >= loosest) {
             if after_comparison && level == Level::Comparison {
-                return Err(ParseErrorKind::Syntax);
+                return Err(SYNTAX_ERROR.into());
             }
             self.peeked = None;
             self.infix(infix, level, start)?;
@@ -282,12 +282,12 @@ impl<'a> Parser<'a> {
                 self.code[middle] = if let Infix::And = infix { Op::And { skip } } else { Op::Or { skip } };
             }
             Infix::Is => {
-                let negated = self.accept(Token::Keyword(Keyword::Not))?;
+                let negated = self.accept(Token::Symbol("not"))?;
                 let wanted = match self.advance()? {
-                    Token::Keyword(Keyword::Null) => Test::Null,
-                    Token::Keyword(Keyword::True) => Test::True,
-                    Token::Keyword(Keyword::False) => Test::False,
-                    _ => return Err(ParseErrorKind::Syntax),
+                    Token::Symbol("null") => Test::Null,
+                    Token::Symbol("true") => Test::True,
+                    Token::Symbol("false") => Test::False,
+                    _ => return Err(SYNTAX_ERROR.into()),
                 };
                 self.is(wanted, negated);
             }
@@ -338,9 +338,9 @@ impl<'a> Parser<'a> {
         match self.advance()? {
             Token::Int(value) => self.constant(Datum::int(value)),
             Token::Double(value) => self.constant(Datum::double(value)),
-            Token::Keyword(Keyword::Null) => self.constant(Datum::NULL),
-            Token::Keyword(Keyword::True) => self.constant(Datum::TRUE),
-            Token::Keyword(Keyword::False) => self.constant(Datum::FALSE),
+            Token::Symbol("null") => self.constant(Datum::NULL),
+            Token::Symbol("true") => self.constant(Datum::TRUE),
+            Token::Symbol("false") => self.constant(Datum::FALSE),
             Token::Variable(name) => {
                 let slot = self.symbols.intern(name);
                 self.code.push(Op::Load(slot));
@@ -358,19 +358,17 @@ impl<'a> Parser<'a> {
             // −x is 0 − x, which makes −0.0 a positive zero; ~x is −1 # x and binds as loosely as #.
             Token::Symbol("-") => self.prefix(Datum::int(0), Binary::Subtract, Level::Unary),
             Token::Symbol("~") => self.prefix(Datum::int(-1), Binary::BitXor, Level::Bits.tighter()),
-            Token::Keyword(Keyword::Not) => {
+            Token::Symbol("not") => {
                 self.expression(Level::Not)?;
                 self.code.push(Op::Not);
                 Ok(())
             }
-            Token::Keyword(Keyword::Case) => self.case(),
+            Token::Symbol("case") => self.case(),
             Token::Word(name) => match FunctionId::find(name) {
                 Some(function) => self.call(function),
-                None => Err(ParseErrorKind::UnknownFunction { name: shown(name) }),
+                None => Err(ParseErrorKind::UnknownFunction(shown(name))),
             },
-            Token::LowestMagnitude | Token::Symbol(_) | Token::Keyword(_) | Token::End => {
-                Err(ParseErrorKind::Syntax)
-            }
+            Token::LowestMagnitude | Token::Symbol(_) | Token::End => Err(SYNTAX_ERROR.into()),
         }
     }
 
@@ -391,27 +389,27 @@ impl<'a> Parser<'a> {
 
     /// What follows CASE: WHEN condition THEN value, once or more; ELSE value, NULL if missing; END.
     fn case(&mut self) -> Parsed {
-        self.expect(Token::Keyword(Keyword::When))?;
+        self.expect(Token::Symbol("when"))?;
         let mut to_the_end = Vec::new();
         loop {
             self.expression(Level::Or)?;
-            self.expect(Token::Keyword(Keyword::Then))?;
+            self.expect(Token::Symbol("then"))?;
             let condition = self.code.len();
             self.code.push(Op::Jump { skip: 0 });
             self.expression(Level::Or)?;
             to_the_end.push(self.code.len());
             self.code.push(Op::Jump { skip: 0 });
             self.code[condition] = Op::JumpUnless { skip: self.distance(condition)? };
-            if !self.accept(Token::Keyword(Keyword::When))? {
+            if !self.accept(Token::Symbol("when"))? {
                 break;
             }
         }
-        if self.accept(Token::Keyword(Keyword::Else))? {
+        if self.accept(Token::Symbol("else"))? {
             self.expression(Level::Or)?;
         } else {
             self.code.push(Op::Push(Datum::NULL));
         }
-        self.expect(Token::Keyword(Keyword::End))?;
+        self.expect(Token::Symbol("end"))?;
         for jump in to_the_end {
             self.code[jump] = Op::Jump { skip: self.distance(jump)? };
         }
@@ -480,14 +478,14 @@ impl<'a> Parser<'a> {
         let on_stack = match arity {
             Arity::Exactly(count) if written == count => written,
             Arity::AtLeastOne if written > 0 => written.min(ARGUMENTS_MAX),
-            Arity::AtLeastOne => return Err(ParseErrorKind::ArgumentMissing { name }),
+            Arity::AtLeastOne => return Err(format!("at least one argument expected ({name})").into()),
             Arity::AndSeed(count) if written == count + 1 => written,
             Arity::AndSeed(count) if written == count => {
                 let slot = self.symbols.intern(DEFAULT_SEED);
                 self.code.push(Op::Load(slot));
                 written + 1
             }
-            Arity::Exactly(_) | Arity::AndSeed(_) => return Err(ParseErrorKind::ArgumentCount { name }),
+            Arity::Exactly(_) | Arity::AndSeed(_) => return Err(argument_count(name)),
         };
         Ok(u8::try_from(on_stack).expect("at most sixteen"))
     }
