@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use null::session::Rows;
-use null::{NullOptions, NullServer, Place, Stalls};
+use null::{ListenAddress, NullOptions, NullServer, Stalls};
 
 use crate::arguments::NullServerArguments;
 use crate::failure::Failure;
@@ -22,8 +22,8 @@ pub(crate) fn run(
     let place = TypedPlace::find(listen)
         .map_err(cannot(format!("find out what {listen} is, to listen there")))
         .map(|place| match place {
-            TypedPlace::Path(directory) => Place::Unix(directory),
-            TypedPlace::Tcp(address) => Place::Tcp(address),
+            TypedPlace::Path(directory) => ListenAddress::Unix(directory),
+            TypedPlace::Tcp(address) => ListenAddress::Tcp(address),
         })?;
     let stalls = arguments
         .stall_for
@@ -35,7 +35,7 @@ pub(crate) fn run(
     terminal.print(&format!("{}\n", server.conninfo()));
     let goes_on = || {
         let is_running = server.is_running();
-        server.take_trouble().into_iter().for_each(|trouble| terminal.warn(trouble));
+        server.take_error().into_iter().for_each(|error| terminal.warn(error));
         is_running
     };
     serving::wait_for_end(signals, goes_on, || {}).map_err(cannot("read standard input".to_owned()))?;

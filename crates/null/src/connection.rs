@@ -49,7 +49,7 @@ impl Connection {
     }
 
     /// Sends what waits, reads once, answers.
-    pub(super) fn serve(&mut self, shared: &mut Shared, hear: &mut dyn FnMut(&Request<'_>)) -> Turn {
+    pub(super) fn serve(&mut self, shared: &mut Shared, on_request: &mut dyn FnMut(&Request<'_>)) -> Turn {
         // A socket that fails has lost its client, who will know.
         let Ok(()) = self.send_rest() else { return Turn::Over };
         if self.closing {
@@ -65,7 +65,7 @@ impl Connection {
         };
         let mut bytes = &shared.input[..count];
         loop {
-            match self.session.next(&mut bytes, &shared.config, &mut shared.output, hear) {
+            match self.session.next(&mut bytes, &shared.config, &mut shared.output, on_request) {
                 Step::Idle => break,
                 Step::Told | Step::Answered => {}
                 Step::Closed | Step::Reset => {

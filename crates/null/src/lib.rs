@@ -10,5 +10,5 @@ mod service;
 pub mod session;
 mod stall;
 
-pub use server::{NullOptions, NullServer, Place};
+pub use server::{ListenAddress, NullOptions, NullServer, OnRequest};
 pub use stall::Stalls;

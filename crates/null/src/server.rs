@@ -1,19 +1,18 @@
-//! A null server that runs: where it listens, how it behaves, what it has heard. It serves from a thread of
+//! A null server that runs: where it listens, how it behaves. It serves from a thread of
 //! its own and stops when dropped; then nothing is left of it.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use connect::Address;
 use mio::{Poll, Waker};
 use sockets::{Endpoint, Listener};
-use tempfile::TempDir;
 
-use crate::service::{self, Service, Trouble};
-use crate::session::{Fault, Received, Rows};
+use crate::service::{self, LastError, Service};
+use crate::session::{Fault, Request, Rows};
 use crate::stall::Stalls;
 
 /// The port that names the Unix socket, as PostgreSQL does it.
@@ -24,14 +23,14 @@ const READ_MAX: usize = 256 * 1024;
 
 /// Where a null server is to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ListenAddress {
     /// On a Unix socket in this directory, which exists.
     Unix(PathBuf),
     /// On this address of a network interface; port 0 is a free one.
     Tcp(SocketAddr),
 }
 
-impl Place {
+impl ListenAddress {
     fn endpoint(&self) -> Endpoint {
         match self {
             Self::Unix(directory) => Endpoint::in_directory(directory, UNIX_PORT),
@@ -40,31 +39,30 @@ impl Place {
     }
 }
 
-/// How the null server behaves. The default is a good server that keeps no log.
-#[derive(Clone, Debug)]
+/// How the null server behaves. The default is a server without faults.
+#[derive(Clone)]
 pub struct NullOptions {
     /// What a `SELECT` returns.
     pub rows: Rows,
     /// Most bytes taken from one connection before the others get their turn: a small number makes a server
     /// that reads slowly.
     pub read_max: usize,
-    /// Troubles of connections, numbered in the order in which they were accepted. Moments of virtual time
-    /// never come.
+    /// Faults of connections, numbered in the order in which they were accepted. Those at a virtual time never come.
     pub faults: Vec<Fault>,
-    /// Whether to remember every message.
-    pub log: bool,
+    /// Called with the number of the connection and each message.
+    pub on_request: Option<OnRequest>,
     /// Times in which it says nothing.
     pub stalls: Option<Stalls>,
 }
 
 impl Default for NullOptions {
     fn default() -> Self {
-        Self { rows: Rows::default(), read_max: READ_MAX, faults: Vec::new(), log: false, stalls: None }
+        Self { rows: Rows::default(), read_max: READ_MAX, faults: Vec::new(), on_request: None, stalls: None }
     }
 }
 
-/// What was heard: the number of the connection and the message, in order.
-pub(crate) type Heard = Arc<Mutex<Vec<(usize, Received)>>>;
+/// What a server calls with the number of the connection, from 0, and each message that it reads.
+pub type OnRequest = Arc<dyn Fn(usize, &Request<'_>) + Send + Sync>;
 
 /// A running null server.
 pub struct NullServer {
@@ -72,10 +70,7 @@ pub struct NullServer {
     conninfo: String,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
-    heard: Heard,
-    trouble: Trouble,
-    /// The directory that was made for it, removed after it.
-    _directory: Option<TempDir>,
+    error: LastError,
 }
 
 impl NullServer {
@@ -83,30 +78,8 @@ impl NullServer {
     ///
     /// # Errors
     /// The system refuses a socket, a poll or a thread; the socket of another server is in the directory.
-    pub fn listen(place: &Place, options: NullOptions) -> io::Result<Self> {
-        Self::start(&place.endpoint(), options, None)
-    }
-
-    /// Listens on a Unix socket in a directory of its own.
-    ///
-    /// # Errors
-    /// The system refuses a directory, a socket, a poll or a thread.
-    pub fn on_unix_socket(options: NullOptions) -> io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("pgmeter-null-").tempdir()?;
-        let place = Place::Unix(directory.path().to_owned());
-        Self::start(&place.endpoint(), options, Some(directory))
-    }
-
-    /// Listens on a free port of the loopback interface.
-    ///
-    /// # Errors
-    /// The system refuses a socket, a poll or a thread.
-    pub fn on_tcp(options: NullOptions) -> io::Result<Self> {
-        Self::listen(&Place::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))), options)
-    }
-
-    fn start(endpoint: &Endpoint, options: NullOptions, directory: Option<TempDir>) -> io::Result<Self> {
-        let listener = Listener::bind(endpoint)?;
+    pub fn listen(place: &ListenAddress, options: NullOptions) -> io::Result<Self> {
+        let listener = Listener::bind(&place.endpoint())?;
         let conninfo = format!("{} user=pgmeter dbname=pgmeter", listener.endpoint().conninfo());
         let address = match listener.endpoint() {
             Endpoint::Unix(path) => Address::Unix(path.clone()),
@@ -114,12 +87,10 @@ impl NullServer {
         };
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), service::WAKER)?;
-        let heard = Heard::default();
-        let log = options.log.then(|| Arc::clone(&heard));
-        let trouble = Trouble::default();
-        let service = Service::new(poll, listener, options, log, trouble.clone())?;
+        let error = LastError::default();
+        let service = Service::new(poll, listener, options, error.clone())?;
         let thread = thread::Builder::new().name("null-server".to_owned()).spawn(move || service.run())?;
-        Ok(Self { address, conninfo, waker, thread: Some(thread), heard, trouble, _directory: directory })
+        Ok(Self { address, conninfo, waker, thread: Some(thread), error })
     }
 
     /// Where it listens.
@@ -133,18 +104,13 @@ impl NullServer {
     }
 
     /// What went wrong since this was last asked, in a sentence; most of the time nothing.
-    pub fn take_trouble(&self) -> Option<String> {
-        self.trouble.take()
+    pub fn take_error(&self) -> Option<String> {
+        self.error.take()
     }
 
     /// Whether it still serves.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
-    }
-
-    /// What was heard so far, if the options asked for a log: the number of the connection and the message.
-    pub fn heard(&self) -> Vec<(usize, Received)> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

@@ -11,8 +11,8 @@ use mio::{Events, Interest, Poll, Token};
 use sockets::{Listener, Socket};
 
 use super::connection::{Connection, Shared, Turn};
-use super::server::{Heard, NullOptions};
-use crate::session::{Fault, Received, Session, SessionConfig};
+use super::server::NullOptions;
+use crate::session::{Fault, Session, SessionConfig};
 use crate::stall::{StallPhase, StallSchedule};
 
 /// Wakes the thread so that it ends.
@@ -24,9 +24,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// The last thing that went wrong, until somebody asks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
+pub(super) struct LastError(Arc<Mutex<Option<String>>>);
 
-impl Trouble {
+impl LastError {
     fn report(&self, sentence: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
     }
@@ -51,10 +51,9 @@ pub(super) struct Service {
     clients_wait: bool,
     /// That they could not be has been reported.
     waiting_reported: bool,
-    trouble: Trouble,
+    error: LastError,
     /// Tokens of connections that may have more to read.
     turns: VecDeque<usize>,
-    log: Option<Heard>,
     stalls: Option<StallSchedule>,
 }
 
@@ -63,8 +62,7 @@ impl Service {
         poll: Poll,
         listener: Listener,
         options: NullOptions,
-        log: Option<Heard>,
-        trouble: Trouble,
+        error: LastError,
     ) -> io::Result<Self> {
         listener.register(poll.registry(), LISTENER)?;
         let shared = Shared {
@@ -81,9 +79,8 @@ impl Service {
             accepted: 0,
             clients_wait: false,
             waiting_reported: false,
-            trouble,
+            error,
             turns: VecDeque::new(),
-            log,
             stalls: options.stalls.map(StallSchedule::new),
             options,
         })
@@ -98,7 +95,7 @@ impl Service {
             match self.poll.poll(&mut events, self.wait_limit(phase)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                     return self
-                        .trouble
+                        .error
                         .report(format!("the null server cannot wait for its sockets: {error}"));
                 }
                 _ => {}
@@ -154,7 +151,7 @@ impl Service {
                 Err(error) => {
                     self.clients_wait = error.kind() != io::ErrorKind::WouldBlock;
                     if self.clients_wait && !std::mem::replace(&mut self.waiting_reported, true) {
-                        self.trouble.report(format!(
+                        self.error.report(format!(
                             "the null server cannot accept a client ({error}); clients wait until it can"
                         ));
                     }
@@ -184,13 +181,12 @@ impl Service {
     /// Gives the next connection its turn.
     fn serve_next(&mut self) {
         let Some(token) = self.turns.pop_front() else { return };
-        let Self { connections, shared, log, turns, .. } = self;
+        let Self { connections, shared, options, turns, .. } = self;
         let Some(connection) = connections[token].as_mut() else { return };
         let number = connection.number;
         let turn = connection.serve(shared, &mut |request| {
-            if let Some(log) = log {
-                let mut heard = log.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.push((number, Received::from(request)));
+            if let Some(on_request) = &options.on_request {
+                on_request(number, request);
             }
         });
         match turn {

@@ -6,8 +6,10 @@ use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use connect::Address;
-use pgmeter_null::session::{Fault, Moment, Rows, Trouble};
-use pgmeter_null::{NullOptions, NullServer, Place};
+use pgmeter_null::session::{Fault, FaultEffect, FaultTrigger, Rows};
+use pgmeter_null::{ListenAddress, NullOptions};
+use testkit::null::NullServer;
+use testkit::request_log::RequestLog;
 use wire::{Decoder, Message, frontend};
 
 trait Socket: Read + Write {}
@@ -121,20 +123,22 @@ fn long_answers_wait_for_a_client_that_reads_slowly() {
 
 #[test]
 fn what_a_client_said_is_remembered_when_asked_for() {
-    let options = NullOptions { log: true, ..NullOptions::default() };
+    let log = RequestLog::default();
+    let options = NullOptions { on_request: log.recorder(), ..NullOptions::default() };
     let server = NullServer::on_unix_socket(options).expect("a null server");
     let mut client = Client::connect(server.address());
     assert!(client.wait());
     client.query("SELECT 'heard'");
     assert!(client.wait());
-    let heard = server.heard();
+    let heard = log.requests();
     assert_eq!(heard[1].0, 0);
     assert_eq!(heard[1].1.statement(), Some("SELECT 'heard'"));
 }
 
 #[test]
 fn a_trouble_befalls_its_connection_over_real_sockets_too() {
-    let faults = vec![Fault { connection: Some(1), moment: Moment::Statement(0), trouble: Trouble::Close }];
+    let faults =
+        vec![Fault { connection: Some(1), trigger: FaultTrigger::Statement(0), effect: FaultEffect::Close }];
     let options = NullOptions { faults, ..NullOptions::default() };
     let server = NullServer::on_unix_socket(options).expect("a null server");
     let mut clients: Vec<_> = (0..3).map(|_| Client::connect(server.address())).collect();
@@ -158,14 +162,15 @@ fn nothing_is_left_of_a_server_that_was_dropped() {
 #[test]
 fn the_socket_file_of_a_killed_server_is_replaced_and_a_running_server_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::Unix(folder.path().to_owned());
+    let place = ListenAddress::Unix(folder.path().to_owned());
     drop(UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("a file that stays behind"));
-    let server = NullServer::listen(&place, NullOptions::default()).expect("nobody listens there");
+    let server =
+        pgmeter_null::NullServer::listen(&place, NullOptions::default()).expect("nobody listens there");
     let mut client = Client::connect(server.address());
     assert!(client.wait());
-    let second = NullServer::listen(&place, NullOptions::default());
+    let second = pgmeter_null::NullServer::listen(&place, NullOptions::default());
     assert_eq!(second.err().map(|error| error.kind()), Some(ErrorKind::AddrInUse));
     client.query("SELECT 1");
     assert!(client.wait(), "the first is not disturbed");
-    assert!(server.is_running() && server.take_trouble().is_none());
+    assert!(server.is_running() && server.take_error().is_none());
 }

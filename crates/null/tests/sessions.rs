@@ -1,7 +1,8 @@
 //! The session, held against `wire`: what our client writes is understood, what comes back is what
 //! PostgreSQL would say, and every trouble does what its name says.
 
-use pgmeter_null::session::{Moment, Received, Rows, Session, SessionConfig, Step, Trouble, reply};
+use pgmeter_null::session::{FaultEffect, FaultTrigger, Rows, Session, SessionConfig, Step, reply};
+use testkit::request_log::Received;
 use wire::{Decoder, Startup, StartupParameters, TransactionStatus, frontend};
 
 /// A session and all that it heard and said.
@@ -12,14 +13,14 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn with(troubles: Vec<(Moment, Trouble)>) -> Self {
+    fn with(faults: Vec<(FaultTrigger, FaultEffect)>) -> Self {
         let rows = Rows { count: 2, bytes: 3 };
-        Self { session: Session::new(7, troubles), config: SessionConfig::new(rows, None), heard: Vec::new() }
+        Self { session: Session::new(7, faults), config: SessionConfig::new(rows, None), heard: Vec::new() }
     }
 
     /// A conversation after its start-up.
-    fn begun(troubles: Vec<(Moment, Trouble)>) -> Self {
-        let mut conversation = Self::with(troubles);
+    fn begun(faults: Vec<(FaultTrigger, FaultEffect)>) -> Self {
+        let mut conversation = Self::with(faults);
         let mut hello = Vec::new();
         frontend::startup(&mut hello, &[("user", "u")]);
         conversation.say(&hello);
@@ -163,7 +164,8 @@ fn a_password_is_asked_for_and_checked() {
 
 #[test]
 fn transactions_follow_the_words_that_begin_and_end_them() {
-    let mut conversation = Conversation::begun(vec![(Moment::Statement(4), Trouble::error("40001", "no"))]);
+    let mut conversation =
+        Conversation::begun(vec![(FaultTrigger::Statement(4), FaultEffect::error("40001", "no"))]);
     for (sql, expected) in [
         ("BEGIN;", &["BEGIN", "ready in transaction"][..]),
         ("SELECT 1;", &["RowDescription", "DataRow", "DataRow", "SELECT 2", "ready in transaction"]),
@@ -203,7 +205,8 @@ fn a_series_is_answered_at_its_sync_and_never_before() {
 
 #[test]
 fn an_error_in_a_series_skips_to_its_sync() {
-    let mut conversation = Conversation::begun(vec![(Moment::Parse(1), Trouble::error("40P01", "dead"))]);
+    let mut conversation =
+        Conversation::begun(vec![(FaultTrigger::Parse(1), FaultEffect::error("40P01", "dead"))]);
     assert_eq!(conversation.say(&series("", Some("BEGIN"), &[])).0.last().unwrap(), "ready in transaction");
     assert_eq!(conversation.say(&series("", Some("SELECT 1"), &[])).0, ["40P01 dead", "ready, failed"]);
     assert_eq!(conversation.say(&query("ROLLBACK")).0, ["ROLLBACK", "ready"]);
@@ -249,26 +252,26 @@ fn any_split_of_the_bytes_is_understood() {
 fn each_trouble_befalls_the_statement_that_it_is_meant_for() {
     let mut notice = Vec::new();
     reply::notice(&mut notice, "WARNING", "01000", "mind the gap");
-    let fatal = Trouble::fatal("57P01", "terminating connection");
-    let last_answer = Trouble::LastAnswer { sqlstate: "57P01".into(), message: "good-bye".into() };
-    for (trouble, bytes, step) in [
-        (Trouble::Close, Some(0), Step::Closed),
-        (Trouble::Reset, Some(0), Step::Reset),
-        (Trouble::Truncate(9), Some(9), Step::Closed),
+    let fatal = FaultEffect::fatal("57P01", "terminating connection");
+    let last_answer = FaultEffect::LastAnswer { sqlstate: "57P01".into(), message: "good-bye".into() };
+    for (effect, bytes, step) in [
+        (FaultEffect::Close, Some(0), Step::Closed),
+        (FaultEffect::Reset, Some(0), Step::Reset),
+        (FaultEffect::Truncate(9), Some(9), Step::Closed),
         (last_answer, None, Step::Closed),
-        (Trouble::Rubbish(vec![1, 2, 3]), Some(3), Step::Answered),
-        (Trouble::Silence, Some(0), Step::Answered),
+        (FaultEffect::Rubbish(vec![1, 2, 3]), Some(3), Step::Answered),
+        (FaultEffect::Silence, Some(0), Step::Answered),
         (fatal, None, Step::Closed),
-        (Trouble::CopyIn, Some(10), Step::Answered),
-        (Trouble::Say(notice), None, Step::Answered),
+        (FaultEffect::CopyIn, Some(10), Step::Answered),
+        (FaultEffect::Say(notice), None, Step::Answered),
     ] {
         for bytes_sent in [query("SELECT 1"), series("", Some("SELECT 1"), &[])] {
-            let mut conversation = Conversation::begun(vec![(Moment::Statement(1), trouble.clone())]);
+            let mut conversation = Conversation::begun(vec![(FaultTrigger::Statement(1), effect.clone())]);
             assert_eq!(conversation.say(&bytes_sent).1, Step::Answered);
             let (answer, end) = conversation.say_raw(&bytes_sent);
-            assert_eq!(end, step, "{trouble:?}");
+            assert_eq!(end, step, "{effect:?}");
             if let Some(bytes) = bytes.filter(|_| bytes_sent[0] == b'Q') {
-                assert_eq!(answer.len(), bytes, "{trouble:?}");
+                assert_eq!(answer.len(), bytes, "{effect:?}");
             }
         }
     }
@@ -278,8 +281,8 @@ fn each_trouble_befalls_the_statement_that_it_is_meant_for() {
 fn something_may_befall_a_session_that_asks_nothing() {
     let mut conversation = Conversation::begun(Vec::new());
     let mut out = Vec::new();
-    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
-    assert_eq!(conversation.session.suffer(&fatal, &mut out), Step::Closed);
+    let fatal = FaultEffect::fatal("57P01", "terminating connection due to administrator command");
+    assert_eq!(conversation.session.inject(&fatal, &mut out), Step::Closed);
     assert_eq!(names(&out), ["57P01 terminating connection due to administrator command"]);
     assert_eq!(conversation.say(&query("SELECT 1")), (Vec::new(), Step::Idle));
 }

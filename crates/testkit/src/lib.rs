@@ -1,18 +1,19 @@
 //! For tests only: servers that are not PostgreSQL and one that is.
 //!
 //! [`fake`] runs the null server's sessions in virtual time, from a seed and with faults, as a driver for the
-//! engine; [`null`] runs them over real sockets and answers at once. [`cluster`] is a real PostgreSQL, thrown
-//! away after the test; [`certificates`] are for its TLS; [`pgbench`] is where the original is, if it is
-//! installed; [`pooler`] is PgBouncer, if it is. [`fault_proxy`] damages the traffic of a real server; [`small_disk`]
-//! fills up.
+//! engine; [`null`] runs them over real sockets and answers at once; [`request_log`] keeps what they were asked.
+//! [`cluster`] is a real PostgreSQL, thrown away after the test; [`certificates`] are for its TLS; [`pgbench`] is where
+//! the original is, if it is installed; [`pooler`] is PgBouncer, if it is. [`fault_proxy`] damages the traffic of a real
+//! server; [`small_disk`] fills up.
 
 pub mod certificates;
 pub mod cluster;
 pub mod fake;
 pub mod fault_proxy;
+pub mod null;
 pub mod pgbench;
 pub mod pooler;
+pub mod request_log;
 pub mod small_disk;
 
-pub use null;
-pub use null::session;
+pub use ::null::session;

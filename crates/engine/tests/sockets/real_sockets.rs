@@ -13,7 +13,8 @@ use pgmeter_engine::{
 use script::{Dialect, Symbols};
 use stats::{Sample, Timestamp};
 use testkit::null::{NullOptions, NullServer};
-use testkit::session::{Fault, Moment, Received, Rows, Trouble};
+use testkit::request_log::{Received, RequestLog};
+use testkit::session::{Fault, FaultEffect, FaultTrigger, Rows};
 use wire::StartupParameters;
 
 /// Both kinds of socket.
@@ -23,6 +24,15 @@ const LISTEN: [fn(NullOptions) -> std::io::Result<NullServer>; 2] =
 /// A null server of each kind.
 pub(crate) fn servers(options: &NullOptions) -> impl Iterator<Item = NullServer> {
     LISTEN.into_iter().map(|listen| listen(options.clone()).expect("a null server"))
+}
+
+/// The same with what each of them is asked.
+fn logged_servers(options: &NullOptions) -> impl Iterator<Item = (NullServer, RequestLog)> {
+    LISTEN.into_iter().map(|listen| {
+        let log = RequestLog::default();
+        let options = NullOptions { on_request: log.recorder(), ..options.clone() };
+        (listen(options).expect("a null server"), log)
+    })
 }
 
 /// One client runs the scripts ten times, with equal weights.
@@ -128,11 +138,10 @@ fn a_run_of_a_second_keeps_its_window_and_shows_its_warm_up() {
 
 #[test]
 fn statements_arrive_as_they_were_written() {
-    let options = NullOptions { log: true, ..NullOptions::default() };
-    for server in servers(&options) {
+    for (server, log) in logged_servers(&NullOptions::default()) {
         let script = "SELECT :client_id;\nSELECT 'two';\n";
         complete(&Plan { clients: 3, limit: Limit::TransactionsPerClient(2), ..plan(&server, &[script]) });
-        let heard = server.heard();
+        let heard = log.requests();
         for client in 0..3 {
             let of_client = heard.iter().filter(|(connection, _)| *connection == client);
             let statements: Vec<_> = of_client.filter_map(|(_, message)| message.statement()).collect();
@@ -152,12 +161,13 @@ fn two_workers_draw_as_pgbench_does() {
 \\set delta random(-5000, 5000)
 SELECT :client_id, :aid, :bid, :tid, :delta;
 ";
-    let options = NullOptions { log: true, ..NullOptions::default() };
+    let log = RequestLog::default();
+    let options = NullOptions { on_request: log.recorder(), ..NullOptions::default() };
     let server = NullServer::on_unix_socket(options).expect("a null server");
     let limit = Limit::TransactionsPerClient(2);
     let outcome = complete(&Plan { clients: 4, workers: 2, scale: 10, limit, ..plan(&server, &[script]) });
     assert_eq!(outcome.default_seed, 273_771_184_284_289_554);
-    let heard = server.heard();
+    let heard = log.requests();
     let statements: Vec<_> = heard.iter().filter_map(|(_, message)| message.statement()).collect();
     for expected in [
         "SELECT 0, 668251, 1, 38, -416;",
@@ -173,7 +183,8 @@ SELECT :client_id, :aid, :bid, :tid, :delta;
 #[test]
 fn two_workers_choose_scripts_as_pgbench_does() {
     // Reference, section 21: seed 42, four clients on two threads, weights 5, 3, 2; twelve picks each.
-    let options = NullOptions { log: true, ..NullOptions::default() };
+    let log = RequestLog::default();
+    let options = NullOptions { on_request: log.recorder(), ..NullOptions::default() };
     let server = NullServer::on_unix_socket(options).expect("a null server");
     let scripts = [0, 1, 2].map(|script| format!("SELECT :client_id / 2, {script};"));
     let mut plan = plan(&server, &scripts.each_ref().map(String::as_str));
@@ -182,7 +193,7 @@ fn two_workers_choose_scripts_as_pgbench_does() {
     }
     complete(&Plan { clients: 4, workers: 2, limit: Limit::TransactionsPerClient(6), ..plan });
     // Which client gets which pick depends on whose answer comes first; how often each is picked does not.
-    let heard = server.heard();
+    let heard = log.requests();
     let picks = |clients: [usize; 2], script: usize| {
         let wanted = clients.map(|client| format!("SELECT {client} / 2, {script};"));
         heard
@@ -222,8 +233,8 @@ fn answers_that_fill_the_read_buffer_exactly_leave_nothing_behind() {
 #[test]
 fn statements_of_several_megabytes_arrive_whole_at_a_server_that_reads_slowly() {
     let long = "x".repeat(8 << 20);
-    let options = NullOptions { read_max: 16 << 10, log: true, ..NullOptions::default() };
-    for server in servers(&options) {
+    let options = NullOptions { read_max: 16 << 10, ..NullOptions::default() };
+    for (server, log) in logged_servers(&options) {
         for protocol in [Protocol::Simple, Protocol::Extended] {
             let variables = vec![("long".to_owned(), long.clone())];
             let limit = Limit::TransactionsPerClient(1);
@@ -240,27 +251,27 @@ fn statements_of_several_megabytes_arrive_whole_at_a_server_that_reads_slowly() 
             Received::Bind { parameters, .. } => parameters.first() == Some(&Some(long.clone())),
             _ => false,
         };
-        assert_eq!(server.heard().iter().filter(|(_, message)| whole(message)).count(), 4);
+        assert_eq!(log.requests().iter().filter(|(_, message)| whole(message)).count(), 4);
     }
 }
 
 /// Whatever the kernel makes of the moment, the server's last word must be heard, every time.
 const ROUNDS: u64 = 50;
 
-fn shutdown() -> Trouble {
-    Trouble::fatal("57P01", "terminating connection due to administrator command")
+fn shutdown() -> FaultEffect {
+    FaultEffect::fatal("57P01", "terminating connection due to administrator command")
 }
 
 #[test]
 fn the_servers_last_word_is_heard_although_it_closes_at_once() {
-    let last_answer = Trouble::LastAnswer {
+    let last_answer = FaultEffect::LastAnswer {
         sqlstate: "57P01".to_owned(),
         message: "terminating connection due to administrator command".to_owned(),
     };
     let faults = (0..ROUNDS).map(|n| Fault {
         connection: usize::try_from(n).ok(),
-        moment: Moment::Statement(n % 3),
-        trouble: if n % 2 == 0 { shutdown() } else { last_answer.clone() },
+        trigger: FaultTrigger::Statement(n % 3),
+        effect: if n % 2 == 0 { shutdown() } else { last_answer.clone() },
     });
     let options = NullOptions { faults: faults.collect(), ..NullOptions::default() };
     for server in servers(&options) {
@@ -283,7 +294,7 @@ fn the_servers_last_word_is_heard_although_it_does_not_read_the_statement_to_its
     let long = "x".repeat(8 << 20);
     let options = NullOptions {
         read_max: 1 << 10,
-        faults: vec![Fault { connection: None, moment: Moment::Parse(0), trouble: shutdown() }],
+        faults: vec![Fault { connection: None, trigger: FaultTrigger::Parse(0), effect: shutdown() }],
         ..NullOptions::default()
     };
     for server in servers(&options) {
@@ -297,7 +308,8 @@ fn the_servers_last_word_is_heard_although_it_does_not_read_the_statement_to_its
 
 #[test]
 fn a_connection_that_is_closed_ends_its_client_and_no_other() {
-    let faults = vec![Fault { connection: Some(3), moment: Moment::Statement(4), trouble: Trouble::Close }];
+    let faults =
+        vec![Fault { connection: Some(3), trigger: FaultTrigger::Statement(4), effect: FaultEffect::Close }];
     let options = NullOptions { faults, ..NullOptions::default() };
     for server in servers(&options) {
         let outcome = finish(&Plan { clients: 10, ..plan(&server, &["SELECT 1;"]) });
@@ -354,16 +366,17 @@ fn a_worker_that_panics_is_lost_with_its_clients_and_the_others_go_on() {
 
 #[test]
 fn a_command_that_runs_when_the_user_stops_is_cancelled() {
-    let faults = vec![Fault { connection: None, moment: Moment::Statement(5), trouble: Trouble::Silence }];
-    let options = NullOptions { faults, log: true, ..NullOptions::default() };
-    for server in servers(&options) {
+    let faults =
+        vec![Fault { connection: None, trigger: FaultTrigger::Statement(5), effect: FaultEffect::Silence }];
+    let options = NullOptions { faults, ..NullOptions::default() };
+    for (server, log) in logged_servers(&options) {
         let stop = AtomicBool::new(false);
         let plan = Plan { clients: 3, ..plan(&server, &["SELECT 1;"]) };
         let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed), &no_witness);
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Interrupted, 3));
         let is_cancel = |message: &Received| matches!(message, Received::Cancel(_));
-        let cancelled = server.heard().iter().filter(|(_, message)| is_cancel(message)).count();
+        let cancelled = log.requests().iter().filter(|(_, message)| is_cancel(message)).count();
         assert_eq!(cancelled, 3);
     }
 }
@@ -389,8 +402,8 @@ fn connecting_to_nothing_says_where_and_why() {
 
 #[test]
 fn a_server_that_refuses_is_quoted_and_the_others_are_not_kept() {
-    let trouble = Trouble::fatal("53300", "sorry, too many clients already");
-    let faults = vec![Fault { connection: Some(40), moment: Moment::StartUp, trouble }];
+    let effect = FaultEffect::fatal("53300", "sorry, too many clients already");
+    let faults = vec![Fault { connection: Some(40), trigger: FaultTrigger::StartUp, effect }];
     for server in servers(&NullOptions { faults, ..NullOptions::default() }) {
         let plan = Plan { clients: 60, workers: 2, ..plan(&server, &["SELECT 1;"]) };
         let error =
@@ -401,17 +414,16 @@ fn a_server_that_refuses_is_quoted_and_the_others_are_not_kept() {
 
 #[test]
 fn a_connection_for_each_transaction_is_made_and_closed() {
-    let options = NullOptions { log: true, ..NullOptions::default() };
-    for server in servers(&options) {
+    for (server, log) in logged_servers(&NullOptions::default()) {
         let plan = Plan { clients: 20, workers: 2, reconnect: true, ..plan(&server, &["SELECT 1;"]) };
         let outcome = complete(&plan);
         assert_eq!((outcome.summary.total.counts.succeeded, outcome.reconnects.count), (200, 200));
         assert!(outcome.reconnects.time > Duration::ZERO);
         // The last goodbyes are sent, and may not have been heard yet.
-        while server.heard().len() < 3 * 200 {
+        while log.requests().len() < 3 * 200 {
             std::thread::yield_now();
         }
-        let heard = server.heard();
+        let heard = log.requests();
         for connection in 0..200 {
             let mine = heard.iter().filter(|(number, _)| *number == connection).map(|(_, message)| message);
             let kinds: Vec<_> = mine.map(std::mem::discriminant).collect();
@@ -424,8 +436,8 @@ fn a_connection_for_each_transaction_is_made_and_closed() {
 
 #[test]
 fn who_is_refused_in_the_middle_of_the_run_ends_alone() {
-    let trouble = Trouble::fatal("53300", "sorry, too many clients already");
-    let faults = vec![Fault { connection: Some(40), moment: Moment::StartUp, trouble }];
+    let effect = FaultEffect::fatal("53300", "sorry, too many clients already");
+    let faults = vec![Fault { connection: Some(40), trigger: FaultTrigger::StartUp, effect }];
     for server in servers(&NullOptions { faults, ..NullOptions::default() }) {
         let plan = Plan { clients: 10, workers: 2, reconnect: true, ..plan(&server, &["SELECT 1;"]) };
         let outcome = finish(&plan);
@@ -448,8 +460,7 @@ fn a_server_that_is_gone_ends_all_who_connect_for_each_transaction() {
 
 #[test]
 fn two_targets_are_used_side_by_side() {
-    let options = NullOptions { log: true, ..NullOptions::default() };
-    let both: Vec<NullServer> = servers(&options).collect();
+    let (both, logs): (Vec<_>, Vec<_>) = logged_servers(&NullOptions::default()).unzip();
     let mut plan = plan(&both[0], &["SELECT 'primary';", "SELECT 'replica';"]);
     plan.targets.push(target("replica", &both[1]));
     plan.scripts[1].target = 1;
@@ -460,8 +471,8 @@ fn two_targets_are_used_side_by_side() {
         assert_eq!(outcome.summary.total.counts.succeeded, 80);
         assert!(outcome.summary.scripts.iter().all(|script| script.counts.succeeded > 10));
     }
-    for (server, text) in both.iter().zip(["SELECT 'primary';", "SELECT 'replica';"]) {
-        let heard = server.heard();
+    for (log, text) in logs.iter().zip(["SELECT 'primary';", "SELECT 'replica';"]) {
+        let heard = log.requests();
         let queries = heard.iter().filter_map(|(_, message)| message.statement());
         assert!(queries.clone().count() > 20);
         assert!(queries.clone().all(|query| query == text));
@@ -471,11 +482,11 @@ fn two_targets_are_used_side_by_side() {
 #[test]
 fn a_worker_that_cannot_connect_keeps_no_other_trying() {
     // All but the first are never answered, and would wait for an hour.
-    let refused = Trouble::fatal("53300", "sorry, too many clients already");
-    let silent = (1..8).map(|connection| (connection, Trouble::Silence));
+    let refused = FaultEffect::fatal("53300", "sorry, too many clients already");
+    let silent = (1..8).map(|connection| (connection, FaultEffect::Silence));
     let faults = [(0, refused)].into_iter().chain(silent);
     let fault =
-        |(connection, trouble)| Fault { connection: Some(connection), moment: Moment::StartUp, trouble };
+        |(connection, effect)| Fault { connection: Some(connection), trigger: FaultTrigger::StartUp, effect };
     let options = NullOptions { faults: faults.map(fault).collect(), ..NullOptions::default() };
     for server in servers(&options) {
         let connect_timeout = Duration::from_secs(3600);
@@ -488,8 +499,8 @@ fn a_worker_that_cannot_connect_keeps_no_other_trying() {
 
 #[test]
 fn the_first_aborted_client_ends_all_workers() {
-    let trouble = Trouble::error("42601", "syntax error");
-    let faults = vec![Fault { connection: Some(5), moment: Moment::Statement(100), trouble }];
+    let effect = FaultEffect::error("42601", "syntax error");
+    let faults = vec![Fault { connection: Some(5), trigger: FaultTrigger::Statement(100), effect }];
     for server in servers(&NullOptions { faults, ..NullOptions::default() }) {
         let limit = Limit::TransactionsPerClient(u64::MAX);
         let plan =
@@ -569,19 +580,17 @@ fn balanced(servers: [&NullServer; 2]) -> Plan {
 }
 
 /// How many connections a server has had.
-fn connections(server: &NullServer) -> usize {
-    server.heard().iter().filter(|(_, received)| matches!(received, Received::StartUp(_))).count()
+fn connections(log: &RequestLog) -> usize {
+    log.requests().iter().filter(|(_, received)| matches!(received, Received::StartUp(_))).count()
 }
 
 #[test]
 fn the_clients_of_a_target_with_two_places_are_spread_over_them_alike_for_the_same_seed() {
     let spread = |seed, reconnect| {
-        let options = NullOptions { log: true, ..NullOptions::default() };
-        let pair = [NullServer::on_tcp(options.clone()), NullServer::on_unix_socket(options)];
-        let [first, second] = pair.map(|server| server.expect("a null server"));
-        let plan = Plan { clients: 40, workers: 2, seed, reconnect, ..balanced([&first, &second]) };
+        let (pair, logs): (Vec<_>, Vec<_>) = logged_servers(&NullOptions::default()).unzip();
+        let plan = Plan { clients: 40, workers: 2, seed, reconnect, ..balanced([&pair[0], &pair[1]]) };
         assert_eq!(complete(&plan).summary.total.counts.succeeded, 400);
-        (connections(&first), connections(&second))
+        (connections(&logs[0]), connections(&logs[1]))
     };
     let (first, second) = spread(42, false);
     assert_eq!(first + second, 40);

@@ -4,9 +4,9 @@
 use std::io;
 
 use pgmeter_engine::{AbortCause, AbortedClient, CommandPosition, Limit, Plan, Protocol, ShellAnswer};
-use testkit::fake::{FakeServer, Moment, Trouble, reply};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, reply};
 
-use super::support::{fault, plan, run, troubled};
+use super::support::{fault, faulty, plan, run};
 
 fn aborted(plan: &Plan, server: FakeServer) -> AbortedClient {
     let mut ran = run(plan, server);
@@ -30,9 +30,9 @@ fn an_error_tells_script_command_statement_and_the_text_that_was_sent() {
         (Protocol::Extended, Some(b"SELECT 1; SELECT $1; SELECT 3;")),
         (Protocol::Prepared, None),
     ] {
-        let error = Trouble::error("42601", "syntax error");
+        let error = FaultEffect::error("42601", "syntax error");
         let plan = Plan { protocol, ..plan(script) };
-        let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Statement(0), error)]));
+        let aborted = aborted(&plan, faulty(vec![fault(0, FaultTrigger::Statement(0), error)]));
         assert_eq!(aborted.place.as_ref(), Some(&place));
         let AbortCause::Sql { error, statement } = aborted.cause else { panic!("an error") };
         assert_eq!((error.message.as_str(), statement.as_deref()), ("syntax error", text));
@@ -41,9 +41,9 @@ fn an_error_tells_script_command_statement_and_the_text_that_was_sent() {
 
 #[test]
 fn a_parse_that_fails_tells_the_text_that_was_sent() {
-    let error = Trouble::error("42601", "syntax error");
+    let error = FaultEffect::error("42601", "syntax error");
     let plan = Plan { protocol: Protocol::Prepared, ..plan("SELECT :client_id;\n") };
-    let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Parse(0), error)]));
+    let aborted = aborted(&plan, faulty(vec![fault(0, FaultTrigger::Parse(0), error)]));
     let AbortCause::Sql { statement, .. } = aborted.cause else { panic!("an error") };
     assert_eq!(statement.as_deref(), Some(&b"SELECT $1;"[..]));
 }
@@ -54,8 +54,8 @@ fn the_statement_of_a_command_that_failed_is_counted_by_those_before_it() {
     let mut messages = Vec::new();
     reply::command_complete(&mut messages, b"SELECT 1");
     reply::error(&mut messages, "ERROR", "22012", "division by zero");
-    let faults = vec![fault(0, Moment::Statement(0), Trouble::Say(messages))];
-    let aborted = aborted(&plan("SELECT 1\\; SELECT 1 / 0;\n"), troubled(faults));
+    let faults = vec![fault(0, FaultTrigger::Statement(0), FaultEffect::Say(messages))];
+    let aborted = aborted(&plan("SELECT 1\\; SELECT 1 / 0;\n"), faulty(faults));
     assert!(matches!(aborted.cause, AbortCause::Sql { .. }));
     // The fake server goes on to answer, which a server does not do.
     assert!(aborted.place.is_some_and(|place| place.query >= 1));
@@ -69,9 +69,9 @@ fn copy_is_refused_in_both_directions() {
         reply::message(&mut out, b'd', |out| out.extend_from_slice(&[b'x'; 5000]));
     }
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
-        for trouble in [Trouble::CopyIn, Trouble::Say(out.clone())] {
+        for effect in [FaultEffect::CopyIn, FaultEffect::Say(out.clone())] {
             let plan = Plan { protocol, ..plan("COPY t TO STDOUT;\n") };
-            let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Statement(0), trouble)]));
+            let aborted = aborted(&plan, faulty(vec![fault(0, FaultTrigger::Statement(0), effect)]));
             assert_eq!(aborted.cause, AbortCause::Copy);
             assert_eq!(aborted.place.map(|place| place.command), Some(0));
         }
@@ -82,9 +82,10 @@ fn copy_is_refused_in_both_directions() {
 fn a_server_that_closes_within_a_pipeline_ends_the_client_with_its_last_word() {
     let script = "\\startpipeline\nSELECT 1;\nSELECT 2;\n\\endpipeline\n";
     for protocol in [Protocol::Extended, Protocol::Prepared] {
-        for (trouble, word) in [(Trouble::fatal("57P01", "going down"), true), (Trouble::Close, false)] {
+        for (effect, word) in [(FaultEffect::fatal("57P01", "going down"), true), (FaultEffect::Close, false)]
+        {
             let plan = Plan { protocol, ..plan(script) };
-            let aborted = aborted(&plan, troubled(vec![fault(0, Moment::Statement(1), trouble)]));
+            let aborted = aborted(&plan, faulty(vec![fault(0, FaultTrigger::Statement(1), effect)]));
             assert_eq!(
                 aborted.place.map(|place| (place.command, place.name)),
                 Some((3, "endpipeline".into()))
@@ -99,9 +100,9 @@ fn a_server_that_closes_within_a_pipeline_ends_the_client_with_its_last_word() {
 fn notices_are_told_as_they_come_and_change_nothing() {
     let mut messages = Vec::new();
     reply::notice(&mut messages, "WARNING", "01000", "mind the gap");
-    let faults = vec![fault(0, Moment::Statement(1), Trouble::Say(messages))];
+    let faults = vec![fault(0, FaultTrigger::Statement(1), FaultEffect::Say(messages))];
     let limit = Limit::TransactionsPerClient(3);
-    let ran = run(&Plan { limit, ..plan("SELECT 1;\n") }, troubled(faults));
+    let ran = run(&Plan { limit, ..plan("SELECT 1;\n") }, faulty(faults));
     assert_eq!(ran.counts().succeeded, 3);
     let [told] = &ran.testimony.events[..] else { panic!("{:?}", ran.testimony.events) };
     assert!(told.starts_with("Notice { client: 0") && told.contains("mind the gap"), "{told}");

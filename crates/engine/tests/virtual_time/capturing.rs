@@ -3,9 +3,9 @@
 
 use pgmeter_engine::{AbortCause, Limit, Plan, Protocol};
 use script::CaptureKind;
-use testkit::fake::{FakeServer, Moment, Pieces, Rows, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Pieces, Rows};
 
-use super::support::{Ran, fault, plan, run, troubled, us};
+use super::support::{Ran, fault, faulty, plan, run, us};
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
 
@@ -125,9 +125,9 @@ fn a_row_of_many_megabytes_passes_through_or_is_captured() {
 fn an_error_of_the_command_is_the_servers() {
     for protocol in PROTOCOLS {
         let script = "SELECT 1 AS a \\gset\nSELECT :a;\n";
-        let error = Trouble::error("22012", "division by zero");
+        let error = FaultEffect::error("22012", "division by zero");
         let plan = Plan { protocol, ..plan(script) };
-        let ran = run(&plan, troubled(vec![fault(0, Moment::Statement(0), error)]));
+        let ran = run(&plan, faulty(vec![fault(0, FaultTrigger::Statement(0), error)]));
         let cause = &ran.outcome.aborted[0].cause;
         assert!(matches!(cause, AbortCause::Sql { .. }), "{cause:?}");
     }
@@ -138,7 +138,8 @@ fn a_transaction_that_is_tried_again_captures_again() {
     for protocol in PROTOCOLS {
         let script = "BEGIN;\nSELECT 1 AS a \\gset\nEND;\n\\set b debug(:a)\n";
         let plan = Plan { protocol, max_tries: None, limit: Limit::TransactionsPerClient(1), ..plan(script) };
-        let ran = run(&plan, troubled(vec![fault(0, Moment::Statement(1), Trouble::error("40001", "no"))]));
+        let ran =
+            run(&plan, faulty(vec![fault(0, FaultTrigger::Statement(1), FaultEffect::error("40001", "no"))]));
         assert_eq!((ran.counts().succeeded, ran.counts().retries), (1, 1));
         assert!(ran.testimony.events.last().is_some_and(|last| last.contains("int 1")));
     }

@@ -2,9 +2,9 @@
 //! are known, everything can be computed by hand.
 
 use pgmeter_engine::{End, Limit, Plan};
-use testkit::fake::{FakeServer, Moment, Service, Stall, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Service, Stall};
 
-use super::support::{Second, assert_close, at_ms, fault, ms, plan, run, seconds, troubled, us};
+use super::support::{Second, assert_close, at_ms, fault, faulty, ms, plan, run, seconds, us};
 
 /// The default server: 50 µs there, 400 µs of work, 50 µs back.
 const STATEMENT_S: f64 = 500e-6;
@@ -61,7 +61,7 @@ fn each_client_runs_exactly_the_number_of_transactions_asked_for() {
 #[test]
 fn failed_transactions_count_towards_the_number_asked_for() {
     let limit = Limit::TransactionsPerClient(10);
-    let server = troubled(vec![fault(0, Moment::Statement(4), Trouble::error("40001", "not now"))]);
+    let server = faulty(vec![fault(0, FaultTrigger::Statement(4), FaultEffect::error("40001", "not now"))]);
     let ran = run(&Plan { limit, ..plan("SELECT 1;") }, server);
     assert_eq!((ran.counts().succeeded, ran.counts().failures.serialization), (9, 1));
     assert_eq!(ran.log.statements_of(0).len(), 10);

@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 
 use pgmeter_engine::{Limit, Plan};
 use stats::CommandStats;
-use testkit::fake::{FakeServer, Moment, Stall, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Stall};
 
-use super::support::{Ran, at_ms, fault, mix, ms, plan, run, troubled};
+use super::support::{Ran, at_ms, fault, faulty, mix, ms, plan, run};
 
 fn of(ran: &Ran, script: usize) -> &[CommandStats] {
     ran.outcome.commands.of_script(script)
@@ -70,12 +70,12 @@ fn commands_of_the_warm_up_are_not_counted() {
 
 #[test]
 fn the_command_with_the_error_is_the_one_that_failed_or_was_retried() {
-    let error = || Trouble::error("40001", "no");
+    let error = || FaultEffect::error("40001", "no");
     // The second statement of the transaction: tried again, then given up.
-    let faults = [1, 3].map(|n| fault(0, Moment::Statement(n), error()));
+    let faults = [1, 3].map(|n| fault(0, FaultTrigger::Statement(n), error()));
     let limit = Limit::TransactionsPerClient(2);
     let plan = Plan { limit, max_tries: NonZeroU32::new(2), ..plan("SELECT 1;\nSELECT 2;\n") };
-    let ran = run(&plan, troubled(faults.into()));
+    let ran = run(&plan, faulty(faults.into()));
     assert_eq!((ran.counts().failures.serialization, ran.counts().retries), (1, 1));
     let [first, second] = of(&ran, 0) else { panic!("two commands") };
     assert_eq!((first.completed.count, first.failures, first.retries), (3, 0, 0));

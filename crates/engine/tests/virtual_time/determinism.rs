@@ -2,7 +2,7 @@
 //! The server's seed and the plan's are apart, and each makes a difference.
 
 use pgmeter_engine::{Limit, Plan};
-use testkit::fake::{FakeServer, Fault, Moment, Pieces, Service, Stall, Trouble};
+use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Pieces, Service, Stall};
 
 use super::support::{Ran, at_ms, fault, mix, ms, run, seconds, us};
 
@@ -22,13 +22,13 @@ fn eventful(plan_seed: u64, server_seed: u64, rate_per_s: Option<f64>) -> Ran {
     };
     let each_connection = Fault {
         connection: None,
-        moment: Moment::Statement(900),
-        trouble: Trouble::error("40001", "could not serialize access"),
+        trigger: FaultTrigger::Statement(900),
+        effect: FaultEffect::error("40001", "could not serialize access"),
     };
     let faults = vec![
         each_connection,
-        fault(3, Moment::Statement(700), Trouble::fatal("57P01", "terminating connection")),
-        fault(5, Moment::Time(at_ms(1900)), Trouble::Close),
+        fault(3, FaultTrigger::Statement(700), FaultEffect::fatal("57P01", "terminating connection")),
+        fault(5, FaultTrigger::Time(at_ms(1900)), FaultEffect::Close),
     ];
     let server = FakeServer {
         seed: server_seed,

@@ -7,9 +7,9 @@ use std::time::Duration;
 use pgmeter_engine::{
     Compatibility, CutOff, End, Exceeded, Grace, Limit, Plan, Progress, StopRequest, no_witness, run_on,
 };
-use testkit::fake::{FakeServer, Moment, Service, Stall, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Service, Stall};
 
-use super::support::{at_ms, fault, ms, plan, run, seconds, troubled};
+use super::support::{at_ms, fault, faulty, ms, plan, run, seconds};
 
 /// A server that answers nothing from then until then.
 fn silent(from_ms: u64, until_ms: u64) -> FakeServer {
@@ -65,7 +65,10 @@ fn what_ends_within_the_grace_period_is_measured() {
 
 #[test]
 fn one_client_that_is_stuck_neither_keeps_the_others_nor_dilutes_their_throughput() {
-    let ran = run(&timed(5, "SELECT 1;"), troubled(vec![fault(2, Moment::Statement(100), Trouble::Silence)]));
+    let ran = run(
+        &timed(5, "SELECT 1;"),
+        faulty(vec![fault(2, FaultTrigger::Statement(100), FaultEffect::Silence)]),
+    );
     assert_eq!(ran.outcome.end, cut_off(1, 5, seconds(10)));
     assert_eq!(ran.counts().unfinished, 1);
     assert!(ran.summary().duration < ms(3010), "{:?}", ran.summary().duration);
@@ -103,9 +106,11 @@ fn a_shell_command_that_takes_too_long_is_cut_off_and_pgbench_waits_for_it() {
 #[test]
 fn clients_that_are_still_connecting_for_a_transaction_are_cut_off() {
     let plan = Plan { reconnect: true, rate_per_s: Some(10.0), ..timed(2, "SELECT 1;") };
-    let silence =
-        vec![fault(5, Moment::StartUp, Trouble::Silence), fault(6, Moment::StartUp, Trouble::Silence)];
-    let ran = run(&Plan { connect_timeout: seconds(1000), ..plan }, troubled(silence));
+    let silence = vec![
+        fault(5, FaultTrigger::StartUp, FaultEffect::Silence),
+        fault(6, FaultTrigger::StartUp, FaultEffect::Silence),
+    ];
+    let ran = run(&Plan { connect_timeout: seconds(1000), ..plan }, faulty(silence));
     assert_eq!(ran.outcome.end, cut_off(2, 2, seconds(10)));
     let counts = ran.counts();
     assert!(counts.unfinished > 2, "those that nobody was free for count too: {counts:?}");

@@ -2,17 +2,17 @@
 //! the client concerned ends with a sentence or goes on, the others do not notice.
 
 use pgmeter_engine::{End, Limit, Plan, Protocol};
-use testkit::fake::{FakeServer, Fault, Moment, Pieces, Trouble, reply};
+use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Pieces, reply};
 
 use super::arrivals;
-use super::support::{Ran, at_ms, fault, mix, ms, plan, run, run_until, seconds, troubled, us};
+use super::support::{Ran, at_ms, fault, faulty, mix, ms, plan, run, run_until, seconds, us};
 
 const TRANSFER: &str = "BEGIN;\nUPDATE t SET a = a + 1;\nSELECT a FROM t;\nEND;\n";
 
 /// Three clients for a second, one of which meets trouble at its tenth statement.
-fn with(script: &str, protocol: Protocol, trouble: Trouble) -> Ran {
+fn with(script: &str, protocol: Protocol, effect: FaultEffect) -> Ran {
     let plan = Plan { clients: 3, protocol, limit: Limit::Duration(seconds(1)), ..plan(script) };
-    run_until(&plan, troubled(vec![fault(1, Moment::Statement(10), trouble)]), seconds(5))
+    run_until(&plan, faulty(vec![fault(1, FaultTrigger::Statement(10), effect)]), seconds(5))
 }
 
 /// Client 1 ended with this reason, with its transaction unfinished, and the others went on.
@@ -30,7 +30,7 @@ fn assert_aborted(ran: &Ran, reason: &str) {
 fn a_closed_connection_ends_its_client_and_no_other() {
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         assert_aborted(
-            &with("SELECT 1;", protocol, Trouble::Close),
+            &with("SELECT 1;", protocol, FaultEffect::Close),
             "client 1 aborted in command 0 (SQL) of script script-0.sql: \
              the server closed the connection unexpectedly; its log says why",
         );
@@ -39,7 +39,7 @@ fn a_closed_connection_ends_its_client_and_no_other() {
 
 #[test]
 fn a_broken_connection_ends_its_client_with_the_systems_word() {
-    let ran = with("SELECT 1;", Protocol::Simple, Trouble::Reset);
+    let ran = with("SELECT 1;", Protocol::Simple, FaultEffect::Reset);
     assert_aborted(
         &ran,
         "client 1 aborted in command 0 (SQL) of script script-0.sql: \
@@ -49,7 +49,7 @@ fn a_broken_connection_ends_its_client_with_the_systems_word() {
 
 #[test]
 fn the_servers_last_word_is_the_reason() {
-    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
+    let fatal = FaultEffect::fatal("57P01", "terminating connection due to administrator command");
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         assert_aborted(
             &with(TRANSFER, protocol, fatal.clone()),
@@ -61,8 +61,8 @@ fn the_servers_last_word_is_the_reason() {
 
 #[test]
 fn the_servers_last_word_is_the_reason_also_when_the_client_was_waiting_or_sleeping() {
-    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
-    let server = troubled(vec![fault(0, Moment::Time(at_ms(700)), fatal)]);
+    let fatal = FaultEffect::fatal("57P01", "terminating connection due to administrator command");
+    let server = faulty(vec![fault(0, FaultTrigger::Time(at_ms(700)), fatal)]);
     let reason = "client 0 aborted: the server closed the connection: \
                   FATAL:  terminating connection due to administrator command";
     let limit = Limit::Duration(seconds(600));
@@ -83,9 +83,9 @@ fn the_servers_last_word_is_the_reason_also_when_it_is_found_while_sending() {
     let long_awaited =
         arrivals.windows(2).find(|pair| pair[1] - pair[0] > seconds(1)).expect("a long gap")[1];
     let at = at_ms(500) + long_awaited;
-    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
+    let fatal = FaultEffect::fatal("57P01", "terminating connection due to administrator command");
     for pieces in [Pieces::Whole, Pieces::Random { longest: 7, gap: us(1) }] {
-        let faults = vec![fault(0, Moment::Time(at), fatal.clone())];
+        let faults = vec![fault(0, FaultTrigger::Time(at), fatal.clone())];
         let server = FakeServer { network_delay: ms(200), pieces, faults, ..FakeServer::default() };
         let ran = run(&plan, server);
         assert_eq!(
@@ -102,13 +102,13 @@ fn the_servers_last_word_is_the_reason_also_when_it_is_found_while_sending() {
 
 #[test]
 fn a_last_word_that_comes_with_an_answer_is_the_reason_and_the_answer_counts() {
-    let last_answer = Trouble::LastAnswer {
+    let last_answer = FaultEffect::LastAnswer {
         sqlstate: "57P01".to_owned(),
         message: "terminating connection due to administrator command".to_owned(),
     };
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         let plan = Plan { protocol, ..plan("SELECT 1;") };
-        let ran = run(&plan, troubled(vec![fault(0, Moment::Statement(10), last_answer.clone())]));
+        let ran = run(&plan, faulty(vec![fault(0, FaultTrigger::Statement(10), last_answer.clone())]));
         let (_, reason) = ran.aborted()[0];
         assert!(
             reason.ends_with(
@@ -122,8 +122,12 @@ fn a_last_word_that_comes_with_an_answer_is_the_reason_and_the_answer_counts() {
 
 #[test]
 fn when_all_connections_are_closed_the_run_ends_at_once() {
-    let faults = vec![Fault { connection: None, moment: Moment::Time(at_ms(2500)), trouble: Trouble::Close }];
-    let ran = run(&Plan { clients: 9, ..plan("SELECT 1;") }, troubled(faults));
+    let faults = vec![Fault {
+        connection: None,
+        trigger: FaultTrigger::Time(at_ms(2500)),
+        effect: FaultEffect::Close,
+    }];
+    let ran = run(&Plan { clients: 9, ..plan("SELECT 1;") }, faulty(faults));
     assert_eq!(ran.outcome.end, End::AllClientsAborted);
     assert_eq!(ran.outcome.aborted.len(), 9);
     assert_eq!(ran.counts().unfinished, 9);
@@ -134,7 +138,7 @@ fn when_all_connections_are_closed_the_run_ends_at_once() {
 fn an_answer_that_breaks_off_ends_its_client() {
     for keep in [1, 4, 5, 20] {
         assert_aborted(
-            &with("SELECT 1;", Protocol::Simple, Trouble::Truncate(keep)),
+            &with("SELECT 1;", Protocol::Simple, FaultEffect::Truncate(keep)),
             "client 1 aborted in command 0 (SQL) of script script-0.sql: \
              the server closed the connection unexpectedly; its log says why",
         );
@@ -144,7 +148,7 @@ fn an_answer_that_breaks_off_ends_its_client() {
 #[test]
 fn a_wrong_statement_ends_its_client_and_the_sentence_names_command_and_script() {
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
-        let error = Trouble::error("42601", "syntax error at or near \"UPDAET\"");
+        let error = FaultEffect::error("42601", "syntax error at or near \"UPDAET\"");
         assert_aborted(
             &with(TRANSFER, protocol, error),
             "client 1 aborted in command 2 (SQL) of script script-0.sql: \
@@ -157,7 +161,7 @@ fn a_wrong_statement_ends_its_client_and_the_sentence_names_command_and_script()
 fn a_serialization_failure_or_deadlock_fails_the_transaction_and_the_client_goes_on() {
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         for (sqlstate, serialization, deadlock) in [("40001", 1, 0), ("40P01", 0, 1)] {
-            let ran = with("SELECT 1;", protocol, Trouble::error(sqlstate, "not this time"));
+            let ran = with("SELECT 1;", protocol, FaultEffect::error(sqlstate, "not this time"));
             assert_eq!(ran.outcome.aborted, []);
             let counts = ran.counts();
             assert_eq!((counts.failures.serialization, counts.failures.deadlock), (serialization, deadlock));
@@ -172,7 +176,7 @@ fn a_serialization_failure_or_deadlock_fails_the_transaction_and_the_client_goes
 #[test]
 fn a_failed_transaction_block_is_rolled_back_before_the_next_begins() {
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
-        let ran = with(TRANSFER, protocol, Trouble::error("40001", "could not serialize access"));
+        let ran = with(TRANSFER, protocol, FaultEffect::error("40001", "could not serialize access"));
         assert_eq!(ran.outcome.aborted, []);
         assert_eq!(ran.counts().failed, 1);
         let statements = ran.log.statements_of(1);
@@ -184,10 +188,10 @@ fn a_failed_transaction_block_is_rolled_back_before_the_next_begins() {
 #[test]
 fn a_rollback_that_fails_ends_its_client() {
     let faults = vec![
-        fault(0, Moment::Statement(2), Trouble::error("40001", "could not serialize access")),
-        fault(0, Moment::Statement(3), Trouble::error("XX000", "cannot roll back")),
+        fault(0, FaultTrigger::Statement(2), FaultEffect::error("40001", "could not serialize access")),
+        fault(0, FaultTrigger::Statement(3), FaultEffect::error("XX000", "cannot roll back")),
     ];
-    let ran = run(&plan(TRANSFER), troubled(faults));
+    let ran = run(&plan(TRANSFER), faulty(faults));
     assert_eq!(
         ran.aborted(),
         [(
@@ -201,7 +205,7 @@ fn a_rollback_that_fails_ends_its_client() {
 #[test]
 fn copy_in_a_script_ends_its_client() {
     assert_aborted(
-        &with("COPY t FROM STDIN;", Protocol::Simple, Trouble::CopyIn),
+        &with("COPY t FROM STDIN;", Protocol::Simple, FaultEffect::CopyIn),
         "client 1 aborted in command 0 (SQL) of script script-0.sql: COPY is not supported in a script",
     );
 }
@@ -211,14 +215,15 @@ fn notices_settings_and_notifications_change_nothing() {
     let mut messages = Vec::new();
     reply::notice(&mut messages, "WARNING", "01000", "mind the gap");
     reply::parameter_status(&mut messages, "TimeZone", "UTC");
-    reply::notification(&mut messages, 7, "channel", "payload");
+    // NotificationResponse of process 7.
+    reply::message(&mut messages, b'A', |out| out.extend_from_slice(b"\0\0\0\x07channel\0payload\0"));
     let plan = Plan { clients: 3, limit: Limit::Duration(seconds(1)), ..plan(TRANSFER) };
     let undisturbed = run(&plan, FakeServer::default());
-    let mut faults = vec![fault(1, Moment::Statement(10), Trouble::Say(messages.clone()))];
+    let mut faults = vec![fault(1, FaultTrigger::Statement(10), FaultEffect::Say(messages.clone()))];
     for time in [1, 333, 700] {
-        faults.push(fault(2, Moment::Time(at_ms(time)), Trouble::Say(messages.clone())));
+        faults.push(fault(2, FaultTrigger::Time(at_ms(time)), FaultEffect::Say(messages.clone())));
     }
-    let ran = run(&plan, troubled(faults));
+    let ran = run(&plan, faulty(faults));
     assert_eq!(ran.outcome.aborted, []);
     assert_eq!(ran.summary(), undisturbed.summary());
 }
@@ -228,10 +233,11 @@ fn an_answer_that_nobody_asked_for_ends_its_client() {
     let mut ready = Vec::new();
     reply::ready_for_query(&mut ready, b'I');
     let asleep = plan("\\sleep 100 ms\nSELECT 1;");
-    let ran = run(&asleep, troubled(vec![fault(0, Moment::Time(at_ms(50)), Trouble::Say(ready.clone()))]));
+    let ran =
+        run(&asleep, faulty(vec![fault(0, FaultTrigger::Time(at_ms(50)), FaultEffect::Say(ready.clone()))]));
     assert_eq!(ran.aborted(), [(0, "client 0 aborted: the server answered a question that nobody asked")]);
     // Two answers to one question: what follows would be taken for the answer to the next one.
-    let ran = with("SELECT 1;", Protocol::Simple, Trouble::Say(ready));
+    let ran = with("SELECT 1;", Protocol::Simple, FaultEffect::Say(ready));
     let (client, reason) = ran.aborted()[0];
     assert_eq!(client, 1);
     assert!(reason.ends_with("the server answered a question that nobody asked"), "{reason}");

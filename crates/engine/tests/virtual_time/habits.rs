@@ -3,10 +3,10 @@
 
 use pgmeter_engine::{Compatibility, End, EngineError, Limit, Plan};
 use stats::Ending;
-use testkit::fake::{FakeServer, Moment, Pieces, Service, Stall, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Pieces, Service, Stall};
 
 use super::arrivals;
-use super::support::{assert_close, at_ms, fault, ms, plan, run, seconds, troubled, try_run};
+use super::support::{assert_close, at_ms, fault, faulty, ms, plan, run, seconds, try_run};
 
 fn of_pgbench(clients: usize) -> Plan {
     Plan {
@@ -58,10 +58,10 @@ fn a_run_whose_time_is_over_before_all_are_in_does_nothing() {
 fn an_error_after_the_end_is_not_counted_as_a_failure() {
     // The thousandth statement or so gets its error when the time is over.
     let faults = vec![
-        fault(0, Moment::Statement(1), Trouble::error("40001", "no")),
-        fault(0, Moment::Statement(2), Trouble::error("40001", "no")),
+        fault(0, FaultTrigger::Statement(1), FaultEffect::error("40001", "no")),
+        fault(0, FaultTrigger::Statement(2), FaultEffect::error("40001", "no")),
     ];
-    let server = || FakeServer { service: Service::Fixed(seconds(2)), ..troubled(faults.clone()) };
+    let server = || FakeServer { service: Service::Fixed(seconds(2)), ..faulty(faults.clone()) };
     let ran = run(&of_pgbench(1), server());
     // The second fails in time, the third after the end.
     assert_eq!(

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use pgmeter_engine::{End, Limit, Plan};
 use stats::Timestamp;
-use testkit::fake::{FakeServer, Moment, Service, Stall, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Service, Stall};
 
 use super::arrivals;
-use super::support::{Ran, assert_close, at_ms, fault, ms, plan, run, run_until, seconds, troubled};
+use super::support::{Ran, assert_close, at_ms, fault, faulty, ms, plan, run, run_until, seconds};
 
 fn paced(clients: usize, rate_per_s: f64) -> Plan {
     Plan { clients, rate_per_s: Some(rate_per_s), ..plan("SELECT 1;") }
@@ -133,7 +133,7 @@ fn each_client_runs_exactly_the_number_of_transactions_asked_for_under_a_rate_to
 fn an_arrival_that_waited_for_its_time_at_a_client_is_not_lost_with_the_client() {
     // Both clients wait for an arrival nearly all of the time; one of them loses its connection.
     let plan = paced(2, 5.0);
-    let ran = run(&plan, troubled(vec![fault(0, Moment::Time(at_ms(4000)), Trouble::Close)]));
+    let ran = run(&plan, faulty(vec![fault(0, FaultTrigger::Time(at_ms(4000)), FaultEffect::Close)]));
     assert_eq!(ran.outcome.aborted.len(), 1);
     assert_eq!(ran.counts().scheduled, arrivals::count(&plan, Duration::ZERO, seconds(10)));
     assert_eq!(ran.counts().succeeded, ran.counts().scheduled, "the other client was free to take it");
@@ -148,7 +148,7 @@ fn an_arrival_that_is_given_back_goes_to_a_client_that_had_found_none_left() {
     let [.., before, last] = scheduled[..] else { panic!("two arrivals, not {scheduled:?}") };
     let waits = (scheduled.len() - 1) % 2;
     let between = Timestamp::ZERO + (before + last) / 2;
-    let ran = run(&plan, troubled(vec![fault(waits, Moment::Time(between), Trouble::Close)]));
+    let ran = run(&plan, faulty(vec![fault(waits, FaultTrigger::Time(between), FaultEffect::Close)]));
     assert_eq!(ran.outcome.aborted.len(), 1);
     assert_eq!(ran.counts().scheduled, scheduled.len() as u64);
     assert_eq!(ran.counts().unfinished, 0, "the client that had nothing left to do has done it");
@@ -169,8 +169,8 @@ fn each_arrival_draws_for_itself_whoever_runs_it_and_a_retry_draws_the_same() {
         |ran: &Ran| -> Vec<String> { ran.log.statements().into_iter().map(|(_, _, text)| text).collect() };
     let one = drawn(&run(&plan(1, 1), FakeServer::default()));
     assert_eq!(drawn(&run(&plan(5, 1), FakeServer::default())), one, "with five clients");
-    let error = Trouble::error("40001", "could not serialize access");
-    let ran = run(&plan(1, 2), troubled(vec![fault(0, Moment::Statement(70), error)]));
+    let error = FaultEffect::error("40001", "could not serialize access");
+    let ran = run(&plan(1, 2), faulty(vec![fault(0, FaultTrigger::Statement(70), error)]));
     let mut retried = drawn(&ran);
     assert_eq!(retried.remove(71), one[70], "the retry is the same statement");
     assert_eq!(retried, one, "and those after it are not changed by it");
@@ -179,9 +179,9 @@ fn each_arrival_draws_for_itself_whoever_runs_it_and_a_retry_draws_the_same() {
 #[test]
 fn when_the_last_client_is_gone_the_arrivals_up_to_then_are_accounted_for() {
     let plan = paced(2, 200.0);
-    let faults = [4000, 6000].map(|ms| Moment::Time(at_ms(ms)));
-    let faults = faults.into_iter().enumerate().map(|(client, at)| fault(client, at, Trouble::Close));
-    let ran = run(&plan, troubled(faults.collect()));
+    let faults = [4000, 6000].map(|ms| FaultTrigger::Time(at_ms(ms)));
+    let faults = faults.into_iter().enumerate().map(|(client, at)| fault(client, at, FaultEffect::Close));
+    let ran = run(&plan, faulty(faults.collect()));
     assert_eq!(ran.outcome.end, End::AllClientsAborted);
     assert_close("duration", ran.summary().duration.as_secs_f64(), 6.0, 0.001);
     assert_eq!(ran.counts().scheduled, due(&plan, &ran));
@@ -231,7 +231,7 @@ fn a_slow_transaction_delays_only_its_own_client() {
     // One client in five seconds of work, the other serves all arrivals meanwhile.
     let server = FakeServer {
         service: Service::Exponential(ms(1)),
-        ..troubled(vec![fault(0, Moment::Statement(10), Trouble::Silence)])
+        ..faulty(vec![fault(0, FaultTrigger::Statement(10), FaultEffect::Silence)])
     };
     let plan = Plan { limit: Limit::Duration(seconds(5)), ..paced(2, 100.0) };
     let ran = run_until(&plan, server, seconds(8));

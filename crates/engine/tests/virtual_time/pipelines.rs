@@ -3,9 +3,9 @@
 
 use pgmeter_engine::{AbortCause, AbortedClient, Compatibility, Limit, Plan, Protocol};
 use script::CaptureKind;
-use testkit::fake::{FakeServer, Moment, Received, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
 
-use super::support::{Ran, assert_close, fault, ms, plan, run, seconds, troubled};
+use super::support::{Ran, assert_close, fault, faulty, ms, plan, run, seconds};
 
 const PIPELINE: &str = "\
 \\set a 7
@@ -145,8 +145,9 @@ fn a_script_that_leaves_its_pipeline_open_ends_its_client() {
 #[test]
 fn an_error_in_a_pipeline_belongs_to_its_end() {
     for protocol in PROTOCOLS {
-        let error = Trouble::error("22012", "division by zero");
-        let ran = run(&pipelined(PIPELINE, protocol), troubled(vec![fault(0, Moment::Statement(1), error)]));
+        let error = FaultEffect::error("22012", "division by zero");
+        let ran =
+            run(&pipelined(PIPELINE, protocol), faulty(vec![fault(0, FaultTrigger::Statement(1), error)]));
         assert_eq!(
             ran.aborted(),
             [(
@@ -166,9 +167,9 @@ fn an_error_in_a_pipeline_belongs_to_its_end() {
 fn a_pipeline_that_may_be_tried_again_is_read_to_its_end_and_begun_anew() {
     for protocol in PROTOCOLS {
         // The statement fails in the first of two series; the second one is still answered.
-        let error = Trouble::error("40001", "could not serialize access");
+        let error = FaultEffect::error("40001", "could not serialize access");
         let plan = Plan { max_tries: None, ..pipelined(PIPELINE, protocol) };
-        let ran = run(&plan, troubled(vec![fault(0, Moment::Statement(0), error)]));
+        let ran = run(&plan, faulty(vec![fault(0, FaultTrigger::Statement(0), error)]));
         assert_eq!(ran.aborted(), []);
         assert_eq!((ran.counts().succeeded, ran.counts().retries), (2, 1));
         assert_eq!(ran.outcome.commands.of_script(0)[6].retries, 1);
@@ -180,9 +181,9 @@ fn a_pipeline_that_may_be_tried_again_is_read_to_its_end_and_begun_anew() {
 fn a_block_that_fails_in_a_pipeline_is_rolled_back() {
     let script = "\\startpipeline\nBEGIN;\nSELECT 1;\nEND;\n\\endpipeline\n";
     for protocol in PROTOCOLS {
-        let error = Trouble::error("40001", "could not serialize access");
+        let error = FaultEffect::error("40001", "could not serialize access");
         let plan = Plan { max_tries: None, ..pipelined(script, protocol) };
-        let ran = run(&plan, troubled(vec![fault(0, Moment::Statement(1), error)]));
+        let ran = run(&plan, faulty(vec![fault(0, FaultTrigger::Statement(1), error)]));
         assert_eq!((ran.counts().succeeded, ran.counts().retries), (2, 1));
         assert_eq!(messages(&ran).iter().filter(|message| *message == "query ROLLBACK").count(), 1);
     }
@@ -201,9 +202,9 @@ fn a_pipeline_may_sleep_and_may_be_empty() {
 
 #[test]
 fn a_statement_that_cannot_be_prepared_ends_its_client_with_the_reason() {
-    let error = Trouble::error("42P01", "relation \"t\" does not exist");
+    let error = FaultEffect::error("42P01", "relation \"t\" does not exist");
     let ran =
-        run(&pipelined(PIPELINE, Protocol::Prepared), troubled(vec![fault(0, Moment::Parse(1), error)]));
+        run(&pipelined(PIPELINE, Protocol::Prepared), faulty(vec![fault(0, FaultTrigger::Parse(1), error)]));
     let sentence = "client 0 aborted in command 1 (startpipeline) of script script-0.sql: \
                     ERROR:  relation \"t\" does not exist";
     assert_eq!(ran.aborted(), [(0, sentence)]);
@@ -211,9 +212,10 @@ fn a_statement_that_cannot_be_prepared_ends_its_client_with_the_reason() {
 
 #[test]
 fn as_pgbench_does_it_every_statement_that_cannot_be_prepared_is_told_with_its_text() {
-    let faults = [0, 2].map(|parse| fault(0, Moment::Parse(parse), Trouble::error("42601", "wrong")));
+    let faults =
+        [0, 2].map(|parse| fault(0, FaultTrigger::Parse(parse), FaultEffect::error("42601", "wrong")));
     let plan = Plan { compatibility: Compatibility::Pgbench, ..pipelined(PIPELINE, Protocol::Prepared) };
-    let ran = run(&plan, troubled(faults.into()));
+    let ran = run(&plan, faulty(faults.into()));
     let told: Vec<_> = ran.testimony.events.iter().filter(|told| told.starts_with("Unprepared")).collect();
     assert_eq!(told.len(), 2);
     for (told, text) in told.iter().zip([&b"SELECT $1;"[..], b"SELECT 3;"]) {
@@ -223,12 +225,12 @@ fn as_pgbench_does_it_every_statement_that_cannot_be_prepared_is_told_with_its_t
 
 #[test]
 fn as_pgbench_does_it_a_statement_that_cannot_be_prepared_is_executed_nonetheless() {
-    let error = || Trouble::error("42P01", "relation \"t\" does not exist");
+    let error = || FaultEffect::error("42P01", "relation \"t\" does not exist");
     for (script, parse, statement, command) in
         [(PIPELINE, 1, "P_1", 6), ("SELECT 1;\nSELECT 2;\n", 1, "P_1", 1), ("SELECT 1 \\gset\n", 0, "P_0", 0)]
     {
         let plan = Plan { compatibility: Compatibility::Pgbench, ..pipelined(script, Protocol::Prepared) };
-        let ran = run(&plan, troubled(vec![fault(0, Moment::Parse(parse), error())]));
+        let ran = run(&plan, faulty(vec![fault(0, FaultTrigger::Parse(parse), error())]));
         assert!(
             ran.testimony.events[0].starts_with("Unprepared")
                 && ran.testimony.events[0].contains("relation \\\"t\\\" does not exist"),

@@ -2,9 +2,9 @@
 //! look like as bytes is tested with `wire`.
 
 use pgmeter_engine::{Limit, Plan, Protocol};
-use testkit::fake::{FakeServer, Moment, Received, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
 
-use super::support::{fault, mix, plan, run, run_until, seconds, troubled};
+use super::support::{fault, faulty, mix, plan, run, run_until, seconds};
 
 const SCRIPT: &str = "\\set a 7\n\\set b :a * -6\nSELECT :a,\n  :b\n  FROM t;\nUPDATE t SET c = :a;\n";
 
@@ -41,7 +41,8 @@ fn a_statement_that_is_prepared_for_one_client_keeps_no_other_waiting() {
         limit: Limit::Duration(seconds(2)),
         ..plan("SELECT 1;\nSELECT 2;\n")
     };
-    let ran = run_until(&plan, troubled(vec![fault(0, Moment::Parse(1), Trouble::Silence)]), seconds(3));
+    let ran =
+        run_until(&plan, faulty(vec![fault(0, FaultTrigger::Parse(1), FaultEffect::Silence)]), seconds(3));
     assert_eq!(ran.counts().unfinished, 1);
     assert_eq!(ran.summary().total.service.max_ns(), Some(1_000_000), "two round trips, as without it");
     let each = |client| ran.seen.iter().filter(|seen| seen.client == client).count();
@@ -108,7 +109,8 @@ fn an_undefined_variable_is_null_in_the_extended_protocol_and_left_alone_in_the_
 fn a_statement_whose_parse_failed_is_parsed_again() {
     // A deadlock can befall the analysis of a statement, too; the transaction fails and the client goes on.
     let script = "BEGIN;\nUPDATE t SET c = 1;\nEND;\n";
-    let server = troubled(vec![fault(0, Moment::Parse(1), Trouble::error("40P01", "deadlock detected"))]);
+    let server =
+        faulty(vec![fault(0, FaultTrigger::Parse(1), FaultEffect::error("40P01", "deadlock detected"))]);
     let limit = Limit::TransactionsPerClient(3);
     let ran = run(&Plan { protocol: Protocol::Prepared, limit, ..plan(script) }, server);
     assert_eq!(ran.outcome.aborted, []);

@@ -4,10 +4,10 @@
 use std::io::ErrorKind;
 
 use pgmeter_engine::{End, Limit, Plan, Protocol};
-use testkit::fake::{FakeServer, Moment, Reach, Received, Service, Stall, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Reach, Received, Service, Stall};
 
 use super::arrivals;
-use super::support::{assert_close, at_ms, fault, ms, plan, run, run_until, seconds, troubled, us};
+use super::support::{assert_close, at_ms, fault, faulty, ms, plan, run, run_until, seconds, us};
 
 fn reconnecting(clients: usize) -> Plan {
     Plan { clients, reconnect: true, limit: Limit::Duration(seconds(1)), ..plan("SELECT 1;") }
@@ -86,7 +86,7 @@ fn under_a_rate_connecting_is_inside_the_latency() {
 fn a_client_on_its_way_in_keeps_no_other_waiting() {
     // The third connection is never answered; its client gives up after a second, the others go on.
     let plan = Plan { connect_timeout: seconds(1), limit: Limit::Duration(seconds(3)), ..reconnecting(3) };
-    let ran = run(&plan, troubled(vec![fault(2, Moment::StartUp, Trouble::Silence)]));
+    let ran = run(&plan, faulty(vec![fault(2, FaultTrigger::StartUp, FaultEffect::Silence)]));
     let [(2, sentence)] = &ran.aborted()[..] else { panic!("{:?}", ran.aborted()) };
     assert_eq!(
         *sentence,
@@ -107,7 +107,7 @@ fn under_a_rate_a_client_on_its_way_in_delays_the_arrival_that_it_has_taken_and_
         limit: Limit::Duration(seconds(3)),
         ..reconnecting(8)
     };
-    let ran = run(&plan, troubled(vec![fault(5, Moment::StartUp, Trouble::Silence)]));
+    let ran = run(&plan, faulty(vec![fault(5, FaultTrigger::StartUp, FaultEffect::Silence)]));
     assert_eq!(ran.aborted().len(), 1);
     assert_eq!(ran.counts().scheduled, arrivals::count(&plan, ms(0), seconds(3)));
     assert_eq!(ran.counts().succeeded, ran.counts().scheduled);
@@ -117,8 +117,8 @@ fn under_a_rate_a_client_on_its_way_in_delays_the_arrival_that_it_has_taken_and_
 
 #[test]
 fn a_refusal_in_the_middle_of_the_run_ends_its_client_and_no_other() {
-    let trouble = Trouble::fatal("53300", "sorry, too many clients already");
-    let ran = run(&reconnecting(3), troubled(vec![fault(100, Moment::StartUp, trouble)]));
+    let effect = FaultEffect::fatal("53300", "sorry, too many clients already");
+    let ran = run(&reconnecting(3), faulty(vec![fault(100, FaultTrigger::StartUp, effect)]));
     assert_eq!(ran.aborted().len(), 1);
     assert!(ran.aborted()[0].1.ends_with("FATAL:  sorry, too many clients already"), "{:?}", ran.aborted());
     assert_eq!(ran.outcome.end, End::Complete);
@@ -143,8 +143,8 @@ fn a_server_whose_queue_is_full_is_asked_again() {
 #[test]
 fn an_arrival_whose_client_did_not_get_in_is_run_by_another() {
     let plan = Plan { rate_per_s: Some(50.0), limit: Limit::Duration(seconds(5)), ..reconnecting(3) };
-    let trouble = Trouble::fatal("53300", "sorry, too many clients already");
-    let ran = run(&plan, troubled(vec![fault(20, Moment::StartUp, trouble)]));
+    let effect = FaultEffect::fatal("53300", "sorry, too many clients already");
+    let ran = run(&plan, faulty(vec![fault(20, FaultTrigger::StartUp, effect)]));
     assert_eq!(ran.aborted().len(), 1);
     assert_eq!(ran.counts().scheduled, arrivals::count(&plan, ms(0), seconds(5)));
     assert_eq!(ran.counts().succeeded, ran.counts().scheduled);

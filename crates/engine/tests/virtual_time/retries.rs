@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 
 use pgmeter_engine::{Compatibility, Limit, Plan, Protocol};
 use stats::{Ending, Failure};
-use testkit::fake::{FakeServer, Fault, Moment, Trouble};
+use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger};
 
-use super::support::{Ran, fault, ms, plan, run, seconds, troubled};
+use super::support::{Ran, fault, faulty, ms, plan, run, seconds};
 
 const TRANSFER: &str = "\
 \\set a random(1, 1000000)
@@ -18,8 +18,9 @@ END;
 
 /// These statements of connection 0 fail with this code.
 fn failing(sqlstate: &str, statements: &[u64]) -> FakeServer {
-    let fail = |number: &u64| fault(0, Moment::Statement(*number), Trouble::error(sqlstate, "not now"));
-    troubled(statements.iter().map(fail).collect())
+    let fail =
+        |number: &u64| fault(0, FaultTrigger::Statement(*number), FaultEffect::error(sqlstate, "not now"));
+    faulty(statements.iter().map(fail).collect())
 }
 
 fn tries(tries: u32) -> Option<NonZeroU32> {
@@ -165,12 +166,16 @@ fn another_error_ends_the_client_or_where_that_is_wanted_the_transaction_without
 fn one_client_tries_again_while_the_others_go_on() {
     let faults: Vec<Fault> = (0..1000)
         .map(|number| {
-            fault(1, Moment::Statement(1 + 3 * number), Trouble::error("40P01", "deadlock detected"))
+            fault(
+                1,
+                FaultTrigger::Statement(1 + 3 * number),
+                FaultEffect::error("40P01", "deadlock detected"),
+            )
         })
         .collect();
     let plan =
         Plan { clients: 3, max_tries: tries(10), limit: Limit::Duration(seconds(1)), ..plan(TRANSFER) };
-    let ran = run(&plan, troubled(faults));
+    let ran = run(&plan, faulty(faults));
     let of = |client| ran.seen.iter().filter(|seen| seen.client == client).count();
     assert!(of(0) > 650 && of(2) > 650, "{} {}", of(0), of(2));
     assert!((60..70).contains(&of(1)), "{}", of(1));

@@ -3,9 +3,9 @@
 
 use pgmeter_engine::{End, Limit, Plan, Protocol};
 use proptest::prelude::*;
-use testkit::fake::{FakeServer, Moment, Pieces, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Pieces};
 
-use super::support::{at_ms, fault, ms, plan, run_until, seconds, troubled, try_run, us};
+use super::support::{at_ms, fault, faulty, ms, plan, run_until, seconds, try_run, us};
 
 /// A block, a captured row, a pipeline, which only works where there is a Sync.
 const SCRIPTS: [&str; 3] = [
@@ -24,12 +24,12 @@ fn protocols() -> impl Strategy<Value = Protocol> {
     prop_oneof![Just(Protocol::Simple), Just(Protocol::Extended), Just(Protocol::Prepared)]
 }
 
-fn moments() -> impl Strategy<Value = Moment> {
+fn moments() -> impl Strategy<Value = FaultTrigger> {
     prop_oneof![
-        1 => Just(Moment::StartUp),
-        4 => (0_u64..50).prop_map(Moment::Statement),
-        2 => (0_u64..3).prop_map(Moment::Parse),
-        4 => (0_u64..120).prop_map(|ms| Moment::Time(at_ms(ms))),
+        1 => Just(FaultTrigger::StartUp),
+        4 => (0_u64..50).prop_map(FaultTrigger::Statement),
+        2 => (0_u64..3).prop_map(FaultTrigger::Parse),
+        4 => (0_u64..120).prop_map(|ms| FaultTrigger::Time(at_ms(ms))),
     ]
 }
 
@@ -48,12 +48,12 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![prop::collection::vec(any::<u8>(), 1..200), messages]
 }
 
-fn troubles() -> impl Strategy<Value = Trouble> {
+fn faults() -> impl Strategy<Value = FaultEffect> {
     prop_oneof![
-        bytes().prop_map(Trouble::Rubbish),
-        bytes().prop_map(Trouble::Say),
-        (0_usize..120).prop_map(Trouble::Truncate),
-        Just(Trouble::LastAnswer { sqlstate: "57P01".to_owned(), message: "good-bye".to_owned() }),
+        bytes().prop_map(FaultEffect::Rubbish),
+        bytes().prop_map(FaultEffect::Say),
+        (0_usize..120).prop_map(FaultEffect::Truncate),
+        Just(FaultEffect::LastAnswer { sqlstate: "57P01".to_owned(), message: "good-bye".to_owned() }),
     ]
 }
 
@@ -64,8 +64,8 @@ proptest! {
     fn whatever_a_server_sends_the_run_ends_and_the_others_go_on(
         (protocol, script) in scripts(),
         forgiving in any::<bool>(),
-        moment in moments(),
-        trouble in troubles(),
+        trigger in moments(),
+        effect in faults(),
         longest in 1_u64..100,
         seed in any::<u64>(),
     ) {
@@ -74,7 +74,7 @@ proptest! {
         let max_tries = if forgiving { None } else { plan.max_tries };
         let plan = Plan { max_tries, continue_on_error: forgiving, ..plan };
         let pieces = Pieces::Random { longest, gap: us(2) };
-        let faults = vec![fault(1, moment.clone(), trouble)];
+        let faults = vec![fault(1, trigger.clone(), effect)];
         let server = FakeServer { seed, pieces, faults, ..FakeServer::default() };
         match try_run(&plan, server, seconds(2)) {
             Ok(ran) => {
@@ -92,9 +92,9 @@ proptest! {
 
 #[test]
 fn rubbish_ends_its_client_with_a_sentence() {
-    let rubbish = Trouble::Rubbish(b"\x00\xff\x00\xff\x00\xff\x00\xff".to_vec());
+    let rubbish = FaultEffect::Rubbish(b"\x00\xff\x00\xff\x00\xff\x00\xff".to_vec());
     let plan = Plan { limit: Limit::Duration(seconds(1)), clients: 2, ..plan("SELECT 1;") };
-    let ran = run_until(&plan, troubled(vec![fault(1, Moment::Statement(3), rubbish)]), seconds(3));
+    let ran = run_until(&plan, faulty(vec![fault(1, FaultTrigger::Statement(3), rubbish)]), seconds(3));
     assert_eq!(
         ran.aborted(),
         [(

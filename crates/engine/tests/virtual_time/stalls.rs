@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use pgmeter_engine::{Limit, Plan};
-use stats::{Ending, LongGaps};
-use testkit::fake::{FakeServer, Moment, Stall, Trouble};
+use stats::LongGaps;
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Stall};
 
 use super::support::{Ran, at_ms, fault, ms, plan, run, run_until, seconds};
 
@@ -56,7 +56,7 @@ fn a_stall_at_whose_end_the_run_is_stopped_is_a_gap_and_its_transactions_are_unf
     let ran =
         run_until(&Plan { clients: 8, limit, ..plan("SELECT 1;") }, stalled(2_000, 100_000), seconds(7));
     assert_eq!(ran.counts().unfinished, 8);
-    let unfinished = ran.summary().total.of_ending(Ending::Unfinished);
+    let unfinished = &ran.summary().total.unfinished;
     assert!(unfinished.min_ns().is_some_and(|ns| ns > 4_900_000_000), "{:?}", unfinished.min_ns());
     let LongGaps { count, total, .. } = gaps(&ran);
     assert!(count == 1 && total.abs_diff(seconds(5)) <= ms(150), "{count} of {total:?}");
@@ -97,8 +97,8 @@ fn a_server_that_lets_nobody_in_is_a_gap_of_clients_that_connect_for_each_transa
 fn each_transaction_leaves_its_latency_under_its_ending() {
     let limit = Limit::Duration(seconds(3));
     let faults = vec![
-        fault(0, Moment::Statement(100), Trouble::error("40001", "not now")),
-        fault(1, Moment::Statement(100), Trouble::error("42601", "syntax error")),
+        fault(0, FaultTrigger::Statement(100), FaultEffect::error("40001", "not now")),
+        fault(1, FaultTrigger::Statement(100), FaultEffect::error("42601", "syntax error")),
     ];
     let server = FakeServer { faults, ..stalled(1_000, 1_500) };
     let plan = Plan {

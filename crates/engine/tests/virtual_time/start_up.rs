@@ -4,10 +4,10 @@
 use std::io::ErrorKind;
 
 use pgmeter_engine::{Limit, Plan};
-use testkit::fake::{FakeServer, Fault, Moment, Pieces, Reach, Received, Stall, Trouble, reply};
+use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Pieces, Reach, Received, Stall, reply};
 use wire::{Password, StartupParameters};
 
-use super::support::{at_ms, at_us, fault, ms, plan, run, seconds, target, troubled, try_run, us};
+use super::support::{at_ms, at_us, fault, faulty, ms, plan, run, seconds, target, try_run, us};
 
 /// Eight clients.
 fn eight() -> Plan {
@@ -23,8 +23,8 @@ fn refusal(plan: &Plan, server: FakeServer) -> String {
 }
 
 /// The sentence for client 5, whose start-up meets this trouble.
-fn refusal_of_client_5(trouble: Trouble) -> String {
-    let sentence = refusal(&eight(), troubled(vec![fault(5, Moment::StartUp, trouble)]));
+fn refusal_of_client_5(effect: FaultEffect) -> String {
+    let sentence = refusal(&eight(), faulty(vec![fault(5, FaultTrigger::StartUp, effect)]));
     let place = "could not create connection for client 5 to socket \"/nowhere/.s.PGSQL.5432\": ";
     sentence.strip_prefix(place).unwrap_or_else(|| panic!("{sentence}")).to_owned()
 }
@@ -36,14 +36,14 @@ fn a_server_that_refuses_a_client_is_quoted() {
         ("53300", "sorry, too many clients already"),
         ("3D000", "database \"tester\" does not exist"),
     ] {
-        assert_eq!(refusal_of_client_5(Trouble::fatal(sqlstate, message)), format!("FATAL:  {message}"));
+        assert_eq!(refusal_of_client_5(FaultEffect::fatal(sqlstate, message)), format!("FATAL:  {message}"));
     }
 }
 
 #[test]
 fn an_authentication_that_is_not_spoken_is_named() {
     assert_eq!(
-        refusal_of_client_5(Trouble::AskFor(reply::GSSAPI)),
+        refusal_of_client_5(FaultEffect::AskFor(reply::GSSAPI)),
         "the server asks for GSSAPI authentication, which is not supported"
     );
 }
@@ -51,16 +51,16 @@ fn an_authentication_that_is_not_spoken_is_named() {
 #[test]
 fn a_server_that_closes_during_start_up_is_reported() {
     assert_eq!(
-        refusal_of_client_5(Trouble::Close),
+        refusal_of_client_5(FaultEffect::Close),
         "the server closed the connection during start-up; its log says why"
     );
-    assert_eq!(refusal_of_client_5(Trouble::Reset), "connection reset");
+    assert_eq!(refusal_of_client_5(FaultEffect::Reset), "connection reset");
 }
 
 #[test]
 fn a_server_that_is_no_postgresql_is_reported() {
     assert_eq!(
-        refusal_of_client_5(Trouble::Rubbish(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())),
+        refusal_of_client_5(FaultEffect::Rubbish(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())),
         "a message of type 'H' claims an impossible length of 1414811695 bytes"
     );
 }
@@ -68,7 +68,7 @@ fn a_server_that_is_no_postgresql_is_reported() {
 #[test]
 fn a_server_that_says_nothing_is_not_waited_for_longer_than_allowed() {
     let plan = Plan { connect_timeout: ms(2500), ..eight() };
-    let server = troubled(vec![fault(2, Moment::StartUp, Trouble::Silence)]);
+    let server = faulty(vec![fault(2, FaultTrigger::StartUp, FaultEffect::Silence)]);
     assert_eq!(
         refusal(&plan, server),
         "could not create connection for client 2 to socket \"/nowhere/.s.PGSQL.5432\": no answer within 2.5 s"
@@ -160,8 +160,9 @@ fn what_the_server_says_to_those_who_are_in_while_others_are_coming_is_not_lost(
     // told something all the time, so that the run begins in the middle of a message.
     let mut notice = Vec::new();
     reply::notice(&mut notice, "WARNING", "01000", "the server is about to be restarted");
-    let faults =
-        (700..6000).step_by(50).map(|ms| fault(0, Moment::Time(at_ms(ms)), Trouble::Say(notice.clone())));
+    let faults = (700..6000)
+        .step_by(50)
+        .map(|ms| fault(0, FaultTrigger::Time(at_ms(ms)), FaultEffect::Say(notice.clone())));
     let server = FakeServer {
         pieces: Pieces::Random { longest: 9, gap: ms(10) },
         faults: faults.collect(),
@@ -175,12 +176,12 @@ fn what_the_server_says_to_those_who_are_in_while_others_are_coming_is_not_lost(
 #[test]
 fn a_word_of_farewell_to_those_who_are_in_while_others_are_coming_is_the_reason_given() {
     // The others wait in a stall.
-    let fatal = Trouble::fatal("57P01", "terminating connection due to administrator command");
+    let fatal = FaultEffect::fatal("57P01", "terminating connection due to administrator command");
     for pieces in [Pieces::Whole, Pieces::Random { longest: 9, gap: us(10) }] {
         let server = FakeServer {
             pieces,
             stalls: vec![Stall { from: at_us(200), until: at_ms(1000) }],
-            ..troubled(vec![fault(0, Moment::Time(at_ms(500)), fatal.clone())])
+            ..faulty(vec![fault(0, FaultTrigger::Time(at_ms(500)), fatal.clone())])
         };
         let sentence = refusal(&Plan { clients: 200, ..eight() }, server);
         assert!(sentence.starts_with("could not create connection for client 0 to "), "{sentence}");
@@ -205,8 +206,8 @@ fn a_run_without_clients_scripts_or_sense_is_refused_before_anything_is_connecte
 
 #[test]
 fn all_clients_are_refused_alike_when_the_server_lets_nobody_in() {
-    let trouble = Trouble::fatal("57P03", "the database system is starting up");
-    let faults = vec![Fault { connection: None, moment: Moment::StartUp, trouble }];
-    let sentence = refusal(&eight(), troubled(faults));
+    let effect = FaultEffect::fatal("57P03", "the database system is starting up");
+    let faults = vec![Fault { connection: None, trigger: FaultTrigger::StartUp, effect }];
+    let sentence = refusal(&eight(), faulty(faults));
     assert!(sentence.ends_with("FATAL:  the database system is starting up"), "{sentence}");
 }

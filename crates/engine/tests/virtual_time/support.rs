@@ -8,7 +8,7 @@ use connect::{Address, Transport};
 use pgmeter_engine::{EngineError, HostPlan, Limit, Outcome, Plan, Progress, ScriptPlan, TargetPlan, run_on};
 use script::{Dialect, Symbols};
 use stats::{Counts, Interval, Summary, Timestamp};
-use testkit::fake::{FakeServer, Fault, Log, Moment, Trouble};
+use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Log};
 use wire::StartupParameters;
 
 use super::onlooker::{Onlooker, Seen, Testimony};
@@ -155,12 +155,12 @@ fn check_witness(plan: &Plan, ran: &Ran) {
 }
 
 /// A trouble of one connection.
-pub fn fault(connection: usize, moment: Moment, trouble: Trouble) -> Fault {
-    Fault { connection: Some(connection), moment, trouble }
+pub fn fault(connection: usize, trigger: FaultTrigger, effect: FaultEffect) -> Fault {
+    Fault { connection: Some(connection), trigger, effect }
 }
 
 /// A server with these troubles and no others.
-pub fn troubled(faults: Vec<Fault>) -> FakeServer {
+pub fn faulty(faults: Vec<Fault>) -> FakeServer {
     FakeServer { faults, ..FakeServer::default() }
 }
 

@@ -2,9 +2,9 @@
 //! The fake server does not tell them apart, but hears which database each connection asks for.
 
 use pgmeter_engine::{Limit, Plan, ScriptPlan, TargetPlan};
-use testkit::fake::{FakeServer, Moment, Received, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
 
-use super::support::{at_ms, fault, mix, ms, run, seconds, target, troubled};
+use super::support::{at_ms, fault, faulty, mix, ms, run, seconds, target};
 
 /// Writes on the default, reads on a replica; the third target is used by a script that is never chosen.
 fn two_of_three(clients: usize) -> Plan {
@@ -73,9 +73,9 @@ fn with_a_connection_for_each_transaction_only_its_target_is_connected() {
 
 #[test]
 fn a_client_that_loses_the_target_it_does_not_use_just_now_ends_too() {
-    let faults = vec![fault(1, Moment::Time(at_ms(500)), Trouble::Close)];
+    let faults = vec![fault(1, FaultTrigger::Time(at_ms(500)), FaultEffect::Close)];
     let plan = Plan { rate_per_s: Some(100.0), ..two_of_three(2) };
-    let ran = run(&plan, troubled(faults));
+    let ran = run(&plan, faulty(faults));
     assert_eq!(ran.aborted().len(), 1, "{:?}", ran.aborted());
     assert_eq!(ran.aborted()[0].0, 0);
     assert_eq!(ran.log.messages(0).iter().filter(|message| **message == Received::Terminate).count(), 0);
@@ -84,11 +84,11 @@ fn a_client_that_loses_the_target_it_does_not_use_just_now_ends_too() {
 
 #[test]
 fn a_target_that_lets_nobody_in_is_named() {
-    let trouble = Trouble::fatal("57P03", "the database system is starting up");
+    let effect = FaultEffect::fatal("57P03", "the database system is starting up");
     let mut plan = two_of_three(2);
     plan.targets[2].hosts[0].address = connect::Address::Unix("/elsewhere/.s.PGSQL.5433".into());
     let error =
-        super::support::try_run(&plan, troubled(vec![fault(3, Moment::StartUp, trouble)]), seconds(1));
+        super::support::try_run(&plan, faulty(vec![fault(3, FaultTrigger::StartUp, effect)]), seconds(1));
     let sentence = error.err().map(|error| error.to_string()).expect("nobody got in");
     assert_eq!(
         sentence,

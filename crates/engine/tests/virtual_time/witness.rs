@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use pgmeter_engine::{End, Limit, Plan, Witness, no_witness, run_on};
 use stats::Ending;
-use testkit::fake::{FakeServer, Moment, Trouble};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger};
 
-use super::support::{fault, ms, plan, run, seconds, troubled};
+use super::support::{fault, faulty, ms, plan, run, seconds};
 
 #[test]
 fn each_transaction_is_shown_with_its_number_in_the_order_of_their_ends() {
@@ -28,10 +28,10 @@ fn the_warm_up_is_shown_too_and_its_transactions_are_numbered() {
 
 #[test]
 fn failed_transactions_are_shown_with_their_tries() {
-    let faults = (3..5).map(|n| fault(0, Moment::Statement(n), Trouble::error("40001", "no")));
+    let faults = (3..5).map(|n| fault(0, FaultTrigger::Statement(n), FaultEffect::error("40001", "no")));
     let limit = Limit::TransactionsPerClient(5);
     let plan = Plan { limit, max_tries: NonZeroU32::new(2), ..plan("SELECT 1;") };
-    let ran = run(&plan, troubled(faults.collect()));
+    let ran = run(&plan, faulty(faults.collect()));
     let tries: Vec<_> = ran.seen.iter().map(|seen| (seen.sample.tries, seen.sample.ending)).collect();
     let failed = Ending::Failed(stats::Failure::Serialization);
     let fine = (1, Ending::Succeeded);
@@ -40,9 +40,8 @@ fn failed_transactions_are_shown_with_their_tries() {
 
 #[test]
 fn an_aborted_client_is_told_at_once() {
-    let faults = vec![fault(1, Moment::Statement(3), Trouble::Close)];
-    let ran =
-        run(&Plan { clients: 2, limit: Limit::Duration(ms(100)), ..plan("SELECT 1;") }, troubled(faults));
+    let faults = vec![fault(1, FaultTrigger::Statement(3), FaultEffect::Close)];
+    let ran = run(&Plan { clients: 2, limit: Limit::Duration(ms(100)), ..plan("SELECT 1;") }, faulty(faults));
     let told = ran.testimony.events.iter().filter(|text| text.starts_with("Aborted(")).count();
     assert_eq!((told, ran.outcome.aborted.len()), (1, 1));
 }
@@ -89,9 +88,9 @@ fn a_run_is_the_same_whether_somebody_looks_or_not() {
 
 #[test]
 fn the_first_aborted_client_can_end_the_run() {
-    let faults = vec![fault(1, Moment::Statement(3), Trouble::error("42601", "syntax error"))];
+    let faults = vec![fault(1, FaultTrigger::Statement(3), FaultEffect::error("42601", "syntax error"))];
     let plan = Plan { clients: 3, exit_on_abort: true, ..plan("SELECT 1;") };
-    let ran = run(&plan, troubled(faults));
+    let ran = run(&plan, faulty(faults));
     assert_eq!(ran.outcome.end, End::AbortedOnError { worker: 0 });
     assert!(ran.outcome.elapsed < ms(10), "{:?}", ran.outcome.elapsed);
     assert_eq!(ran.aborted().len(), 1);
@@ -99,7 +98,7 @@ fn the_first_aborted_client_can_end_the_run() {
 
 #[test]
 fn the_last_client_can_end_the_run_by_its_abort_too() {
-    let faults = vec![fault(0, Moment::Statement(3), Trouble::Close)];
-    let ran = run(&Plan { exit_on_abort: true, ..plan("SELECT 1;") }, troubled(faults));
+    let faults = vec![fault(0, FaultTrigger::Statement(3), FaultEffect::Close)];
+    let ran = run(&Plan { exit_on_abort: true, ..plan("SELECT 1;") }, faulty(faults));
     assert_eq!(ran.outcome.end, End::AbortedOnError { worker: 0 });
 }

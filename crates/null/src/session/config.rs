@@ -1,7 +1,7 @@
 //! How a server answers, the same for all its sessions: the rows it returns and the password it wants,
 //! made into messages once, so that a session only copies them.
 
-use super::reply;
+use super::result_set::{ResultSet, UNNAMED};
 
 /// What reads as a version, to clients, and as what it is, to people.
 pub(super) const SERVER_VERSION: &str = "18.0 (pgmeter null server)";
@@ -36,21 +36,15 @@ impl Default for Rows {
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
     pub(super) password: Option<String>,
-    pub(super) row_description: Vec<u8>,
-    pub(super) rows_and_tag: Vec<u8>,
+    /// What a `SELECT` returns that does not say what its rows are.
+    pub(super) result: ResultSet,
 }
 
 impl SessionConfig {
     /// A server that returns these rows and, if a password is given, asks for it in clear text.
     pub fn new(rows: Rows, password: Option<String>) -> Self {
-        let mut row_description = Vec::new();
-        reply::row_description(&mut row_description);
-        let mut rows_and_tag = Vec::new();
-        let value = vec![b'1'; rows.bytes as usize];
-        for _ in 0..rows.count {
-            reply::data_row(&mut rows_and_tag, &value);
-        }
-        reply::command_complete(&mut rows_and_tag, format!("SELECT {}", rows.count).as_bytes());
-        Self { password, row_description, rows_and_tag }
+        let value = "1".repeat(rows.bytes as usize);
+        let result = ResultSet::new(&[UNNAMED], (0..rows.count).map(|_| [Some(value.as_str())]));
+        Self { password, result }
     }
 }

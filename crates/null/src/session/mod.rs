@@ -3,20 +3,21 @@
 //! transactions. The null server runs it over sockets, the test kit's fake server in virtual time.
 
 mod config;
+mod fault;
 pub mod reply;
 mod request;
-mod selection;
+mod result_set;
 mod statement;
-mod trouble;
 
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
 
 pub use config::{Rows, SessionConfig};
-pub use request::{Parameters, Received, Request};
-use statement::{Kind, Prepared};
-pub use trouble::{Fault, Moment, Trouble};
+pub use fault::{Fault, FaultEffect, FaultTrigger};
+pub use request::{Parameters, Request, StartUpParameters};
 
 use request::Frame;
+use statement::{Kind, Prepared};
 
 /// What [`Session::next`] has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,20 +48,20 @@ pub struct Session {
     skipping: bool,
     statements: Vec<(Box<[u8]>, Arc<Prepared>)>,
     portals: Vec<(Box<[u8]>, Arc<Prepared>)>,
-    troubles: Vec<(Moment, Trouble)>,
+    faults: Vec<(FaultTrigger, FaultEffect)>,
     executed: u64,
     parsed: u64,
-    /// What befalls the answer in the making once it is complete.
-    ending: Option<Trouble>,
+    /// The fault that is applied to the answer in the making once it is complete.
+    ending: Option<FaultEffect>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    Greeting,
+    StartUp,
     Password,
     Ready,
     /// Listens and never says anything again.
-    Mute,
+    Silent,
     Over,
 }
 
@@ -71,27 +72,20 @@ enum Transaction {
     Failed,
 }
 
-/// Where a message leaves the session.
-enum Turn {
-    /// On to the next message.
-    GoOn,
-    Stop(Step),
-}
-
 impl Session {
-    /// A session before its first byte. `process_id` is what BackendKeyData shows; `troubles` are what
-    /// will befall it.
-    pub fn new(process_id: u32, troubles: Vec<(Moment, Trouble)>) -> Self {
+    /// A session before its first byte. `process_id` is what BackendKeyData shows; `faults` will be
+    /// injected.
+    pub fn new(process_id: u32, faults: Vec<(FaultTrigger, FaultEffect)>) -> Self {
         Self {
             process_id,
-            phase: Phase::Greeting,
+            phase: Phase::StartUp,
             unfinished: Vec::new(),
             answer: Vec::new(),
             transaction: Transaction::Idle,
             skipping: false,
             statements: Vec::new(),
             portals: Vec::new(),
-            troubles,
+            faults,
             executed: 0,
             parsed: 0,
             ending: None,
@@ -99,7 +93,7 @@ impl Session {
     }
 
     /// Deals with the client's bytes up to the next [`Step`], and takes those off `bytes`; appends what the
-    /// server says to `out`, and tells `hear` each message as it is read. To be called until it says
+    /// server says to `out`, and tells `on_request` each message as it is read. To be called until it says
     /// [`Step::Idle`], when all bytes are taken, or that the connection is over. Any split of the bytes gives
     /// the same answers.
     pub fn next(
@@ -107,7 +101,7 @@ impl Session {
         bytes: &mut &[u8],
         config: &SessionConfig,
         out: &mut Vec<u8>,
-        hear: &mut dyn FnMut(&Request<'_>),
+        on_request: &mut dyn FnMut(&Request<'_>),
     ) -> Step {
         let mut step = Step::Idle;
         if !self.unfinished.is_empty() {
@@ -116,11 +110,11 @@ impl Session {
             }
             // Taken out so that messages can be borrowed from it meanwhile.
             let message = std::mem::take(&mut self.unfinished);
-            (step, _) = self.advance(&message, config, hear);
+            (step, _) = self.advance(&message, config, on_request);
         }
         if step == Step::Idle {
             let read;
-            (step, read) = self.advance(bytes, config, hear);
+            (step, read) = self.advance(bytes, config, on_request);
             *bytes = &bytes[read..];
         }
         match step {
@@ -140,7 +134,7 @@ impl Session {
     /// Moves what belongs to the unfinished message from `bytes` to it; true if it is whole then.
     fn finish_message(&mut self, bytes: &mut &[u8]) -> bool {
         loop {
-            let missing = request::missing(&self.unfinished, self.phase == Phase::Greeting);
+            let missing = request::missing(&self.unfinished, self.phase == Phase::StartUp);
             if missing == 0 || bytes.is_empty() {
                 return missing == 0;
             }
@@ -155,42 +149,42 @@ impl Session {
         &mut self,
         input: &[u8],
         config: &SessionConfig,
-        hear: &mut dyn FnMut(&Request<'_>),
+        on_request: &mut dyn FnMut(&Request<'_>),
     ) -> (Step, usize) {
         let mut read = 0;
         let step = loop {
             if self.phase == Phase::Over {
                 break Step::Idle;
             }
-            let request = match request::frame(&input[read..], self.phase == Phase::Greeting) {
+            let request = match request::frame(&input[read..], self.phase == Phase::StartUp) {
                 Frame::Whole { request, length } => {
                     read += length;
                     request
                 }
                 Frame::Partial => break Step::Idle,
-                Frame::Broken(_) if self.phase == Phase::Mute => break Step::Idle,
-                Frame::Broken(reason) => break self.violation(reason),
+                Frame::Malformed(_) if self.phase == Phase::Silent => break Step::Idle,
+                Frame::Malformed(reason) => break self.violation(reason),
             };
-            hear(&self.resolve(request));
-            if self.phase == Phase::Mute {
+            on_request(&self.resolve(request));
+            if self.phase == Phase::Silent {
                 continue;
             }
-            if let Turn::Stop(step) = self.message(request, config) {
+            if let Break(step) = self.message(request, config) {
                 break step;
             }
         };
         (step, read)
     }
 
-    /// Something befalls the session between two messages of the client.
-    pub fn suffer(&mut self, trouble: &Trouble, out: &mut Vec<u8>) -> Step {
+    /// Applies a fault between two messages of the client.
+    pub fn inject(&mut self, effect: &FaultEffect, out: &mut Vec<u8>) -> Step {
         if self.phase == Phase::Over {
             return Step::Idle;
         }
         let unsent = std::mem::take(&mut self.answer);
-        let step = match self.befall(trouble) {
-            Turn::Stop(step) => step,
-            Turn::GoOn => Step::Told,
+        let step = match self.apply(effect) {
+            Break(step) => step,
+            Continue(()) => Step::Told,
         };
         if matches!(step, Step::Closed | Step::Reset) {
             self.phase = Phase::Over;
@@ -200,26 +194,26 @@ impl Session {
         step
     }
 
-    fn message(&mut self, request: Request<'_>, config: &SessionConfig) -> Turn {
+    fn message(&mut self, request: Request<'_>, config: &SessionConfig) -> ControlFlow<Step> {
         match request {
-            Request::Terminate | Request::Cancel { .. } => Turn::Stop(Step::Closed),
+            Request::Terminate | Request::Cancel { .. } => Break(Step::Closed),
             Request::Encryption => {
                 self.answer.push(b'N');
-                Turn::Stop(Step::Told)
+                Break(Step::Told)
             }
             Request::StartUp(_) => self.start_up(config),
             Request::Password(password) if self.phase == Phase::Password => self.check(password, config),
-            _ if self.phase != Phase::Ready => Turn::Stop(self.violation("a message before the log-in")),
-            Request::Password(_) => Turn::Stop(self.violation("a password that nobody asked for")),
+            _ if self.phase != Phase::Ready => Break(self.violation("a message before the log-in")),
+            Request::Password(_) => Break(self.violation("a password that nobody asked for")),
             Request::Query(sql) => self.query(sql, config),
             Request::Sync => self.sync(),
-            _ if self.skipping => Turn::GoOn,
+            _ if self.skipping => Continue(()),
             Request::Parse { name, sql } => self.parse(name, sql),
             Request::Bind { portal, statement, parameters } => self.bind(portal, statement, parameters),
             Request::Describe { portal, name } => self.describe(portal, name, config),
             Request::Execute { portal, .. } => self.execute(portal, config),
             Request::Close { portal, name } => self.close(portal, name),
-            Request::Flush => Turn::Stop(Step::Told),
+            Request::Flush => Break(Step::Told),
         }
     }
 
@@ -234,11 +228,9 @@ impl Session {
         }
     }
 
-    fn start_up(&mut self, config: &SessionConfig) -> Turn {
-        if let Some(trouble) = self.take_trouble(&Moment::StartUp)
-            && let Turn::Stop(step) = self.befall(&trouble)
-        {
-            return Turn::Stop(step);
+    fn start_up(&mut self, config: &SessionConfig) -> ControlFlow<Step> {
+        if let Some(effect) = self.take_fault(&FaultTrigger::StartUp) {
+            self.apply(&effect)?;
         }
         if config.password.is_some() {
             reply::authentication(&mut self.answer, reply::CLEARTEXT_PASSWORD);
@@ -246,16 +238,16 @@ impl Session {
         } else {
             self.welcome();
         }
-        Turn::Stop(Step::Told)
+        Break(Step::Told)
     }
 
-    fn check(&mut self, password: &[u8], config: &SessionConfig) -> Turn {
+    fn check(&mut self, password: &[u8], config: &SessionConfig) -> ControlFlow<Step> {
         if config.password.as_deref().is_some_and(|expected| expected.as_bytes() == password) {
             self.welcome();
-            return Turn::Stop(Step::Told);
+            return Break(Step::Told);
         }
         reply::error(&mut self.answer, "FATAL", "28P01", "password authentication failed");
-        Turn::Stop(Step::Closed)
+        Break(Step::Closed)
     }
 
     fn welcome(&mut self) {
@@ -268,12 +260,9 @@ impl Session {
         self.phase = Phase::Ready;
     }
 
-    fn query(&mut self, sql: &[u8], config: &SessionConfig) -> Turn {
+    fn query(&mut self, sql: &[u8], config: &SessionConfig) -> ControlFlow<Step> {
         self.skipping = false;
-        if let Some(stop) = self.befall_statement() {
-            if let Turn::Stop(step) = stop {
-                return Turn::Stop(step);
-            }
+        if self.has_failed_by_fault()? {
             return self.ready();
         }
         let mut any = false;
@@ -284,39 +273,37 @@ impl Session {
             }
             any = true;
             if prepared.kind == Kind::Select && self.transaction != Transaction::Failed {
-                self.answer.extend_from_slice(prepared.row_description(config));
+                self.answer.extend_from_slice(&prepared.result(config).row_description);
             }
             if !self.run(&prepared, config) {
                 break;
             }
         }
         if !any {
-            reply::empty_query_response(&mut self.answer);
+            self.answer.extend_from_slice(reply::EMPTY_QUERY_RESPONSE);
         }
         self.ready()
     }
 
-    fn parse(&mut self, name: &[u8], sql: &[u8]) -> Turn {
+    fn parse(&mut self, name: &[u8], sql: &[u8]) -> ControlFlow<Step> {
         let number = self.parsed;
         self.parsed += 1;
-        if let Some(trouble) = self.take_trouble(&Moment::Parse(number))
-            && let Turn::Stop(step) = self.befall(&trouble)
-        {
-            return Turn::Stop(step);
+        if let Some(effect) = self.take_fault(&FaultTrigger::Parse(number)) {
+            self.apply(&effect)?;
         }
         if self.skipping {
-            return Turn::GoOn;
+            return Continue(());
         }
         if !name.is_empty() && find(&self.statements, name).is_some() {
             let name = String::from_utf8_lossy(name);
             return self.error("42P05", &format!("prepared statement \"{name}\" already exists"));
         }
         put(&mut self.statements, name, Arc::new(Prepared::of(sql)));
-        reply::parse_complete(&mut self.answer);
-        Turn::GoOn
+        self.answer.extend_from_slice(reply::PARSE_COMPLETE);
+        Continue(())
     }
 
-    fn bind(&mut self, portal: &[u8], name: &[u8], parameters: Parameters<'_>) -> Turn {
+    fn bind(&mut self, portal: &[u8], name: &[u8], parameters: Parameters<'_>) -> ControlFlow<Step> {
         let Some(prepared) = find(&self.statements, name).cloned() else {
             let name = String::from_utf8_lossy(name);
             return self.error("26000", &format!("prepared statement \"{name}\" does not exist"));
@@ -330,11 +317,11 @@ impl Session {
             return self.error("08P01", &message);
         }
         put(&mut self.portals, portal, prepared);
-        reply::bind_complete(&mut self.answer);
-        Turn::GoOn
+        self.answer.extend_from_slice(reply::BIND_COMPLETE);
+        Continue(())
     }
 
-    fn describe(&mut self, portal: bool, name: &[u8], config: &SessionConfig) -> Turn {
+    fn describe(&mut self, portal: bool, name: &[u8], config: &SessionConfig) -> ControlFlow<Step> {
         let among = if portal { &self.portals } else { &self.statements };
         let Some(prepared) = find(among, name).cloned() else {
             let (kind, name) = (if portal { "portal" } else { "statement" }, String::from_utf8_lossy(name));
@@ -344,37 +331,37 @@ impl Session {
             reply::parameter_description(&mut self.answer, prepared.parameters);
         }
         if prepared.kind == Kind::Select {
-            self.answer.extend_from_slice(prepared.row_description(config));
+            self.answer.extend_from_slice(&prepared.result(config).row_description);
         } else {
-            reply::no_data(&mut self.answer);
+            self.answer.extend_from_slice(reply::NO_DATA);
         }
-        Turn::GoOn
+        Continue(())
     }
 
-    fn execute(&mut self, portal: &[u8], config: &SessionConfig) -> Turn {
-        if let Some(turn) = self.befall_statement() {
-            return turn;
+    fn execute(&mut self, portal: &[u8], config: &SessionConfig) -> ControlFlow<Step> {
+        if self.has_failed_by_fault()? {
+            return Continue(());
         }
         let Some(prepared) = find(&self.portals, portal).cloned() else {
             let name = String::from_utf8_lossy(portal);
             return self.error("34000", &format!("portal \"{name}\" does not exist"));
         };
         if prepared.kind == Kind::Empty {
-            reply::empty_query_response(&mut self.answer);
+            self.answer.extend_from_slice(reply::EMPTY_QUERY_RESPONSE);
         } else {
             self.skipping = !self.run(&prepared, config);
         }
-        Turn::GoOn
+        Continue(())
     }
 
-    fn close(&mut self, portal: bool, name: &[u8]) -> Turn {
+    fn close(&mut self, portal: bool, name: &[u8]) -> ControlFlow<Step> {
         let among = if portal { &mut self.portals } else { &mut self.statements };
         among.retain(|(known, _)| **known != *name);
-        reply::close_complete(&mut self.answer);
-        Turn::GoOn
+        self.answer.extend_from_slice(reply::CLOSE_COMPLETE);
+        Continue(())
     }
 
-    fn sync(&mut self) -> Turn {
+    fn sync(&mut self) -> ControlFlow<Step> {
         self.skipping = false;
         if self.transaction == Transaction::Idle {
             self.portals.clear();
@@ -392,10 +379,8 @@ impl Session {
         }
         match prepared.kind {
             Kind::Catalogs => {
-                self.error(
-                    "42P01",
-                    "there are no catalogs here: this server answers without having anything",
-                );
+                let message = "there are no catalogs here: this server answers without having anything";
+                let _ = self.error("42P01", message);
                 return false;
             }
             Kind::Begin => self.transaction = Transaction::Open,
@@ -408,10 +393,8 @@ impl Session {
             Kind::Begin => reply::command_complete(out, b"BEGIN"),
             Kind::Commit if !failed => reply::command_complete(out, b"COMMIT"),
             Kind::Commit | Kind::Rollback => reply::command_complete(out, b"ROLLBACK"),
-            Kind::Select => out.extend_from_slice(prepared.rows_and_tag(config)),
-            Kind::Insert => reply::command_complete(out, b"INSERT 0 1"),
-            Kind::Update => reply::command_complete(out, b"UPDATE 1"),
-            Kind::Delete => reply::command_complete(out, b"DELETE 1"),
+            Kind::Select => out.extend_from_slice(&prepared.result(config).rows_and_tag),
+            Kind::Write(tag) => reply::command_complete(out, tag.as_bytes()),
             Kind::Other => {
                 let tag = statement::first_word(&prepared.text).to_ascii_uppercase();
                 reply::command_complete(out, &tag);
@@ -421,7 +404,7 @@ impl Session {
     }
 
     /// Ends an answer with ReadyForQuery.
-    fn ready(&mut self) -> Turn {
+    fn ready(&mut self) -> ControlFlow<Step> {
         let status = match self.transaction {
             Transaction::Idle => b'I',
             Transaction::Open => b'T',
@@ -429,24 +412,24 @@ impl Session {
         };
         reply::ready_for_query(&mut self.answer, status);
         match self.ending.take() {
-            None => return Turn::Stop(Step::Answered),
-            Some(Trouble::LastAnswer { sqlstate, message }) => {
+            None => return Break(Step::Answered),
+            Some(FaultEffect::LastAnswer { sqlstate, message }) => {
                 reply::error(&mut self.answer, "FATAL", &sqlstate, &message);
             }
-            Some(Trouble::Truncate(keep)) => self.answer.truncate(keep),
+            Some(FaultEffect::Truncate(keep)) => self.answer.truncate(keep),
             Some(other) => unreachable!("{other:?} does not wait for the answer"),
         }
-        Turn::Stop(Step::Closed)
+        Break(Step::Closed)
     }
 
     /// An error that fails the transaction and, in a series, all up to the Sync.
-    fn error(&mut self, sqlstate: &str, message: &str) -> Turn {
+    fn error(&mut self, sqlstate: &str, message: &str) -> ControlFlow<Step> {
         reply::error(&mut self.answer, "ERROR", sqlstate, message);
         if self.transaction == Transaction::Open {
             self.transaction = Transaction::Failed;
         }
         self.skipping = true;
-        Turn::GoOn
+        Continue(())
     }
 
     /// The client does not keep to the protocol.
@@ -455,56 +438,53 @@ impl Session {
         Step::Closed
     }
 
-    /// The trouble that awaits the statement that begins now. `None`: it is to be run.
-    fn befall_statement(&mut self) -> Option<Turn> {
+    /// Applies the fault of the statement that begins now, if there is one; true if the statement has failed by it.
+    fn has_failed_by_fault(&mut self) -> ControlFlow<Step, bool> {
         let number = self.executed;
         self.executed += 1;
-        let trouble = self.take_trouble(&Moment::Statement(number))?;
-        match self.befall(&trouble) {
-            Turn::GoOn if self.skipping => Some(Turn::GoOn),
-            Turn::GoOn => None,
-            stop => Some(stop),
-        }
+        let Some(effect) = self.take_fault(&FaultTrigger::Statement(number)) else { return Continue(false) };
+        self.apply(&effect)?;
+        Continue(self.skipping)
     }
 
-    fn take_trouble(&mut self, moment: &Moment) -> Option<Trouble> {
-        if self.troubles.is_empty() {
+    fn take_fault(&mut self, trigger: &FaultTrigger) -> Option<FaultEffect> {
+        if self.faults.is_empty() {
             return None;
         }
-        let found = self.troubles.iter().position(|(at, _)| at == moment)?;
-        Some(self.troubles.swap_remove(found).1)
+        let found = self.faults.iter().position(|(at, _)| at == trigger)?;
+        Some(self.faults.swap_remove(found).1)
     }
 
-    fn befall(&mut self, trouble: &Trouble) -> Turn {
-        match trouble {
-            Trouble::Error { sqlstate, message } => return self.error(sqlstate, message),
-            Trouble::Fatal { sqlstate, message } => {
+    fn apply(&mut self, effect: &FaultEffect) -> ControlFlow<Step> {
+        match effect {
+            FaultEffect::Error { sqlstate, message } => return self.error(sqlstate, message),
+            FaultEffect::Fatal { sqlstate, message } => {
                 reply::error(&mut self.answer, "FATAL", sqlstate, message);
-                return Turn::Stop(Step::Closed);
+                return Break(Step::Closed);
             }
-            Trouble::Close | Trouble::Reset => {
+            FaultEffect::Close | FaultEffect::Reset => {
                 self.answer.clear();
-                let reset = *trouble == Trouble::Reset;
-                return Turn::Stop(if reset { Step::Reset } else { Step::Closed });
+                let reset = *effect == FaultEffect::Reset;
+                return Break(if reset { Step::Reset } else { Step::Closed });
             }
-            Trouble::Truncate(_) | Trouble::LastAnswer { .. } => {
-                self.ending = Some(trouble.clone());
-                return Turn::GoOn;
+            FaultEffect::Truncate(_) | FaultEffect::LastAnswer { .. } => {
+                self.ending = Some(effect.clone());
+                return Continue(());
             }
-            Trouble::Say(messages) => {
+            FaultEffect::Say(messages) => {
                 self.answer.extend_from_slice(messages);
-                return Turn::GoOn;
+                return Continue(());
             }
-            Trouble::Rubbish(bytes) => {
+            FaultEffect::Rubbish(bytes) => {
                 self.answer.clear();
                 self.answer.extend_from_slice(bytes);
             }
-            Trouble::CopyIn => reply::copy_in_response(&mut self.answer),
-            Trouble::AskFor(method) => reply::authentication(&mut self.answer, *method),
-            Trouble::Silence => self.answer.clear(),
+            FaultEffect::CopyIn => self.answer.extend_from_slice(reply::COPY_IN_RESPONSE),
+            FaultEffect::AskFor(method) => reply::authentication(&mut self.answer, *method),
+            FaultEffect::Silence => self.answer.clear(),
         }
-        self.phase = Phase::Mute;
-        Turn::Stop(Step::Answered)
+        self.phase = Phase::Silent;
+        Break(Step::Answered)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a server says: each function appends one whole message. The counterpart of `wire::frontend`,
+//! What a server says: each function appends one whole message, each constant is one. The counterpart of `wire::frontend`,
 //! written apart from `wire::backend` so that a mistake of the decoder is not repeated here.
 //!
 //! Layouts: PostgreSQL manual, "Frontend/Backend Protocol", section "Message Formats".
@@ -9,6 +9,18 @@ pub const AUTHENTICATION_OK: u32 = 0;
 pub const CLEARTEXT_PASSWORD: u32 = 3;
 /// The method that asks for GSSAPI.
 pub const GSSAPI: u32 = 7;
+/// The whole message.
+pub const PARSE_COMPLETE: &[u8] = b"1\0\0\0\x04";
+/// The whole message.
+pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
+/// The whole message.
+pub const CLOSE_COMPLETE: &[u8] = b"3\0\0\0\x04";
+/// The whole message.
+pub const NO_DATA: &[u8] = b"n\0\0\0\x04";
+/// The whole message.
+pub const EMPTY_QUERY_RESPONSE: &[u8] = b"I\0\0\0\x04";
+/// The whole message: text format, one column.
+pub const COPY_IN_RESPONSE: &[u8] = b"G\0\0\0\x09\0\0\x01\0\0";
 /// The type of text values.
 const TEXT_OID: u32 = 25;
 
@@ -52,11 +64,6 @@ pub fn command_complete(out: &mut Vec<u8>, tag: &[u8]) {
     message(out, b'C', |out| text(out, tag));
 }
 
-/// EmptyQueryResponse.
-pub fn empty_query_response(out: &mut Vec<u8>) {
-    message(out, b'I', |_| {});
-}
-
 /// ErrorResponse.
 pub fn error(out: &mut Vec<u8>, severity: &str, sqlstate: &str, sentence: &str) {
     message(out, b'E', |out| report(out, severity, sqlstate, sentence));
@@ -67,26 +74,12 @@ pub fn notice(out: &mut Vec<u8>, severity: &str, sqlstate: &str, sentence: &str)
     message(out, b'N', |out| report(out, severity, sqlstate, sentence));
 }
 
-/// NotificationResponse.
-pub fn notification(out: &mut Vec<u8>, process_id: u32, channel: &str, payload: &str) {
-    message(out, b'A', |out| {
-        out.extend_from_slice(&process_id.to_be_bytes());
-        text(out, channel.as_bytes());
-        text(out, payload.as_bytes());
-    });
-}
-
-/// RowDescription of one column of text.
-pub fn row_description(out: &mut Vec<u8>) {
-    row_description_of(out, &[b"?column?"]);
-}
-
 /// RowDescription of columns of text.
-pub fn row_description_of(out: &mut Vec<u8>, names: &[&[u8]]) {
+pub fn row_description(out: &mut Vec<u8>, names: &[&str]) {
     message(out, b'T', |out| {
         count(out, names.len());
         for name in names {
-            text(out, name);
+            text(out, name.as_bytes());
             out.extend_from_slice(&0_u32.to_be_bytes());
             out.extend_from_slice(&0_u16.to_be_bytes());
             out.extend_from_slice(&TEXT_OID.to_be_bytes());
@@ -97,13 +90,8 @@ pub fn row_description_of(out: &mut Vec<u8>, names: &[&[u8]]) {
     });
 }
 
-/// DataRow of one column.
-pub fn data_row(out: &mut Vec<u8>, value: &[u8]) {
-    data_row_of(out, &[Some(value)]);
-}
-
 /// DataRow; `None` is NULL.
-pub fn data_row_of(out: &mut Vec<u8>, values: &[Option<&[u8]>]) {
+pub fn data_row(out: &mut Vec<u8>, values: &[Option<&str>]) {
     message(out, b'D', |out| {
         count(out, values.len());
         for value in values {
@@ -113,29 +101,9 @@ pub fn data_row_of(out: &mut Vec<u8>, values: &[Option<&[u8]>]) {
             };
             let length = u32::try_from(value.len()).expect("a test's value is shorter than 4 GiB");
             out.extend_from_slice(&length.to_be_bytes());
-            out.extend_from_slice(value);
+            out.extend_from_slice(value.as_bytes());
         }
     });
-}
-
-/// ParseComplete.
-pub fn parse_complete(out: &mut Vec<u8>) {
-    message(out, b'1', |_| {});
-}
-
-/// BindComplete.
-pub fn bind_complete(out: &mut Vec<u8>) {
-    message(out, b'2', |_| {});
-}
-
-/// CloseComplete.
-pub fn close_complete(out: &mut Vec<u8>) {
-    message(out, b'3', |_| {});
-}
-
-/// NoData.
-pub fn no_data(out: &mut Vec<u8>) {
-    message(out, b'n', |_| {});
 }
 
 /// ParameterDescription: so many parameters of text.
@@ -147,11 +115,6 @@ pub fn parameter_description(out: &mut Vec<u8>, parameters: usize) {
             out.extend_from_slice(&TEXT_OID.to_be_bytes());
         }
     });
-}
-
-/// CopyInResponse: text format, one column.
-pub fn copy_in_response(out: &mut Vec<u8>) {
-    message(out, b'G', |out| out.extend_from_slice(&[0, 0, 1, 0, 0]));
 }
 
 /// The fields that every error and notice has.

@@ -1,4 +1,4 @@
-//! What a client says: one message at a time out of a stream of bytes, borrowed, or owned for a log.
+//! What a client says: one message at a time out of a stream of bytes.
 //! Strict, because it is there to find mistakes of the sender. Read by the session.
 //!
 //! Layouts: PostgreSQL manual, "Frontend/Backend Protocol", section "Message Formats".
@@ -8,8 +8,8 @@ use wire::frontend::PROTOCOL_VERSION;
 /// A message of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// The names and values, each ended by a zero byte.
-    StartUp(&'a [u8]),
+    /// The parameters.
+    StartUp(StartUpParameters<'a>),
     /// On a connection of its own.
     Cancel {
         /// Whose command.
@@ -68,6 +68,18 @@ pub enum Request<'a> {
     Terminate,
 }
 
+/// The parameters of a start-up message: names and values, each ended by a zero byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartUpParameters<'a>(&'a [u8]);
+
+impl<'a> StartUpParameters<'a> {
+    /// Names and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let mut reader = Reader(self.0);
+        std::iter::from_fn(move || reader.pair().flatten())
+    }
+}
+
 /// The parameters of a Bind message, text or NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters<'a> {
@@ -97,7 +109,7 @@ impl<'a> Parameters<'a> {
 pub(super) enum Frame<'a> {
     Whole { request: Request<'a>, length: usize },
     Partial,
-    Broken(&'static str),
+    Malformed(&'static str),
 }
 
 /// Larger messages are taken for a mistake of the sender.
@@ -106,28 +118,28 @@ const CANCEL_REQUEST_CODE: u32 = (1234 << 16) | 5678;
 const SSL_REQUEST_CODE: u32 = (1234 << 16) | 5679;
 const GSS_REQUEST_CODE: u32 = (1234 << 16) | 5680;
 
-/// Reads the first message. The first of a connection has no type byte (`greeting`).
-pub(super) fn frame(bytes: &[u8], greeting: bool) -> Frame<'_> {
-    let header = if greeting { 0 } else { 1 };
+/// Reads the first message. The first of a connection has no type byte (`is_startup`).
+pub(super) fn frame(bytes: &[u8], is_startup: bool) -> Frame<'_> {
+    let header = if is_startup { 0 } else { 1 };
     let Some(length) = bytes.get(header..header + 4).and_then(|word| word.try_into().ok()) else {
         return Frame::Partial;
     };
     let length = header + u32::from_be_bytes(length) as usize;
     if !(header + 4..=LENGTH_MAX).contains(&length) {
-        return Frame::Broken("invalid message length");
+        return Frame::Malformed("invalid message length");
     }
     let Some(body) = bytes.get(header + 4..length) else { return Frame::Partial };
-    let request = if greeting { greeting_of(body) } else { request_of(bytes[0], body) };
+    let request = if is_startup { startup_packet(body) } else { request_of(bytes[0], body) };
     match request {
         Some(request) => Frame::Whole { request, length },
-        None => Frame::Broken("invalid message format"),
+        None => Frame::Malformed("invalid message format"),
     }
 }
 
 /// How many bytes must come before more can be said about the first message: those of its header, then those
 /// of the rest; none if it is whole or broken.
-pub(super) fn missing(bytes: &[u8], greeting: bool) -> usize {
-    let header = if greeting { 4 } else { 5 };
+pub(super) fn missing(bytes: &[u8], is_startup: bool) -> usize {
+    let header = if is_startup { 4 } else { 5 };
     match bytes.get(header - 4..header).and_then(|word| word.try_into().ok()) {
         None => header - bytes.len(),
         Some(length) => match header - 4 + u32::from_be_bytes(length) as usize {
@@ -137,11 +149,11 @@ pub(super) fn missing(bytes: &[u8], greeting: bool) -> usize {
     }
 }
 
-fn greeting_of(body: &[u8]) -> Option<Request<'_>> {
+fn startup_packet(body: &[u8]) -> Option<Request<'_>> {
     let mut reader = Reader(body);
     match reader.u32()? {
         PROTOCOL_VERSION => {
-            let parameters = reader.0;
+            let parameters = StartUpParameters(reader.0);
             while reader.pair()?.is_some() {}
             reader.0.is_empty().then_some(Request::StartUp(parameters))
         }
@@ -186,12 +198,6 @@ fn request_of(tag: u8, body: &[u8]) -> Option<Request<'_>> {
         _ => return None,
     };
     reader.0.is_empty().then_some(request)
-}
-
-/// The names and values of a start-up message.
-fn pairs(parameters: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    let mut reader = Reader(parameters);
-    std::iter::from_fn(move || reader.pair().flatten())
 }
 
 /// The rest of a message's body.
@@ -246,82 +252,5 @@ impl<'a> Reader<'a> {
         let results = self.u16()?;
         self.take(2 * usize::from(results))?;
         Some(Parameters { count, body })
-    }
-}
-
-/// A message of the client, owned, as a log keeps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Received {
-    /// Names and values in order.
-    StartUp(Vec<(String, String)>),
-    /// The process whose command is to be cancelled.
-    Cancel(u32),
-    /// SSLRequest or GSSENCRequest.
-    Encryption,
-    /// The text of the answer.
-    Password(String),
-    /// The text of a simple query.
-    Query(String),
-    /// A statement to keep.
-    Parse {
-        /// Its name.
-        name: String,
-        /// Its text.
-        sql: String,
-    },
-    /// A statement and its parameters.
-    Bind {
-        /// The statement's name.
-        statement: String,
-        /// The values; `None` is NULL.
-        parameters: Vec<Option<String>>,
-    },
-    /// A portal (not a statement) or a statement, and its name.
-    Describe(bool, String),
-    /// The text of the statement that is run.
-    Execute(String),
-    /// A portal (not a statement) or a statement, and its name.
-    Close(bool, String),
-    /// The end of a series.
-    Sync,
-    /// Answers so far, please.
-    Flush,
-    /// Good-bye.
-    Terminate,
-}
-
-impl Received {
-    /// The SQL, if this message runs a statement.
-    pub fn statement(&self) -> Option<&str> {
-        match self {
-            Received::Query(sql) | Received::Execute(sql) => Some(sql),
-            _ => None,
-        }
-    }
-}
-
-impl From<&Request<'_>> for Received {
-    fn from(request: &Request<'_>) -> Received {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        match *request {
-            Request::StartUp(parameters) => {
-                Received::StartUp(pairs(parameters).map(|(name, value)| (text(name), text(value))).collect())
-            }
-            Request::Cancel { process_id, .. } => Received::Cancel(process_id),
-            Request::Encryption => Received::Encryption,
-            Request::Password(password) => Received::Password(text(password)),
-            Request::Query(sql) => Received::Query(text(sql)),
-            Request::Parse { name, sql } => Received::Parse { name: text(name), sql: text(sql) },
-            Request::Bind { statement, parameters, .. } => Received::Bind {
-                statement: text(statement),
-                parameters: parameters.iter().map(|value| value.map(text)).collect(),
-            },
-            Request::Describe { portal, name } => Received::Describe(portal, text(name)),
-            Request::Execute { sql, .. } => Received::Execute(text(sql)),
-            Request::Close { portal, name } => Received::Close(portal, text(name)),
-            Request::Sync => Received::Sync,
-            Request::Flush => Received::Flush,
-            Request::Terminate => Received::Terminate,
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! many parameters they have. Used by the session.
 
 use super::config::SessionConfig;
-use super::selection::Selection;
+use super::result_set::ResultSet;
 
 /// What a statement does, as far as its answer and the transaction are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,9 +12,8 @@ pub(super) enum Kind {
     Commit,
     Rollback,
     Select,
-    Insert,
-    Update,
-    Delete,
+    /// INSERT, UPDATE or DELETE of one row, which has this tag.
+    Write(&'static str),
     /// A question about catalogs, which are not there.
     Catalogs,
     Other,
@@ -28,29 +27,22 @@ pub(super) struct Prepared {
     /// The highest `$n`.
     pub(super) parameters: usize,
     /// Its rows, if it says what they are.
-    pub(super) selection: Option<Selection>,
+    result: Option<ResultSet>,
 }
 
 impl Prepared {
     pub(super) fn of(sql: &[u8]) -> Self {
         let sql = sql.trim_ascii_start();
         if QUESTIONS_ABOUT_CATALOGS.iter().any(|question| sql.starts_with(question.as_bytes())) {
-            return Self { text: sql.into(), kind: Kind::Catalogs, parameters: 0, selection: None };
+            return Self { text: sql.into(), kind: Kind::Catalogs, parameters: 0, result: None };
         }
-        let selection = Selection::of(sql);
-        Self { text: sql.into(), kind: kind(sql), parameters: parameters(sql), selection }
-    }
-}
-
-impl Prepared {
-    /// The columns of its rows.
-    pub(super) fn row_description<'a>(&'a self, config: &'a SessionConfig) -> &'a [u8] {
-        self.selection.as_ref().map_or(&config.row_description, |selection| &selection.row_description)
+        let result = ResultSet::of_query(sql);
+        Self { text: sql.into(), kind: kind(sql), parameters: parameters(sql), result }
     }
 
-    /// Its rows.
-    pub(super) fn rows_and_tag<'a>(&'a self, config: &'a SessionConfig) -> &'a [u8] {
-        self.selection.as_ref().map_or(&config.rows_and_tag, |selection| &selection.rows_and_tag)
+    /// Its columns and rows.
+    pub(super) fn result<'a>(&'a self, config: &'a SessionConfig) -> &'a ResultSet {
+        self.result.as_ref().unwrap_or(&config.result)
     }
 }
 
@@ -73,9 +65,9 @@ const KINDS: [(&str, Kind); 16] = [
     ("WITH", Kind::Select),
     ("SHOW", Kind::Select),
     ("EXPLAIN", Kind::Select),
-    ("INSERT", Kind::Insert),
-    ("UPDATE", Kind::Update),
-    ("DELETE", Kind::Delete),
+    ("INSERT", Kind::Write("INSERT 0 1")),
+    ("UPDATE", Kind::Write("UPDATE 1")),
+    ("DELETE", Kind::Write("DELETE 1")),
     ("MERGE", Kind::Other),
 ];
 

@@ -11,11 +11,12 @@ use engine::{BackPressure, Driver, Event, IsOver, Receive, ShellAnswer, ThreadUs
 use script::Random;
 use stats::Timestamp;
 
+use super::event_queue::EventQueue;
 use super::line::{End, Line};
 use super::log::{Entry, Log};
-use super::timetable::Timetable;
 use super::{FakeServer, Pieces, Reach, Sends};
-use crate::session::{Fault, Moment, Received, Session, SessionConfig, Step, Trouble};
+use crate::request_log::Received;
+use crate::session::{Fault, FaultEffect, FaultTrigger, Session, SessionConfig, Step};
 
 /// Virtual time between two looks whether a command of the shell is still to be waited for.
 const SHELL_LOOK: Duration = Duration::from_millis(100);
@@ -25,7 +26,7 @@ pub struct FakeDriver {
     server: FakeServer,
     config: SessionConfig,
     now: Timestamp,
-    timetable: Timetable<Happening>,
+    event_queue: EventQueue<ScheduledEvent>,
     /// By the worker's numbers.
     lines: Vec<Option<Line>>,
     events: VecDeque<Event>,
@@ -45,27 +46,27 @@ pub struct FakeDriver {
 
 /// Something that will happen to a connection, unless that is gone by then.
 #[derive(Debug)]
-struct Happening {
+struct ScheduledEvent {
     connection: usize,
     generation: u64,
-    what: What,
+    kind: EventKind,
 }
 
 #[derive(Debug)]
-enum What {
+enum EventKind {
     Connected,
     Refused(ErrorKind),
     /// The client's socket takes more of what waits.
-    Takes,
+    SocketTakes,
     /// The client's bytes reach the server.
-    Reaches(Vec<u8>),
-    /// Something befalls the session.
-    Befalls(Trouble),
+    AtServer(Vec<u8>),
+    /// A fault is injected into the session.
+    Fault(FaultEffect),
     /// The server is done with an answer and sends it, then perhaps ends the connection.
-    Leaves(Vec<u8>, Option<End>),
+    Answer(Vec<u8>, Option<End>),
     /// The server's bytes reach the client.
-    Arrives(Vec<u8>),
-    Ends(End),
+    AtClient(Vec<u8>),
+    Ended(End),
 }
 
 impl FakeDriver {
@@ -73,7 +74,7 @@ impl FakeDriver {
         Self {
             config: SessionConfig::new(server.rows, server.password.clone()),
             now: Timestamp::ZERO,
-            timetable: Timetable::new(),
+            event_queue: EventQueue::new(),
             lines: Vec::new(),
             events: VecDeque::new(),
             ready: VecDeque::new(),
@@ -92,44 +93,44 @@ impl FakeDriver {
         self.log.clone()
     }
 
-    fn enter(&mut self, at: Timestamp, connection: usize, generation: u64, what: What) {
-        self.timetable.enter(at, Happening { connection, generation, what });
+    fn enter(&mut self, at: Timestamp, connection: usize, generation: u64, kind: EventKind) {
+        self.event_queue.enter(at, ScheduledEvent { connection, generation, kind });
     }
 
     /// Everything that is due by `now`.
     fn catch_up(&mut self) {
-        while let Some((at, happening)) = self.timetable.take_due(self.now) {
-            self.happen(at, happening);
+        while let Some((at, event)) = self.event_queue.take_due(self.now) {
+            self.happen(at, event);
         }
     }
 
-    fn happen(&mut self, at: Timestamp, happening: Happening) {
-        let Happening { connection, generation, what } = happening;
+    fn happen(&mut self, at: Timestamp, event: ScheduledEvent) {
+        let ScheduledEvent { connection, generation, kind } = event;
         let Some(line) = self.lines.get_mut(connection).and_then(Option::as_mut) else { return };
         if line.generation != generation {
             return;
         }
-        match what {
-            What::Connected => self.events.push_back(Event::Connected(connection)),
-            What::Refused(kind) => {
+        match kind {
+            EventKind::Connected => self.events.push_back(Event::Connected(connection)),
+            EventKind::Refused(kind) => {
                 line.ended = Some(End::Broken(kind));
                 self.signal(connection);
             }
-            What::Takes => self.take_piece(at, connection),
-            What::Reaches(bytes) => self.reach(at, connection, &bytes),
-            What::Befalls(trouble) if line.server_open => {
+            EventKind::SocketTakes => self.take_piece(at, connection),
+            EventKind::AtServer(bytes) => self.reach(at, connection, &bytes),
+            EventKind::Fault(effect) if line.server_open => {
                 let mut out = Vec::new();
-                let step = line.session.suffer(&trouble, &mut out);
+                let step = line.session.inject(&effect, &mut out);
                 // Work in progress comes to nothing if the session does.
                 self.leave(at, connection, out, end_of(step));
             }
-            What::Leaves(bytes, end) if line.server_open => self.leave(at, connection, bytes, end),
-            What::Befalls(_) | What::Leaves(..) => {}
-            What::Arrives(bytes) => {
+            EventKind::Answer(bytes, end) if line.server_open => self.leave(at, connection, bytes, end),
+            EventKind::Fault(_) | EventKind::Answer(..) => {}
+            EventKind::AtClient(bytes) => {
                 line.inbox.push_back(bytes);
                 self.signal(connection);
             }
-            What::Ends(end) => {
+            EventKind::Ended(end) => {
                 line.ended = Some(end);
                 self.signal(connection);
             }
@@ -138,7 +139,7 @@ impl FakeDriver {
 
     /// The client's socket takes a piece of what waits before it, and later perhaps another one.
     fn take_piece(&mut self, at: Timestamp, connection: usize) {
-        let Self { server, lines, timetable, holding, .. } = self;
+        let Self { server, lines, event_queue, holding, .. } = self;
         let Some(line) = lines[connection].as_mut() else { return };
         let generation = line.generation;
         let (length, gap) = match server.sends {
@@ -150,13 +151,14 @@ impl FakeDriver {
         };
         let piece = line.unsent.drain(..length).collect();
         let reaches = at + server.network_delay;
-        timetable.enter(reaches, Happening { connection, generation, what: What::Reaches(piece) });
+        event_queue
+            .enter(reaches, ScheduledEvent { connection, generation, kind: EventKind::AtServer(piece) });
         if line.unsent.is_empty() {
             holding.remove(&connection);
         } else {
             holding.insert(connection);
             let next = (at + gap).max(line.free_at);
-            timetable.enter(next, Happening { connection, generation, what: What::Takes });
+            event_queue.enter(next, ScheduledEvent { connection, generation, kind: EventKind::SocketTakes });
         }
     }
 
@@ -171,7 +173,7 @@ impl FakeDriver {
 
     /// The client's bytes are at the server: the session answers, each answer in its time.
     fn reach(&mut self, at: Timestamp, connection: usize, bytes: &[u8]) {
-        let Self { server, config, lines, log, timetable, .. } = self;
+        let Self { server, config, lines, log, event_queue, .. } = self;
         let Some(line) = lines[connection].as_mut().filter(|line| line.server_open) else { return };
         let mut bytes = bytes;
         loop {
@@ -187,36 +189,39 @@ impl FakeDriver {
                 done = done + server.service.draw(&mut line.random);
             }
             line.free_at = server.after_stalls(done);
-            let what = What::Leaves(answer, end_of(step));
-            timetable.enter(line.free_at, Happening { connection, generation: line.generation, what });
+            let kind = EventKind::Answer(answer, end_of(step));
+            event_queue.enter(line.free_at, ScheduledEvent { connection, generation: line.generation, kind });
         }
     }
 
     /// The server sends an answer off, in pieces, and perhaps closes.
     fn leave(&mut self, at: Timestamp, connection: usize, bytes: Vec<u8>, end: Option<End>) {
-        let Self { server, lines, timetable, .. } = self;
+        let Self { server, lines, event_queue, .. } = self;
         let Some(line) = lines[connection].as_mut() else { return };
         let generation = line.generation;
         let mut arrival = line.last_arrival.max(at + server.network_delay);
         for piece in pieces(server.pieces, bytes, &mut line.random) {
-            timetable.enter(arrival, Happening { connection, generation, what: What::Arrives(piece) });
+            event_queue
+                .enter(arrival, ScheduledEvent { connection, generation, kind: EventKind::AtClient(piece) });
             line.last_arrival = arrival;
             arrival = arrival + server.pieces.gap();
         }
         if let Some(end) = end {
             line.server_open = false;
-            timetable.enter(arrival, Happening { connection, generation, what: What::Ends(end) });
+            event_queue
+                .enter(arrival, ScheduledEvent { connection, generation, kind: EventKind::Ended(end) });
             line.last_arrival = arrival;
         }
     }
 
     /// What is on its way to the client arrives now.
     fn hurry(&mut self, connection: usize) {
-        let of_line = |happening: &Happening| {
-            happening.connection == connection && matches!(happening.what, What::Arrives(_) | What::Ends(_))
+        let of_line = |event: &ScheduledEvent| {
+            event.connection == connection
+                && matches!(event.kind, EventKind::AtClient(_) | EventKind::Ended(_))
         };
-        for (at, happening) in self.timetable.take_all(of_line) {
-            self.happen(at, happening);
+        for (at, event) in self.event_queue.take_all(of_line) {
+            self.happen(at, event);
         }
     }
 }
@@ -260,24 +265,24 @@ impl Driver for FakeDriver {
         }
         let generation = self.generations;
         self.generations += 1;
-        let troubles = Fault::of(&self.server.faults, usize::try_from(generation).unwrap_or(usize::MAX));
-        for (moment, trouble) in &troubles {
-            if let Moment::Time(at) = moment {
-                self.enter(*at, connection, generation, What::Befalls(trouble.clone()));
+        let faults = Fault::of(&self.server.faults, usize::try_from(generation).unwrap_or(usize::MAX));
+        for (trigger, effect) in &faults {
+            if let FaultTrigger::Time(at) = trigger {
+                self.enter(*at, connection, generation, EventKind::Fault(effect.clone()));
             }
         }
         let process_id = u32::try_from(generation).unwrap_or(u32::MAX);
         let random = Random::from_seed(self.seeds.next_u64());
-        let line = Line::new(generation, Session::new(process_id, troubles), random, self.now);
+        let line = Line::new(generation, Session::new(process_id, faults), random, self.now);
         if self.lines.len() <= connection {
             self.lines.resize_with(connection + 1, || None);
         }
         self.lines[connection] = Some(line);
-        let what = match self.server.reach {
-            Reach::RefusedLater(kind) => What::Refused(kind),
-            _ => What::Connected,
+        let kind = match self.server.reach {
+            Reach::RefusedLater(kind) => EventKind::Refused(kind),
+            _ => EventKind::Connected,
         };
-        self.enter(self.now + self.server.network_delay, connection, generation, what);
+        self.enter(self.now + self.server.network_delay, connection, generation, kind);
         Ok(())
     }
 
@@ -319,11 +324,11 @@ impl Driver for FakeDriver {
 
     /// The server still hears what was sent before.
     fn close(&mut self, connection: usize) {
-        let sent = |happening: &Happening| {
-            happening.connection == connection && matches!(happening.what, What::Reaches(_))
+        let sent = |event: &ScheduledEvent| {
+            event.connection == connection && matches!(event.kind, EventKind::AtServer(_))
         };
-        for (at, happening) in self.timetable.take_all(sent) {
-            self.happen(at, happening);
+        for (at, event) in self.event_queue.take_all(sent) {
+            self.happen(at, event);
         }
         // What the socket has not taken is lost, as with sockets.
         self.holding.remove(&connection);
@@ -335,7 +340,7 @@ impl Driver for FakeDriver {
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp> {
         loop {
             self.catch_up();
-            let next = self.timetable.next_at().filter(|at| self.events.is_empty() && *at <= deadline);
+            let next = self.event_queue.next_at().filter(|at| self.events.is_empty() && *at <= deadline);
             match next {
                 Some(at) => self.now = at,
                 None => break,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use stats::Timestamp;
 
-use crate::session::Received;
+use crate::request_log::Received;
 
 /// A message of a client as it reached the server.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! same run.
 
 mod driver;
+mod event_queue;
 mod line;
 mod log;
-mod timetable;
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use stats::Timestamp;
 pub use driver::FakeDriver;
 pub use log::{Entry, Log};
 
-pub use crate::session::{Fault, Moment, Received, Rows, Trouble, reply};
+pub use crate::request_log::Received;
+pub use crate::session::{Fault, FaultEffect, FaultTrigger, Rows, reply};
 
 /// A server and the network in front of it. [`FakeServer::default`] is one without faults.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ pub struct FakeServer {
     pub password: Option<String>,
     /// Times in which nothing gets done.
     pub stalls: Vec<Stall>,
-    /// Troubles of single connections or of all.
+    /// Faults of single connections or of all.
     pub faults: Vec<Fault>,
     /// Whether it can be reached.
     pub reach: Reach,

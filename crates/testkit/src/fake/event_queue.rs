@@ -8,7 +8,7 @@ use stats::Timestamp;
 
 /// Events in the order of their time.
 #[derive(Debug)]
-pub(super) struct Timetable<T> {
+pub(super) struct EventQueue<T> {
     heap: BinaryHeap<Entry<T>>,
     entered: u64,
 }
@@ -20,7 +20,7 @@ struct Entry<T> {
     what: T,
 }
 
-impl<T> Timetable<T> {
+impl<T> EventQueue<T> {
     pub(super) fn new() -> Self {
         Self { heap: BinaryHeap::new(), entered: 0 }
     }
@@ -81,14 +81,14 @@ mod tests {
     #[test]
     fn events_happen_in_the_order_of_their_time_and_equal_ones_in_the_order_of_entry() {
         let at = Timestamp::from_nanos;
-        let mut timetable = Timetable::new();
+        let mut queue = EventQueue::new();
         for (time, what) in [(20, "c"), (10, "a"), (20, "d"), (10, "b"), (30, "e")] {
-            timetable.enter(at(time), what);
+            queue.enter(at(time), what);
         }
-        assert_eq!(timetable.take_due(at(9)), None);
-        assert_eq!(timetable.take_due(at(25)), Some((at(10), "a")));
-        assert_eq!(timetable.take_all(|what| *what != "d"), [(at(10), "b"), (at(20), "c"), (at(30), "e")]);
-        assert_eq!(timetable.take_due(at(25)), Some((at(20), "d")));
-        assert_eq!(timetable.next_at(), None);
+        assert_eq!(queue.take_due(at(9)), None);
+        assert_eq!(queue.take_due(at(25)), Some((at(10), "a")));
+        assert_eq!(queue.take_all(|what| *what != "d"), [(at(10), "b"), (at(20), "c"), (at(30), "e")]);
+        assert_eq!(queue.take_due(at(25)), Some((at(20), "d")));
+        assert_eq!(queue.next_at(), None);
     }
 }

@@ -6,18 +6,38 @@ use super::config::{SERVER_VERSION, SERVER_VERSION_NUM};
 use super::reply;
 
 /// Columns and rows, made into messages once.
-#[derive(Debug)]
-pub(super) struct Selection {
+#[derive(Clone, Debug)]
+pub(super) struct ResultSet {
     pub(super) row_description: Vec<u8>,
     pub(super) rows_and_tag: Vec<u8>,
 }
 
-impl Selection {
+impl ResultSet {
+    /// Columns of these names, and rows of text.
+    pub(super) fn new<'a, R>(names: &[&str], rows: impl IntoIterator<Item = R>) -> Self
+    where
+        R: IntoIterator<Item = Option<&'a str>>,
+    {
+        let mut row_description = Vec::new();
+        reply::row_description(&mut row_description, names);
+        let mut rows_and_tag = Vec::new();
+        let mut count = 0;
+        for row in rows {
+            let values: Vec<_> = row.into_iter().collect();
+            reply::data_row(&mut rows_and_tag, &values);
+            count += 1;
+        }
+        reply::command_complete(&mut rows_and_tag, format!("SELECT {count}").as_bytes());
+        Self { row_description, rows_and_tag }
+    }
+
     /// `None` unless every column has a name, or the question is a known one.
-    pub(super) fn of(sql: &[u8]) -> Option<Self> {
+    pub(super) fn of_query(sql: &[u8]) -> Option<Self> {
         if let Some((_, values)) = QUESTIONS.iter().find(|(question, _)| sql.starts_with(question.as_bytes()))
         {
-            return Some(Self::fixed(values));
+            // One row of these values, or none if there are none.
+            let rows = (!values.is_empty()).then(|| values.iter().copied().map(Some));
+            return Some(Self::new(&vec![UNNAMED; values.len().max(2)], rows));
         }
         // Most statements name no column, and servers for measurements look at each of them.
         if !sql.windows(4).any(|window| window == b" AS ") {
@@ -26,34 +46,14 @@ impl Selection {
         let sql = String::from_utf8_lossy(sql);
         let sql = sql.trim().trim_end_matches(';');
         let parts: Vec<_> = sql.split(" UNION ALL ").map(row).collect::<Option<_>>()?;
-        let names: Vec<_> = parts.first()?.columns.iter().map(|(name, _)| name.as_bytes()).collect();
-        let mut row_description = Vec::new();
-        reply::row_description_of(&mut row_description, &names);
-        let mut rows_and_tag = Vec::new();
-        let mut count = 0;
-        for part in parts.iter().filter(|part| !part.filtered_out) {
-            let values: Vec<_> =
-                part.columns.iter().map(|(_, value)| value.as_deref().map(str::as_bytes)).collect();
-            reply::data_row_of(&mut rows_and_tag, &values);
-            count += 1;
-        }
-        reply::command_complete(&mut rows_and_tag, format!("SELECT {count}").as_bytes());
-        Some(Self { row_description, rows_and_tag })
-    }
-
-    /// One row of these values, or none if there are none.
-    fn fixed(values: &[&str]) -> Self {
-        let mut row_description = Vec::new();
-        reply::row_description_of(&mut row_description, &vec![&b"?column?"[..]; values.len().max(2)]);
-        let mut rows_and_tag = Vec::new();
-        if !values.is_empty() {
-            let values: Vec<_> = values.iter().map(|value| Some(value.as_bytes())).collect();
-            reply::data_row_of(&mut rows_and_tag, &values);
-        }
-        reply::command_complete(&mut rows_and_tag, if values.is_empty() { b"SELECT 0" } else { b"SELECT 1" });
-        Self { row_description, rows_and_tag }
+        let names: Vec<_> = parts.first()?.columns.iter().map(|(name, _)| name.as_str()).collect();
+        let rows = parts.iter().filter(|part| !part.filtered_out);
+        Some(Self::new(&names, rows.map(|part| part.columns.iter().map(|(_, value)| value.as_deref()))))
     }
 }
+
+/// The name of a column without one, as PostgreSQL writes it.
+pub(super) const UNNAMED: &str = "?column?";
 
 /// How pgmeter asks a server what it is, for the record, and the answers.
 const QUESTIONS: [(&str, &[&str]); 4] = [
@@ -101,16 +101,16 @@ mod tests {
 
     #[test]
     fn only_a_select_whose_columns_have_names_says_what_its_rows_are() {
-        assert!(Selection::of(b"SELECT 1").is_none());
-        assert!(Selection::of(b"SELECT a FROM t WHERE b = 1").is_none());
-        assert!(Selection::of(b"UPDATE t SET a = 1").is_none());
-        assert!(Selection::of(b"SELECT 1 AS a, 2").is_none());
+        assert!(ResultSet::of_query(b"SELECT 1").is_none());
+        assert!(ResultSet::of_query(b"SELECT a FROM t WHERE b = 1").is_none());
+        assert!(ResultSet::of_query(b"UPDATE t SET a = 1").is_none());
+        assert!(ResultSet::of_query(b"SELECT 1 AS a, 2").is_none());
     }
 
     #[test]
     fn rows_are_those_that_are_not_filtered_out() {
         let tag = |sql: &[u8]| {
-            let messages = Selection::of(sql).expect("a selection").rows_and_tag;
+            let messages = ResultSet::of_query(sql).expect("a selection").rows_and_tag;
             String::from_utf8_lossy(&messages[messages.len() - 9..]).into_owned()
         };
         assert_eq!(tag(b"SELECT 1 AS a UNION ALL SELECT NULL AS a;"), "SELECT 2\0");

@@ -1,22 +1,21 @@
-//! What can befall a session, as data: which connection, at which moment, what. Nothing here acts; the
-//! session does.
+//! Faults of a session, as data: of which connection, when, with which effect. Nothing here acts; the session does.
 
 use stats::Timestamp;
 
-/// A trouble that awaits one connection or all.
+/// A fault of one connection or of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Which connection, in the order in which they connect, from 0; `None`: each of them.
     pub connection: Option<usize>,
     /// When.
-    pub moment: Moment,
+    pub trigger: FaultTrigger,
     /// What.
-    pub trouble: Trouble,
+    pub effect: FaultEffect,
 }
 
-/// When a trouble befalls a session.
+/// When a fault is injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum FaultTrigger {
     /// Instead of the welcome.
     StartUp,
     /// When the n-th Parse message is read, from 0.
@@ -27,9 +26,9 @@ pub enum Moment {
     Time(Timestamp),
 }
 
-/// What befalls a session.
+/// What a fault does to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum FaultEffect {
     /// An error of the statement.
     Error {
         /// Its code.
@@ -70,21 +69,21 @@ pub enum Trouble {
 }
 
 impl Fault {
-    /// The troubles of one connection.
-    pub fn of(faults: &[Fault], connection: usize) -> Vec<(Moment, Trouble)> {
+    /// The faults of one connection.
+    pub fn of(faults: &[Fault], connection: usize) -> Vec<(FaultTrigger, FaultEffect)> {
         let concerned = |fault: &&Fault| fault.connection.is_none_or(|number| number == connection);
-        faults.iter().filter(concerned).map(|fault| (fault.moment.clone(), fault.trouble.clone())).collect()
+        faults.iter().filter(concerned).map(|fault| (fault.trigger.clone(), fault.effect.clone())).collect()
     }
 }
 
-impl Trouble {
+impl FaultEffect {
     /// An error of the statement.
-    pub fn error(sqlstate: &str, message: &str) -> Trouble {
-        Trouble::Error { sqlstate: sqlstate.to_owned(), message: message.to_owned() }
+    pub fn error(sqlstate: &str, message: &str) -> FaultEffect {
+        FaultEffect::Error { sqlstate: sqlstate.to_owned(), message: message.to_owned() }
     }
 
     /// An error of the session.
-    pub fn fatal(sqlstate: &str, message: &str) -> Trouble {
-        Trouble::Fatal { sqlstate: sqlstate.to_owned(), message: message.to_owned() }
+    pub fn fatal(sqlstate: &str, message: &str) -> FaultEffect {
+        FaultEffect::Fatal { sqlstate: sqlstate.to_owned(), message: message.to_owned() }
     }
 }
