@@ -1,30 +1,44 @@
-//! Thousands of comparisons on imagined machines: how often one is wrong, how often it finds a difference, and how
+//! Thousands of comparisons on simulated machines: how often one is wrong, how often it finds a difference, and how
 //! long it takes. The tables of docs/statistics.md come from it: `cargo run --release -p pgmeter-stats --example
 //! comparisons`. One seed, one output; takes a minute or two.
 
 #![allow(clippy::print_stdout, reason = "its purpose")]
 
-use pgmeter_stats::comparison::{
-    ComparedMetric, ComparisonDecision, ImaginedRun, Machine, Purpose, SequentialTest, order,
-};
+use pgmeter_stats::comparison::{ComparedMetric, ComparisonDecision, Purpose, SequentialTest, order};
+use simulation::{SimulatedMachine, SimulatedRun};
+
+#[path = "../tests/simulation/mod.rs"]
+mod simulation;
 
 const ERROR_RATE: f64 = 0.05;
 /// Of the time, for the noise floor; and seconds to connect both sides of a pair.
 const NOISE_FLOOR_SHARE: f64 = 0.1;
 const PAIR_S: f64 = 0.1;
 
-fn machines() -> [(&'static str, Machine); 6] {
-    let measured = Machine::as_measured();
-    let quiet = Machine { unlucky_share: 0.0, ..measured };
-    let fine = Machine { block_deviation: 0.015, ..measured };
+fn machines() -> [(&'static str, SimulatedMachine); 6] {
+    let measured = SimulatedMachine::as_measured();
+    let quiet = SimulatedMachine { unlucky_share: 0.0, ..measured };
+    let fine = SimulatedMachine { block_deviation: 0.015, ..measured };
     [
         ("as measured", measured),
         ("without bad luck", quiet),
         ("sides in turns of 50 ms", fine),
-        ("piled up, luck 2 %", Machine::piled_up(0.02)),
-        ("piled up, luck 5 %", Machine::piled_up(0.05)),
-        ("piled up, luck 9 %", Machine::piled_up(0.09)),
+        ("piled up, luck 2 %", piled_up(0.02)),
+        ("piled up, luck 5 %", piled_up(0.05)),
+        ("piled up, luck 9 %", piled_up(0.09)),
     ]
+}
+
+/// The machine as measured, with all its noise piled up: pairs scatter by this luck of draws *and* 9 % from block to
+/// block *and* one draw (not pair) in eight is 17 % off.
+fn piled_up(pair_luck: f64) -> SimulatedMachine {
+    let of_each = std::f64::consts::FRAC_1_SQRT_2;
+    SimulatedMachine {
+        draw_deviation: pair_luck * of_each,
+        unlucky_share: 1.0 / 8.0,
+        block_deviation: 0.09 * of_each,
+        ..SimulatedMachine::as_measured()
+    }
 }
 
 /// One comparison: its end, and at which sequence it came.
@@ -36,18 +50,18 @@ struct Ending {
 }
 
 /// One number for each sequence of two pairs, A B B A or B A A B.
-fn ln_ratios(machine: Machine, effect: f64, seed: u64) -> impl Iterator<Item = f64> {
-    let mut run = ImaginedRun::new(machine, seed);
+fn ln_ratios(machine: SimulatedMachine, effect: f64, seed: u64) -> impl Iterator<Item = f64> {
+    let mut run = SimulatedRun::new(machine, seed);
     (0..).map(move |sequence| {
         let mut ln_ratio = |pair| {
             let pair = run.pair(Purpose::Comparison, effect.ln_1p(), &order(seed, pair, 1));
-            pair.ln_ratio(ComparedMetric::Tps).expect("imagined blocks have figures")
+            pair.ln_ratio(ComparedMetric::Tps).expect("simulated blocks have figures")
         };
         f64::midpoint(ln_ratio(2 * sequence), ln_ratio(2 * sequence + 1))
     })
 }
 
-fn compare(unused: &SequentialTest, machine: Machine, effect: f64, seed: u64) -> Ending {
+fn compare(unused: &SequentialTest, machine: SimulatedMachine, effect: f64, seed: u64) -> Ending {
     let mut test = unused.clone();
     for ln_ratio in ln_ratios(machine, effect, seed).take(test.pairs_planned()) {
         test.add(ln_ratio);
@@ -270,14 +284,14 @@ fn orders(experiments: u64) {
     for (name, machine) in machines() {
         let (mut apart, mut paired) = (0.0, 0.0);
         for seed in 0..experiments {
-            let mut run = ImaginedRun::new(machine, seed);
+            let mut run = SimulatedRun::new(machine, seed);
             let mut blocks = Vec::new();
             let mut ratios = 0.0;
             for at in 0..60 {
                 let pair = run.pair(Purpose::Comparison, 0.0, &order(seed, at, 1));
-                ratios += pair.ln_ratio(ComparedMetric::Tps).expect("imagined blocks have figures") / 60.0;
+                ratios += pair.ln_ratio(ComparedMetric::Tps).expect("simulated blocks have figures") / 60.0;
                 blocks.extend(
-                    [pair.base, pair.candidate].map(|draw| draw.blocks[0].tps.expect("as imagined").ln()),
+                    [pair.base, pair.candidate].map(|draw| draw.blocks[0].tps.expect("as simulated").ln()),
                 );
             }
             let mean = |blocks: &[f64]| blocks.iter().sum::<f64>() / 60.0;

@@ -3,10 +3,12 @@
 //! hundred thousand commands stays small; the others have counts and exact moments only. Filled by the engine's
 //! clients, merged over the workers at the end.
 
-use crate::command_latencies::CommandLatencies;
+use crate::distribution::{bucket_of, used};
+use crate::histogram::Histogram;
 use crate::{Distribution, Moments};
 
-/// Commands of a plan that have a histogram; those after them have none. Mostly below 100 kB each, 300 kB at worst.
+/// Commands of a plan that have a histogram; those after them have none. A histogram is 300 kB of zeros, of which the
+/// system gives memory only to the pages that are written: most commands take about as long each time.
 pub const TIMED_COMMANDS_MAX: usize = 256;
 
 /// One command of a script.
@@ -19,7 +21,7 @@ pub struct CommandStats {
     /// Executions after which the transaction was tried again.
     pub retries: u64,
     /// Of those that have a histogram.
-    latencies: Option<Box<CommandLatencies>>,
+    histogram: Option<Histogram>,
 }
 
 /// The commands of each script of a plan, in the plan's order.
@@ -36,14 +38,13 @@ impl CommandTable {
     }
 
     /// An empty table for scripts of these commands; true for those that shall have a histogram, of which the first
-    /// [`TIMED_COMMANDS_MAX`] get one. The first latency of each power of two allocates 8 kB.
+    /// [`TIMED_COMMANDS_MAX`] get one.
     pub fn timing<C: IntoIterator<Item = bool>>(scripts: impl IntoIterator<Item = C>) -> CommandTable {
         let mut left = TIMED_COMMANDS_MAX;
         let mut command = |timed: bool| {
             let timed = timed && left > 0;
             left -= usize::from(timed);
-            let latencies = timed.then(|| Box::new(CommandLatencies::new()));
-            CommandStats { latencies, ..CommandStats::default() }
+            CommandStats { histogram: timed.then(Histogram::new), ..CommandStats::default() }
         };
         let row = |commands: C| commands.into_iter().map(&mut command).collect();
         CommandTable { scripts: scripts.into_iter().map(row).collect() }
@@ -57,8 +58,8 @@ impl CommandTable {
     pub fn complete(&mut self, script: usize, command: usize, took_ns: u64) {
         let stats = &mut self.scripts[script][command];
         stats.completed.record(took_ns);
-        if let Some(latencies) = &mut stats.latencies {
-            latencies.record(took_ns);
+        if let Some(histogram) = &mut stats.histogram {
+            histogram.record(bucket_of(took_ns));
         }
     }
 
@@ -108,7 +109,8 @@ impl CommandTable {
 impl CommandStats {
     /// How the latencies of the completed executions are distributed, if the command has a histogram.
     pub fn latencies(&self) -> Option<Distribution> {
-        self.latencies.as_ref().map(|latencies| latencies.distribution(self.completed))
+        let histogram = self.histogram.as_ref()?;
+        Some(Distribution::from_parts(histogram, self.completed))
     }
 
     /// The command was executed to its end so many times, at least once, and in no time: the moment at which it began
@@ -120,12 +122,12 @@ impl CommandStats {
     }
 
     fn merge(&mut self, other: &CommandStats) {
-        let CommandStats { completed, failures, retries, latencies } = other;
+        let CommandStats { completed, failures, retries, histogram } = other;
         self.completed.merge(completed);
         self.failures += failures;
         self.retries += retries;
-        match (&mut self.latencies, latencies) {
-            (Some(ours), Some(theirs)) => ours.merge(theirs),
+        match (&mut self.histogram, histogram) {
+            (Some(ours), Some(theirs)) => ours.add(theirs, used(completed)),
             (ours, theirs) => {
                 assert!(ours.is_none() && theirs.is_none(), "only tables of the same kind merge")
             }

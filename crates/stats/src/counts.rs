@@ -140,27 +140,15 @@ impl Counts {
     /// Whether every scheduled transaction has exactly one ending. For counts that come from outside,
     /// such as a stored record; large numbers that do not add up do not overflow either.
     pub fn is_balanced(&self) -> bool {
-        let Counts {
-            scheduled,
-            succeeded,
-            failed,
-            skipped,
-            unfinished,
-            late,
-            retried,
-            retries,
-            business,
-            failures,
-        } = *self;
-        let Failures { serialization, deadlock, other } = failures;
         let sum = |counts: &[u64]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
-        sum(&[succeeded, failed, skipped, unfinished]) == u128::from(scheduled)
-            && sum(&[serialization, deadlock, other]) == u128::from(failed)
-            && late <= succeeded
-            && retried <= scheduled
-            && retried <= retries
-            && business >= succeeded
-            && (business == 0 || succeeded > 0)
+        let Failures { serialization, deadlock, other } = self.failures;
+        sum(&[self.succeeded, self.failed, self.skipped, self.unfinished]) == u128::from(self.scheduled)
+            && sum(&[serialization, deadlock, other]) == u128::from(self.failed)
+            && self.late <= self.succeeded
+            && self.retried <= self.scheduled
+            && self.retried <= self.retries
+            && self.business >= self.succeeded
+            && (self.business == 0 || self.succeeded > 0)
     }
 
     /// Of all transactions that were due, the share of those that were skipped or above the latency limit; 0 if none was

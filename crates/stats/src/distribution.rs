@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::histogram::{Bucket, Histogram};
 use crate::timestamp::saturating_nanos;
-use crate::v2::{self, DecodeError};
+use crate::v2::{self, DecodeError, Decoded};
 
 /// The longest latency that the histogram tells apart: 24 hours, in nanoseconds.
 pub const HIGHEST_TRACKED_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
@@ -110,8 +110,10 @@ impl Distribution {
     }
 
     /// A distribution that was counted elsewhere; the two must be of the same values.
-    pub(crate) fn of_parts(histogram: Histogram, moments: Moments) -> Distribution {
-        Distribution { histogram, moments }
+    pub(crate) fn from_parts(histogram: &Histogram, moments: Moments) -> Distribution {
+        let mut copy = Histogram::new();
+        copy.add(histogram, used(&moments));
+        Distribution { histogram: copy, moments }
     }
 
     /// Records one value. Nothing is too long: see [`Distribution::overflow`].
@@ -162,7 +164,7 @@ impl Distribution {
     pub fn merge(&mut self, other: &Distribution) {
         let Distribution { histogram, moments } = other;
         self.moments.merge(moments);
-        self.histogram.add(histogram, other.used());
+        self.histogram.add(histogram, used(moments));
     }
 
     /// Number of values.
@@ -212,7 +214,7 @@ impl Distribution {
         // A rank below 2⁶⁴ that is not negative; as HdrHistogram rounds it.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let rank = (q.max(0.0) * self.moments.count as f64).ceil() as u64;
-        let bucket = self.histogram.bucket_of_rank(rank.max(1), self.used())?;
+        let bucket = self.histogram.bucket_of_rank(rank.max(1), used(&self.moments))?;
         let value_ns = if q > 0.0 { bucket.highest() } else { bucket.lowest() };
         Some(value_ns.clamp(self.moments.min_ns, self.moments.max_ns))
     }
@@ -223,14 +225,6 @@ impl Distribution {
         self.histogram.recorded().map(|(bucket, count)| (bucket.lowest(), bucket.highest(), count))
     }
 
-    /// Which part of the histogram is in use.
-    fn used(&self) -> Range<usize> {
-        if self.is_empty() {
-            return 0..0;
-        }
-        bucket_of(self.moments.min_ns).index()..bucket_of(self.moments.max_ns).index() + 1
-    }
-
     /// Values that were longer than [`HIGHEST_TRACKED_NS`].
     pub fn overflow(&self) -> u64 {
         self.moments.overflow
@@ -239,7 +233,7 @@ impl Distribution {
     /// Back to nothing, keeping the memory; free when there is nothing to forget.
     pub fn clear(&mut self) {
         if !self.is_empty() {
-            self.histogram.clear(self.used());
+            self.histogram.clear(used(&self.moments));
             self.moments = Moments::default();
         }
     }
@@ -250,36 +244,33 @@ impl Distribution {
         v2::encode(&self.histogram)
     }
 
-    /// A distribution from an encoded histogram alone: quantiles as before, everything else estimated
-    /// from the buckets.
-    ///
-    /// # Errors
-    /// If the bytes are not a V2 histogram with this crate's bounds.
-    pub fn decode_v2(bytes: &[u8]) -> Result<Distribution, DecodeError> {
-        v2::decode(bytes).map(|(histogram, moments)| Distribution { histogram, moments })
-    }
-
     /// A distribution exactly as it was: from its encoded histogram and its moments.
     ///
     /// # Errors
     /// If the bytes are not a V2 histogram with this crate's bounds, or the two do not belong together.
     pub fn decode_v2_with(bytes: &[u8], moments: Moments) -> Result<Distribution, DecodeError> {
-        let (histogram, estimated) = v2::decode(bytes)?;
-        let together = if estimated.count == 0 {
-            moments == Moments::default()
-        } else {
-            let same_bucket = |ours: u64, theirs: u64| bucket_of(ours) == bucket_of(theirs);
-            let count = u128::from(moments.count);
-            moments.count == estimated.count
-                && same_bucket(estimated.min_ns, moments.min_ns)
-                && same_bucket(estimated.max_ns, moments.max_ns)
-                && moments.min_ns <= moments.max_ns
-                && (count * u128::from(moments.min_ns)..=count * u128::from(moments.max_ns))
-                    .contains(&moments.sum_ns)
-                && moments.overflow <= moments.count
+        let Decoded { histogram, count, extremes } = v2::decode(bytes)?;
+        let (wide, min_ns, max_ns) = (u128::from(count), moments.min_ns, moments.max_ns);
+        let together = match extremes {
+            None => moments == Moments::default(),
+            Some(extremes) => {
+                moments.count == count
+                    && extremes == (bucket_of(min_ns), bucket_of(max_ns))
+                    && min_ns <= max_ns
+                    && (wide * u128::from(min_ns)..=wide * u128::from(max_ns)).contains(&moments.sum_ns)
+                    && moments.overflow <= count
+            }
         };
         if together { Ok(Distribution { histogram, moments }) } else { Err(DecodeError::Disagreement) }
     }
+}
+
+/// Which part of a histogram with these moments is in use.
+pub(crate) fn used(moments: &Moments) -> Range<usize> {
+    if moments.count == 0 {
+        return 0..0;
+    }
+    bucket_of(moments.min_ns).index()..bucket_of(moments.max_ns).index() + 1
 }
 
 /// The bucket of any value: what is beyond the range is in the last one.

@@ -54,11 +54,6 @@ impl Bucket {
     pub(crate) fn highest(self) -> u64 {
         self.lowest() + (1 << self.shift()) - 1
     }
-
-    /// The value in its middle, rounded up.
-    pub(crate) fn middle(self) -> u64 {
-        self.lowest() + ((1 << self.shift()) >> 1)
-    }
 }
 
 /// The counts. Whoever owns them knows the smallest and the largest value, and with them which part of the counts is
@@ -123,7 +118,7 @@ mod tests {
         for index in 0..BUCKETS {
             let bucket = Bucket(index);
             assert_eq!(bucket.lowest(), next);
-            for value in [bucket.lowest(), bucket.middle(), bucket.highest()] {
+            for value in [bucket.lowest(), bucket.lowest().midpoint(bucket.highest()), bucket.highest()] {
                 assert_eq!(Bucket::of(value), bucket);
             }
             next = bucket.highest() + 1;

@@ -34,8 +34,6 @@ mod omission;
 
 mod interval;
 
-mod command_latencies;
-
 mod command_table;
 
 mod summary;

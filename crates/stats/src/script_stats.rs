@@ -1,7 +1,7 @@
 //! The statistics of one script (or of all together): how many, and how long.
 //! It is the unit that recorders fill, intervals carry and summaries add up.
 
-use crate::{Counts, Distribution, Ending};
+use crate::{Counts, Distribution};
 
 /// Counts of all transactions, and how long they took, by ending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,27 +63,6 @@ impl ScriptStats {
         *counts = Counts::default();
         [response, service, lag, failed, skipped, unfinished].into_iter().for_each(Distribution::clear);
         *lag_max_ns = 0;
-    }
-
-    /// The response times of the transactions that ended so; of those that were skipped or did not finish, as long as
-    /// they had been due.
-    pub fn of_ending(&self, ending: Ending) -> &Distribution {
-        match ending {
-            Ending::Succeeded => &self.response,
-            Ending::Failed(_) => &self.failed,
-            Ending::Skipped => &self.skipped,
-            Ending::Unfinished => &self.unfinished,
-        }
-    }
-
-    /// The same, to record in.
-    pub(crate) fn of_ending_mut(&mut self, ending: Ending) -> &mut Distribution {
-        match ending {
-            Ending::Succeeded => &mut self.response,
-            Ending::Failed(_) => &mut self.failed,
-            Ending::Skipped => &mut self.skipped,
-            Ending::Unfinished => &mut self.unfinished,
-        }
     }
 
     /// The lag that at least the share `q` of the succeeded transactions does not exceed, true to three digits: 0

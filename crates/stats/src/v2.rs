@@ -3,9 +3,8 @@
 //! Not the compressed variant. Written here because the histogram crate's own decoder trusts lengths
 //! and counts, and ours come from files; the tests hold it against that crate. Called by `Distribution`.
 
-use std::fmt;
+use thiserror::Error;
 
-use crate::Moments;
 use crate::distribution::{HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS};
 use crate::histogram::{BUCKETS, Bucket, Histogram};
 
@@ -17,33 +16,24 @@ const HEADER_LEN: usize = 40;
 const VARINT_LEN_MAX: u32 = 9;
 
 /// Why bytes are not an encoded distribution of ours.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// They end before the histogram does, or after it.
+    #[error("the histogram has another length than it says")]
     Length,
     /// The first four bytes are not those of an uncompressed V2 histogram.
+    #[error("not a histogram in HdrHistogram's uncompressed V2 encoding")]
     NotV2,
     /// It is one, but for another range, precision or unit.
+    #[error("the histogram is not of 1 ns to 24 h with 3 digits")]
     OtherLayout,
     /// A bucket outside of the range, or counts that do not fit.
+    #[error("the histogram's counts are damaged")]
     Corrupt,
     /// The histogram and the exact figures stored beside it are not of the same values.
+    #[error("the histogram and the figures beside it are not of the same values")]
     Disagreement,
 }
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            DecodeError::Length => "the histogram has another length than it says",
-            DecodeError::NotV2 => "not a histogram in HdrHistogram's uncompressed V2 encoding",
-            DecodeError::OtherLayout => "the histogram is not of 1 ns to 24 h with 3 digits",
-            DecodeError::Corrupt => "the histogram's counts are damaged",
-            DecodeError::Disagreement => "the histogram and the figures beside it are not of the same values",
-        })
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 /// The whole encoding, header included.
 pub(crate) fn encode(histogram: &Histogram) -> Vec<u8> {
@@ -69,20 +59,29 @@ pub(crate) fn encode(histogram: &Histogram) -> Vec<u8> {
     out
 }
 
-/// The histogram, and its moments as far as the buckets tell: sums of bucket midpoints, the extreme
-/// buckets' outer bounds, and no overflow.
-pub(crate) fn decode(bytes: &[u8]) -> Result<(Histogram, Moments), DecodeError> {
+/// What the bytes hold.
+pub(crate) struct Decoded {
+    pub(crate) histogram: Histogram,
+    /// Number of values.
+    pub(crate) count: u64,
+    /// The first and the last bucket with a value; `None` without any.
+    pub(crate) extremes: Option<(Bucket, Bucket)>,
+}
+
+/// The histogram of these bytes.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let (head, mut payload) = bytes.split_at_checked(HEADER_LEN).ok_or(DecodeError::Length)?;
     check_header(head, payload.len())?;
-    let mut histogram = Histogram::new();
-    let mut moments = Moments::default();
+    let mut decoded = Decoded { histogram: Histogram::new(), count: 0, extremes: None };
     let mut index = 0u64;
     while !payload.is_empty() {
         let number = un_zig_zag(read_varint(&mut payload)?);
         if let Ok(count) = u64::try_from(number) {
             if count > 0 {
                 let bucket = Bucket::at(index).ok_or(DecodeError::Corrupt)?;
-                add_bucket(&mut histogram, &mut moments, bucket, count)?;
+                decoded.histogram.record_many(bucket, count);
+                decoded.count = decoded.count.checked_add(count).ok_or(DecodeError::Corrupt)?;
+                decoded.extremes = Some((decoded.extremes.map_or(bucket, |(first, _)| first), bucket));
             }
             index += 1;
         } else {
@@ -92,25 +91,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Histogram, Moments), DecodeError> 
             return Err(DecodeError::Corrupt);
         }
     }
-    Ok((histogram, moments))
-}
-
-fn add_bucket(
-    histogram: &mut Histogram,
-    moments: &mut Moments,
-    bucket: Bucket,
-    count: u64,
-) -> Result<(), DecodeError> {
-    moments.count = moments.count.checked_add(count).ok_or(DecodeError::Corrupt)?;
-    histogram.record_many(bucket, count);
-    let middle = u128::from(bucket.middle());
-    let count = u128::from(count);
-    moments.sum_ns += count * middle;
-    let squares = (middle * middle).saturating_mul(count);
-    moments.sum_of_squares_ns2 = moments.sum_of_squares_ns2.saturating_add(squares);
-    moments.min_ns = moments.min_ns.min(bucket.lowest());
-    moments.max_ns = moments.max_ns.max(bucket.highest().min(HIGHEST_TRACKED_NS));
-    Ok(())
+    Ok(decoded)
 }
 
 fn header(payload_len: u32) -> [u8; HEADER_LEN] {
@@ -178,7 +159,7 @@ fn read_varint(input: &mut &[u8]) -> Result<u64, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Distribution;
+    use crate::{Distribution, Moments};
 
     fn sample() -> Distribution {
         let mut distribution = Distribution::new();
@@ -207,13 +188,13 @@ mod tests {
         let with = |at: usize, byte: u8| {
             let mut bytes = good.clone();
             bytes[at] = byte;
-            Distribution::decode_v2(&bytes).map(|_| ())
+            Distribution::decode_v2_with(&bytes, sample().moments()).map(|_| ())
         };
         assert_eq!(with(0, 0), Err(DecodeError::NotV2));
         assert_eq!(with(7, 0), Err(DecodeError::Length));
         assert_eq!(with(15, 2), Err(DecodeError::OtherLayout));
         assert_eq!(with(31, 1), Err(DecodeError::OtherLayout));
-        assert_eq!(Distribution::decode_v2(b"short"), Err(DecodeError::Length));
+        assert_eq!(Distribution::decode_v2_with(b"short", Moments::default()), Err(DecodeError::Length));
     }
 
     /// A payload of these numbers under a correct header.

@@ -1,22 +1,25 @@
-//! The promises of `comparison`, held against imagined machines: how rarely it is wrong, how surely it finds, how often
+//! The promises of `comparison`, held against simulated machines: how rarely it is wrong, how surely it finds, how often
 //! its intervals hold the truth. Seeded, so that each run of the tests sees the same experiments;
 //! `examples/comparisons.rs` does many more of them.
 
 use pgmeter_stats::comparison::{
-    ComparedMetric, Comparison, ComparisonDecision, ImaginedRun, Machine, Pair, Purpose, Question,
-    SequentialTest, Side, order,
+    ComparedMetric, Comparison, ComparisonDecision, Components, Pair, Purpose, Question, SequentialTest,
+    Side, order,
 };
+use simulation::{SimulatedMachine, SimulatedRun};
+
+mod simulation;
 
 const ERROR_RATE: f64 = 0.05;
 const TOLERANCE: f64 = 0.02;
 
 /// One number for each sequence of two pairs.
-fn ln_ratios(machine: Machine, difference: f64, seed: u64) -> impl Iterator<Item = f64> {
-    let mut run = ImaginedRun::new(machine, seed);
+fn ln_ratios(machine: SimulatedMachine, difference: f64, seed: u64) -> impl Iterator<Item = f64> {
+    let mut run = SimulatedRun::new(machine, seed);
     (0..).map(move |sequence| {
         let mut ln_ratio = |pair| {
             let pair = run.pair(Purpose::Comparison, difference.ln_1p(), &order(seed, pair, 1));
-            pair.ln_ratio(ComparedMetric::Tps).expect("imagined blocks have figures")
+            pair.ln_ratio(ComparedMetric::Tps).expect("simulated blocks have figures")
         };
         f64::midpoint(ln_ratio(2 * sequence), ln_ratio(2 * sequence + 1))
     })
@@ -24,7 +27,7 @@ fn ln_ratios(machine: Machine, difference: f64, seed: u64) -> impl Iterator<Item
 
 /// Comparisons of one machine with itself, B faster by this share, each stopped as soon as it is settled.
 fn compare(
-    machine: Machine,
+    machine: SimulatedMachine,
     difference: f64,
     planned: &SequentialTest,
     experiments: u64,
@@ -51,10 +54,10 @@ fn planned(tolerance: f64, pairs: usize) -> SequentialTest {
 }
 
 /// As measured, a machine that forgets what hit it after two blocks, and one whose draws are nearly all its noise.
-fn machines() -> [Machine; 3] {
-    let measured = Machine::as_measured();
-    let forgetful = Machine { wander_deviation: 0.08, wander_memory: 0.5, ..measured };
-    [measured, forgetful, Machine { block_deviation: 0.01, ..measured }]
+fn machines() -> [SimulatedMachine; 3] {
+    let measured = SimulatedMachine::as_measured();
+    let forgetful = SimulatedMachine { wander_deviation: 0.08, wander_memory: 0.5, ..measured };
+    [measured, forgetful, SimulatedMachine { block_deviation: 0.01, ..measured }]
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn running_out_of_time_costs_no_error_rate_and_finds_as_much_as_a_smaller_plan()
         let mut tests: Vec<SequentialTest> = (0..experiments)
             .map(|seed| {
                 let mut test = unused.clone();
-                ln_ratios(Machine::as_measured(), difference, seed)
+                ln_ratios(SimulatedMachine::as_measured(), difference, seed)
                     .take(30)
                     .for_each(|ln_ratio| test.add(ln_ratio));
                 test
@@ -92,8 +95,12 @@ fn running_out_of_time_costs_no_error_rate_and_finds_as_much_as_a_smaller_plan()
 
 #[test]
 fn what_is_just_as_much_worse_as_tolerated_is_called_neither_fine_nor_too_bad() {
-    let tests =
-        compare(Machine::as_measured(), -1.0 + 1.0 / (1.0 + TOLERANCE), &planned(TOLERANCE, 120), 600);
+    let tests = compare(
+        SimulatedMachine::as_measured(),
+        -1.0 + 1.0 / (1.0 + TOLERANCE),
+        &planned(TOLERANCE, 120),
+        600,
+    );
     let fine = share(&tests, |test| {
         matches!(
             test.decision(),
@@ -108,7 +115,7 @@ fn what_is_just_as_much_worse_as_tolerated_is_called_neither_fine_nor_too_bad() 
 fn two_per_cent_are_found_in_nine_comparisons_of_ten_within_five_minutes_of_half_second_blocks() {
     // 245 pairs, two to a sequence: 300 s ÷ (2 blocks of 0.5 s and 0.1 s to connect), a tenth of it for the noise floor.
     for difference in [0.02, -0.02] {
-        let tests = compare(Machine::as_measured(), difference, &planned(0.0, 122), 150);
+        let tests = compare(SimulatedMachine::as_measured(), difference, &planned(0.0, 122), 150);
         let found = share(&tests, |test| test.different() == Some(difference > 0.0));
         assert!(found >= 0.9, "{found}");
     }
@@ -118,7 +125,7 @@ fn two_per_cent_are_found_in_nine_comparisons_of_ten_within_five_minutes_of_half
 fn intervals_hold_the_truth_wherever_the_comparison_stopped() {
     let planned = planned(TOLERANCE, 100);
     for difference in [-0.08, 0.0, 0.03, 0.2] {
-        let tests = compare(Machine::as_measured(), difference, &planned, 250);
+        let tests = compare(SimulatedMachine::as_measured(), difference, &planned, 250);
         let truth = f64::ln_1p(difference);
         let held =
             |interval: Option<(f64, f64)>| interval.is_some_and(|(low, high)| low <= truth && truth <= high);
@@ -131,7 +138,7 @@ fn intervals_hold_the_truth_wherever_the_comparison_stopped() {
 
 #[test]
 fn what_is_the_same_is_known_to_be_so_long_before_the_time_is_over() {
-    let tests = compare(Machine::as_measured(), 0.0, &planned(0.05, 200), 200);
+    let tests = compare(SimulatedMachine::as_measured(), 0.0, &planned(0.05, 200), 200);
     let same = share(&tests, |test| test.decision() == ComparisonDecision::Equivalent);
     assert!(same >= 0.95, "{same}");
     let early = share(&tests, |test| test.pairs() < 100);
@@ -140,20 +147,20 @@ fn what_is_the_same_is_known_to_be_so_long_before_the_time_is_over() {
 
 #[test]
 fn a_large_difference_needs_thirteen_pairs_or_a_few_more() {
-    for test in compare(Machine::as_measured(), 1.0, &planned(TOLERANCE, 1_000), 20) {
+    for test in compare(SimulatedMachine::as_measured(), 1.0, &planned(TOLERANCE, 1_000), 20) {
         assert_eq!((test.decision(), test.pairs()), (ComparisonDecision::Better, 13));
     }
 }
 
 #[test]
 fn draws_with_bad_luck_hardly_move_the_estimate() {
-    let lucky = Machine {
+    let lucky = SimulatedMachine {
         unlucky_share: 0.0,
         block_deviation: 0.01,
         wander_deviation: 0.0,
-        ..Machine::as_measured()
+        ..SimulatedMachine::as_measured()
     };
-    let error = |machine: Machine| {
+    let error = |machine: SimulatedMachine| {
         let squares: f64 = (0..100)
             .map(|seed| {
                 let mut test = planned(0.0, 60);
@@ -163,7 +170,7 @@ fn draws_with_bad_luck_hardly_move_the_estimate() {
             .sum();
         (squares / 100.0).sqrt()
     };
-    let (with, without) = (error(Machine { unlucky_share: 1.0 / 8.0, ..lucky }), error(lucky));
+    let (with, without) = (error(SimulatedMachine { unlucky_share: 1.0 / 8.0, ..lucky }), error(lucky));
     // The mean would be off by 0.17 × √(2 × 1/8 × 7/8 ÷ 60) = 0.010, five times as much as without.
     assert!(with < 2.2 * without, "{with} {without}");
 }
@@ -175,7 +182,7 @@ fn question(numbers: usize, decisive: ComparedMetric) -> Question {
 /// A whole comparison, B 30 % faster, every fourth sequence for the noise floor, three pairs without processor times.
 fn whole() -> Comparison {
     let mut comparison = Comparison::new(&question(30, ComparedMetric::Tps));
-    let mut run = ImaginedRun::new(Machine::as_measured(), 4);
+    let mut run = SimulatedRun::new(SimulatedMachine::as_measured(), 4);
     for at in 0..60 {
         let purpose = if at / 2 % 4 == 3 { Purpose::NoiseFloor } else { Purpose::Comparison };
         let mut pair = run.pair(purpose, 1.3f64.ln(), &order(4, at, 1));
@@ -191,14 +198,14 @@ fn whole() -> Comparison {
 /// blocks of all machines have.
 fn with_order_effect(pairs: usize, second: f64, difference: f64) -> Comparison {
     let mut comparison = Comparison::new(&question(pairs / 2, ComparedMetric::Tps));
-    let quiet = Machine {
+    let quiet = SimulatedMachine {
         draw_deviation: 0.0,
         unlucky_share: 0.0,
         wander_deviation: 0.0,
         block_deviation: 0.01,
-        ..Machine::as_measured()
+        ..SimulatedMachine::as_measured()
     };
-    let mut run = ImaginedRun::new(quiet, 8);
+    let mut run = SimulatedRun::new(quiet, 8);
     for at in 0..pairs {
         let mut pair = run.pair(Purpose::Comparison, difference, &order(8, at, 1));
         let later = match pair.order[0] {
@@ -235,7 +242,7 @@ fn no_metric_is_better_or_worse_by_an_interval_that_holds_no_change() {
         // Closed after a few: the boundary of a last look is the lowest there is.
         for numbers in [7, 11, 20] {
             let mut comparison = Comparison::new(&question(40, ComparedMetric::Tps));
-            let mut run = ImaginedRun::new(Machine::as_measured(), seed);
+            let mut run = SimulatedRun::new(SimulatedMachine::as_measured(), seed);
             for at in 0..2 * numbers {
                 comparison.add(run.pair(Purpose::Comparison, 0.05, &order(seed, at, 1)));
             }
@@ -308,7 +315,7 @@ fn the_noise_floor_is_told_beside_it() {
 /// A comparison that has only so many pairs for the noise floor, whose second side is faster by this.
 fn noise_floor(pairs: usize, difference: f64) -> Comparison {
     let mut comparison = Comparison::new(&question(60, ComparedMetric::Tps));
-    let mut run = ImaginedRun::new(Machine::as_measured(), 4);
+    let mut run = SimulatedRun::new(SimulatedMachine::as_measured(), 4);
     for at in 0..pairs {
         let pair = run.pair(Purpose::Comparison, difference, &order(4, at, 1));
         comparison.add(Pair { purpose: Purpose::NoiseFloor, ..pair });
@@ -337,8 +344,8 @@ fn a_noise_floor_comes_from_twelve_pairs_and_has_an_interval() {
 #[test]
 fn bad_luck_of_one_side_alone_is_counted() {
     let mut comparison = Comparison::new(&question(40, ComparedMetric::P99));
-    let steady = Machine { unlucky_share: 0.0, ..Machine::as_measured() };
-    let mut run = ImaginedRun::new(steady, 4);
+    let steady = SimulatedMachine { unlucky_share: 0.0, ..SimulatedMachine::as_measured() };
+    let mut run = SimulatedRun::new(steady, 4);
     for at in 0..80 {
         let stalled = if at % 16 < 2 { -1.0 } else { 0.0 };
         comparison.add(run.pair(Purpose::Comparison, stalled, &order(4, at, 1)));
@@ -377,4 +384,41 @@ fn a_close_is_for_time_that_is_over_and_not_for_answers_that_are_there() {
     let known = open.estimate().unwrap();
     assert_eq!((open.decision(), open.pairs()), (ComparisonDecision::Better, 12));
     assert_eq!(known.smallest_of_all_planned, known.smallest_so_far);
+}
+
+/// A machine whose noise is only this.
+fn machine(draw_deviation: f64, block_deviation: f64) -> SimulatedMachine {
+    let rest = SimulatedMachine {
+        unlucky_share: 0.0,
+        wander_deviation: 0.0,
+        drift_per_block: 0.0,
+        ..SimulatedMachine::as_measured()
+    };
+    SimulatedMachine { draw_deviation, block_deviation, ..rest }
+}
+
+fn pairs(machine: SimulatedMachine, count: usize, blocks: usize) -> Vec<Pair> {
+    let mut run = SimulatedRun::new(machine, 7);
+    (0..count).map(|at| run.pair(Purpose::Comparison, 0.0, &order(7, at, blocks))).collect()
+}
+
+#[test]
+fn components_are_those_that_the_machine_was_made_of() {
+    let seen = Components::of(&pairs(machine(0.04, 0.06), 400, 4), ComparedMetric::Tps).unwrap();
+    assert!((seen.block_variance.sqrt() - 0.06).abs() < 0.005, "{seen:?}");
+    // The ratio of two draws scatters by √2 of one.
+    assert!((seen.draw_variance.sqrt() - 0.04 * 2f64.sqrt()).abs() < 0.008, "{seen:?}");
+}
+
+#[test]
+fn a_few_bad_draws_are_not_taken_for_noise_of_all() {
+    let unlucky = SimulatedMachine { unlucky_share: 1.0 / 16.0, ..machine(0.01, 0.02) };
+    let seen = Components::of(&pairs(unlucky, 400, 4), ComparedMetric::Tps).unwrap();
+    assert!(seen.draw_variance.sqrt() < 0.04, "{seen:?}, while a pair scatters by 0.06");
+}
+
+#[test]
+fn nothing_is_said_of_too_few_pairs_or_of_single_blocks() {
+    assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 5, 2), ComparedMetric::Tps), None);
+    assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 50, 1), ComparedMetric::Tps), None);
 }

@@ -183,9 +183,6 @@ proptest! {
         let original = distribution(&values_ns);
         let bytes = original.encode_v2();
         prop_assert_eq!(&Distribution::decode_v2_with(&bytes, original.moments()), &Ok(original.clone()));
-        let estimated = Distribution::decode_v2(&bytes).unwrap();
-        prop_assert_eq!(estimated.encode_v2(), bytes);
-        prop_assert_eq!(estimated.count(), original.count());
     }
 
     #[test]
@@ -219,15 +216,13 @@ proptest! {
         let original = distribution(&values_ns);
         let mut bytes = original.encode_v2();
         let kept = cut.index(bytes.len() + 1);
-        prop_assert!(kept == bytes.len() || Distribution::decode_v2(&bytes[..kept]).is_err());
+        prop_assert!(kept == bytes.len() || Distribution::decode_v2_with(&bytes[..kept], original.moments()).is_err());
         for (at, byte) in damage {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        if let Ok(read) = Distribution::decode_v2(&bytes) {
-            prop_assert_eq!(read.quantile_ns(0.5).is_some(), !read.is_empty());
-        }
         if let Ok(read) = Distribution::decode_v2_with(&bytes, original.moments()) {
+            prop_assert_eq!(read.quantile_ns(0.5).is_some(), !read.is_empty());
             prop_assert_eq!(read.moments(), original.moments());
         }
     }

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::comparison::boundary::Boundary;
 use crate::comparison::crossover::{Crossover, CrossoverEffect};
-use crate::comparison::draws::DrawTest;
 use crate::comparison::normal::upper_quantile;
 use crate::comparison::pair::{ComparedMetric, Pair, Purpose};
 use crate::comparison::schedule::{PAIRS_MIN, PAIRS_OF_SEQUENCE};
-use crate::comparison::sequential::{ComparisonDecision, Estimate, SequentialTest, deviation};
+use crate::comparison::sequential::{ComparisonDecision, SequentialTest, deviation};
 use crate::comparison::signed_rank::{WalshAverages, averages, critical_by_approximation};
+use crate::series::mean;
 
 /// What a comparison is asked.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -47,10 +47,10 @@ pub struct Comparison {
 #[derive(Clone, Debug)]
 struct MetricState {
     metric: ComparedMetric,
-    test: Test,
+    test: SequentialTest,
     crossover: Crossover,
-    /// Of all blocks of A, and of B.
-    blocks: [LnMean; 2],
+    /// The logarithms of all blocks of A, and of B.
+    blocks: [Vec<f64>; 2],
     floor: Vec<f64>,
 }
 
@@ -60,10 +60,7 @@ impl Comparison {
     /// # Panics
     /// If the error rate or the tolerance is not one.
     pub fn new(question: &Question) -> Comparison {
-        let Question { error_rate, tolerance, .. } = *question;
-        Comparison::with(question, PAIRS_OF_SEQUENCE, |boundary| {
-            Test::OfMany(SequentialTest::with_boundary(boundary, error_rate, tolerance))
-        })
+        Comparison::with(question, PAIRS_OF_SEQUENCE, SequentialTest::by_ranks)
     }
 
     /// The same where draws are so expensive that there will be few: each is a number by itself, and their logarithms
@@ -72,17 +69,20 @@ impl Comparison {
     /// # Panics
     /// If the error rate or the tolerance is not one.
     pub fn of_few_draws(question: &Question) -> Comparison {
-        assert!((0.0..1.0).contains(&question.tolerance), "a tolerance is a share below 1");
-        Comparison::with(question, 1, |boundary| Test::OfFew(DrawTest::new(boundary, question.tolerance)))
+        Comparison::with(question, 1, SequentialTest::by_student)
     }
 
-    fn with(question: &Question, pairs_of_number: usize, test: impl Fn(Arc<Boundary>) -> Test) -> Comparison {
-        let Question { error_rate, numbers, decisive, .. } = *question;
+    fn with(
+        question: &Question,
+        pairs_of_number: usize,
+        test: fn(Arc<Boundary>, f64, f64) -> SequentialTest,
+    ) -> Comparison {
+        let Question { error_rate, tolerance, numbers, decisive } = *question;
         assert!(error_rate > 0.0 && error_rate < 1.0, "an error rate is between 0 and 1");
         let boundary = Arc::new(Boundary::new(error_rate, numbers));
         let state = |metric| MetricState {
             metric,
-            test: test(Arc::clone(&boundary)),
+            test: test(Arc::clone(&boundary), error_rate, tolerance),
             crossover: Crossover::default(),
             blocks: Default::default(),
             floor: Vec::new(),
@@ -99,7 +99,7 @@ impl Comparison {
             for state in &mut self.metrics {
                 let draws = [&pair.base, &pair.candidate];
                 let sides = state.blocks.iter_mut().zip(draws);
-                sides.for_each(|(mean, draw)| mean.add(&draw.lns(state.metric)));
+                sides.for_each(|(blocks, draw)| blocks.extend(draw.lns(state.metric)));
             }
         }
         if purpose == Purpose::Comparison && self.pairs_of_number == 1 {
@@ -189,12 +189,9 @@ impl MetricState {
             (one.min(other), one.max(other))
         };
         let (better, worse) = outlying(self.test.ln_ratios(), known.centre);
-        let enough = match self.test {
-            Test::OfMany(_) => SEQUENCES_FOR_DETECTABLE,
-            Test::OfFew(_) => DRAWS_FOR_DETECTABLE,
-        };
+        let enough = if pairs_of_number == 1 { DRAWS_FOR_DETECTABLE } else { SEQUENCES_FOR_DETECTABLE };
         let detectable = |ln: f64| (known.numbers >= enough && ln.is_finite()).then(|| ln.exp_m1());
-        let [a, b] = self.blocks.each_ref().map(LnMean::value);
+        let [a, b] = self.blocks.each_ref().map(|blocks| mean(blocks));
         let middle = f64::midpoint(a, b);
         let interval = known.interval.map(ends);
         Some(MetricFinding {
@@ -218,82 +215,6 @@ impl MetricState {
             order_effect: self.crossover.order_effect(is_decisive),
             carry_over: self.crossover.carry_over(is_decisive),
         })
-    }
-}
-
-/// The mean of logarithms, while they come in.
-#[derive(Clone, Debug, Default)]
-struct LnMean {
-    sum: f64,
-    count: usize,
-}
-
-impl LnMean {
-    fn add(&mut self, lns: &[f64]) {
-        self.sum = lns.iter().fold(self.sum, |sum, ln| sum + ln);
-        self.count += lns.len();
-    }
-
-    fn value(&self) -> f64 {
-        self.sum / self.count as f64
-    }
-}
-
-/// The test of one metric, chosen when the comparison begins.
-#[derive(Clone, Debug)]
-enum Test {
-    OfMany(SequentialTest),
-    OfFew(DrawTest),
-}
-
-impl Test {
-    fn add(&mut self, ln_ratio: f64) {
-        match self {
-            Test::OfMany(test) => test.add(ln_ratio),
-            Test::OfFew(test) => test.add(ln_ratio),
-        }
-    }
-
-    fn close(&mut self) {
-        match self {
-            Test::OfMany(test) => test.close(),
-            Test::OfFew(test) => test.close(),
-        }
-    }
-
-    fn decision(&self) -> ComparisonDecision {
-        match self {
-            Test::OfMany(test) => test.decision(),
-            Test::OfFew(test) => test.decision(),
-        }
-    }
-
-    fn is_settled(&self) -> bool {
-        match self {
-            Test::OfMany(test) => test.is_settled(),
-            Test::OfFew(test) => test.is_settled(),
-        }
-    }
-
-    fn different(&self) -> Option<bool> {
-        match self {
-            Test::OfMany(test) => test.different(),
-            Test::OfFew(test) => test.different(),
-        }
-    }
-
-    fn estimate(&self) -> Option<Estimate> {
-        match self {
-            Test::OfMany(test) => test.estimate(),
-            Test::OfFew(test) => test.estimate(),
-        }
-    }
-
-    fn ln_ratios(&self) -> &[f64] {
-        match self {
-            Test::OfMany(test) => test.ln_ratios(),
-            Test::OfFew(test) => test.ln_ratios(),
-        }
     }
 }
 

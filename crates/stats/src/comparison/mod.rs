@@ -2,8 +2,8 @@
 //! explains the method. Pure: whoever runs the load hands the figures in, and randomness comes from seeds.
 //!
 //! In reading order: a [`Pair`] of two [`Draw`]s is what is measured; a [`Schedule`] says how many, [`order`] in which
-//! order: two pairs are a sequence, A B B A or B A A B, which is one number; a [`Comparison`] takes them in, one [`SequentialTest`] for each [`ComparedMetric`], and tells a [`MetricFinding`]. A
-//! [`Machine`] is an imagined one, on which all of it can be tried.
+//! order: two pairs are a sequence, A B B A or B A A B, which is one number; a [`Comparison`] takes them in, one
+//! [`SequentialTest`] for each [`ComparedMetric`], and tells a [`MetricFinding`].
 
 mod normal;
 
@@ -17,17 +17,12 @@ mod sequential;
 
 mod crossover;
 
-mod draws;
-
 mod schedule;
 
 mod findings;
 
-mod imagined;
-
 pub use crossover::CrossoverEffect;
 pub use findings::{Comparison, MetricFinding, MetricNoise, Question};
-pub use imagined::{ImaginedRun, Machine};
 pub use pair::{Block, ComparedMetric, Draw, Pair, Purpose, Side};
 pub use schedule::{Components, Costs, PAIRS_OF_SEQUENCE, Schedule, order};
 pub use sequential::{ComparisonDecision, Estimate, POWER, SequentialTest};

@@ -67,11 +67,6 @@ impl ComparedMetric {
         ComparedMetric::FullPageImages,
     ];
 
-    /// Whether more of it is better.
-    pub fn more_is_better(self) -> bool {
-        self.sign() > 0.0
-    }
-
     /// 1 where more is better, −1 where less is.
     pub(crate) fn sign(self) -> f64 {
         match self {

@@ -153,24 +153,6 @@ pub fn order(seed: u64, pair: usize, blocks: usize) -> Vec<Side> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::imagined::{ImaginedRun, Machine};
-    use crate::comparison::pair::Purpose;
-
-    /// A machine whose noise is only this.
-    fn machine(draw_deviation: f64, block_deviation: f64) -> Machine {
-        let rest = Machine {
-            unlucky_share: 0.0,
-            wander_deviation: 0.0,
-            drift_per_block: 0.0,
-            ..Machine::as_measured()
-        };
-        Machine { draw_deviation, block_deviation, ..rest }
-    }
-
-    fn pairs(machine: Machine, count: usize, blocks: usize) -> Vec<Pair> {
-        let mut run = ImaginedRun::new(machine, 7);
-        (0..count).map(|at| run.pair(Purpose::Comparison, 0.0, &order(7, at, blocks))).collect()
-    }
 
     fn costs(pair_s: f64) -> Costs {
         Costs { pair_s, block_s: 1.0, budget_s: 300.0 }
@@ -178,27 +160,6 @@ mod tests {
 
     fn schedule(pair_s: f64, block_variance: f64, draw_variance: f64) -> Schedule {
         Schedule::new(&costs(pair_s), &Components { block_variance, draw_variance }, 0.1, 0.05)
-    }
-
-    #[test]
-    fn components_are_those_that_the_machine_was_made_of() {
-        let seen = Components::of(&pairs(machine(0.04, 0.06), 400, 4), ComparedMetric::Tps).unwrap();
-        assert!((seen.block_variance.sqrt() - 0.06).abs() < 0.005, "{seen:?}");
-        // The ratio of two draws scatters by √2 of one.
-        assert!((seen.draw_variance.sqrt() - 0.04 * 2f64.sqrt()).abs() < 0.008, "{seen:?}");
-    }
-
-    #[test]
-    fn a_few_bad_draws_are_not_taken_for_noise_of_all() {
-        let unlucky = Machine { unlucky_share: 1.0 / 16.0, ..machine(0.01, 0.02) };
-        let seen = Components::of(&pairs(unlucky, 400, 4), ComparedMetric::Tps).unwrap();
-        assert!(seen.draw_variance.sqrt() < 0.04, "{seen:?}, while a pair scatters by 0.06");
-    }
-
-    #[test]
-    fn nothing_is_said_of_too_few_pairs_or_of_single_blocks() {
-        assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 5, 2), ComparedMetric::Tps), None);
-        assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 50, 1), ComparedMetric::Tps), None);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::SampleMean;
 use crate::comparison::boundary::{Boundary, interval_after_crossing};
-use crate::comparison::normal::upper_quantile;
+use crate::comparison::normal::{upper_quantile, upper_tail};
 use crate::comparison::signed_rank::{Tally, WalshAverages, critical_by_approximation};
 use crate::quantiles::two_sided_t;
 
@@ -63,6 +64,9 @@ const SPREAD_Z: f64 = 1.645;
 /// Beyond so many standard errors it makes no difference when the test stopped.
 const PLAIN_Z: f64 = 30.0;
 
+/// With fewer draws than this nothing is known of how they scatter.
+const DRAWS_MIN: usize = 3;
+
 /// The sequential test of one metric.
 #[derive(Clone, Debug)]
 pub struct SequentialTest {
@@ -70,11 +74,23 @@ pub struct SequentialTest {
     error_rate: f64,
     /// In natural logarithms, not negative.
     tolerance: f64,
+    method: Method,
     ln_ratios: Vec<f64>,
     is_closed: bool,
-    at_zero: Crossing,
-    at_minus_tolerance: Crossing,
-    at_plus_tolerance: Crossing,
+    /// What was seen of the values 0, −tolerance and +tolerance.
+    rejected: [Rejected; 3],
+}
+
+/// What a value is tested by.
+#[derive(Clone, Debug)]
+pub(crate) enum Method {
+    /// By signed ranks: the tallies of the three values.
+    Ranks([Tally; 3]),
+    /// By Student's t, where draws are too expensive to have many of: servers that are started and loaded anew. Ranks
+    /// could never tell of so few numbers; t can, if they scatter normally. Each number is the mean over all blocks of a
+    /// draw of both sides: blocks within a draw share its luck and never count as independent (analysis by clusters:
+    /// Donner and Klar, Design and analysis of cluster randomization trials in health research, 2000, chapter 6).
+    Student,
 }
 
 impl SequentialTest {
@@ -85,22 +101,31 @@ impl SequentialTest {
     /// If the error rate is not between 0 and 1, or the tolerance negative or 1 and more.
     pub fn new(error_rate: f64, tolerance: f64, pairs: usize) -> SequentialTest {
         assert!(error_rate > 0.0 && error_rate < 1.0, "an error rate is between 0 and 1");
-        SequentialTest::with_boundary(Arc::new(Boundary::new(error_rate, pairs)), error_rate, tolerance)
+        SequentialTest::by_ranks(Arc::new(Boundary::new(error_rate, pairs)), error_rate, tolerance)
     }
 
-    pub(crate) fn with_boundary(boundary: Arc<Boundary>, error_rate: f64, tolerance: f64) -> SequentialTest {
+    pub(crate) fn by_ranks(boundary: Arc<Boundary>, error_rate: f64, tolerance: f64) -> SequentialTest {
+        let mut test = SequentialTest::by_student(boundary, error_rate, tolerance);
+        test.method = Method::Ranks(test.origins().map(Tally::new));
+        test
+    }
+
+    pub(crate) fn by_student(boundary: Arc<Boundary>, error_rate: f64, tolerance: f64) -> SequentialTest {
         assert!((0.0..1.0).contains(&tolerance), "a tolerance is a share below 1");
-        let tolerance = tolerance.ln_1p();
         SequentialTest {
             boundary,
             error_rate,
-            tolerance,
+            tolerance: tolerance.ln_1p(),
+            method: Method::Student,
             ln_ratios: Vec::new(),
             is_closed: false,
-            at_zero: Crossing::at(0.0),
-            at_minus_tolerance: Crossing::at(-tolerance),
-            at_plus_tolerance: Crossing::at(tolerance),
+            rejected: [Rejected::default(); 3],
         }
+    }
+
+    /// The values that are tested.
+    fn origins(&self) -> [f64; 3] {
+        [0.0, -self.tolerance, self.tolerance]
     }
 
     /// One pair more: ln(B ÷ A), positive where B is better. Pairs beyond those planned, or after the close, are not
@@ -109,32 +134,42 @@ impl SequentialTest {
     /// # Panics
     /// If it is not finite.
     pub fn add(&mut self, ln_ratio: f64) {
-        assert!(ln_ratio.is_finite(), "a pair without a ratio is left out by whoever counts it");
-        let Some(critical) = self.boundary.critical(self.ln_ratios.len() + 1) else { return };
-        if self.is_closed {
+        assert!(ln_ratio.is_finite(), "a pair without a ratio is left out before it is counted");
+        if self.is_closed || self.ln_ratios.len() >= self.boundary.pairs() {
             return;
         }
         self.ln_ratios.push(ln_ratio);
-        for crossing in [&mut self.at_zero, &mut self.at_minus_tolerance, &mut self.at_plus_tolerance] {
-            crossing.tally.count_last(&self.ln_ratios);
-            crossing.look(critical);
+        if let Method::Ranks(tallies) = &mut self.method {
+            tallies.iter_mut().for_each(|tally| tally.count_last(&self.ln_ratios));
         }
+        self.look();
     }
 
     /// The time is over, however many pairs were planned: a last look, with all of the error rate that is left. Only
     /// for this reason, never because of what was seen so far: nothing happens if it is settled.
     pub fn close(&mut self) {
-        if self.is_settled() {
-            return;
-        }
-        self.is_closed = true;
-        let Some(critical) = self.critical() else { return };
-        for crossing in [&mut self.at_zero, &mut self.at_minus_tolerance, &mut self.at_plus_tolerance] {
-            crossing.look(critical);
+        if !self.is_settled() {
+            self.is_closed = true;
+            self.look();
         }
     }
 
-    /// Of the look at the pairs there are.
+    fn look(&mut self) {
+        let seen = match &self.method {
+            Method::Ranks(tallies) => self.critical().map(|critical| {
+                tallies.each_ref().map(|tally| (tally.above() >= critical, tally.below() >= critical))
+            }),
+            Method::Student => {
+                self.student_interval().map(|(low, high)| self.origins().map(|it| (low > it, high < it)))
+            }
+        };
+        for (rejected, (above, below)) in self.rejected.iter_mut().zip(seen.into_iter().flatten()) {
+            rejected.seen_above |= above;
+            rejected.seen_below |= below;
+        }
+    }
+
+    /// Of the look at the pairs there are: the Walsh averages that reject a value.
     fn critical(&self) -> Option<f64> {
         let pairs = self.ln_ratios.len();
         if self.is_closed { self.boundary.critical_at_last(pairs) } else { self.boundary.critical(pairs) }
@@ -157,27 +192,72 @@ impl SequentialTest {
 
     /// What can be said by now. What was once said stays said, whatever comes later.
     pub fn decision(&self) -> ComparisonDecision {
-        let seen = |crossing: &Crossing| crossing.rejected;
-        ComparisonDecision::of(
-            seen(&self.at_zero),
-            seen(&self.at_minus_tolerance),
-            seen(&self.at_plus_tolerance),
-        )
+        let [zero, minus_tolerance, plus_tolerance] = self.rejected;
+        if minus_tolerance.seen_below {
+            ComparisonDecision::WorseThanTolerance
+        } else if zero.seen_above {
+            ComparisonDecision::Better
+        } else if minus_tolerance.seen_above && plus_tolerance.seen_below {
+            ComparisonDecision::Equivalent
+        } else if minus_tolerance.seen_above {
+            ComparisonDecision::NoWorse
+        } else {
+            ComparisonDecision::Undecided
+        }
     }
 
     /// Whether more pairs could not change the answer: all but the undecided, and B that is no worse but may still
     /// turn out to be better.
     pub fn is_settled(&self) -> bool {
-        self.decision().is_settled(self.at_zero.rejected)
+        match self.decision() {
+            ComparisonDecision::Better
+            | ComparisonDecision::Equivalent
+            | ComparisonDecision::WorseThanTolerance => true,
+            ComparisonDecision::NoWorse => self.rejected[0].seen_below,
+            ComparisonDecision::Undecided => false,
+        }
     }
 
     /// Whether a difference was found, however small: true if B is better.
     pub fn different(&self) -> Option<bool> {
-        self.at_zero.rejected.different()
+        let Rejected { seen_above, seen_below } = self.rejected[0];
+        (seen_above || seen_below).then_some(seen_above)
     }
 
-    /// What is known by now; `None` before the second pair. Takes time and memory with the square of the pairs.
+    /// What is known by now; `None` before the second pair, or the third draw. By ranks it takes time and memory with
+    /// the square of the pairs.
     pub fn estimate(&self) -> Option<Estimate> {
+        match self.method {
+            Method::Ranks(_) => self.estimate_by_ranks(),
+            Method::Student => self.estimate_by_student(),
+        }
+    }
+
+    /// The estimate with this interval, as far as the decision agrees with it.
+    fn estimate_with(
+        &self,
+        centre: f64,
+        deviation: f64,
+        at_all_looks: Option<(f64, f64)>,
+        interval: Option<(f64, f64)>,
+        smallest_of: impl Fn(usize) -> f64,
+    ) -> Estimate {
+        let numbers = self.ln_ratios.len();
+        let planned = if self.is_closed { numbers } else { self.boundary.pairs() };
+        Estimate {
+            numbers,
+            centre,
+            at_all_looks,
+            interval,
+            deviation,
+            different: different(interval),
+            decision: self.decision().as_far_as(interval, self.tolerance),
+            smallest_of_all_planned: smallest_of(planned.max(numbers)),
+            smallest_so_far: smallest_of(numbers),
+        }
+    }
+
+    fn estimate_by_ranks(&self) -> Option<Estimate> {
         let pairs = self.ln_ratios.len();
         if pairs < 2 {
             return None;
@@ -191,31 +271,21 @@ impl SequentialTest {
         // shown then.
         let decision = self.decision();
         let interval = self
-            .rejected()
+            .origin_rejected()
             .map(|origin| Some(self.after_crossing(centre, standard_error, origin)))
             .filter(|interval| decision.as_far_as(*interval, self.tolerance) == decision)
             .unwrap_or(at_all_looks);
         let detectable = self.boundary.detectable(POWER);
-        let all_pairs = if self.is_closed { pairs } else { self.boundary.pairs() };
-        Some(Estimate {
-            numbers: pairs,
-            centre,
-            at_all_looks,
-            interval,
-            deviation,
-            different: different(interval),
-            decision: decision.as_far_as(interval, self.tolerance),
-            smallest_of_all_planned: detectable * deviation / (all_pairs as f64).sqrt(),
-            smallest_so_far: detectable * standard_error,
-        })
+        let smallest = |count: usize| detectable * deviation / (count as f64).sqrt();
+        Some(self.estimate_with(centre, deviation, at_all_looks, interval, smallest))
     }
 
     /// The value whose rejection made the decision.
-    fn rejected(&self) -> Option<f64> {
+    fn origin_rejected(&self) -> Option<f64> {
         match self.decision() {
             ComparisonDecision::Better => Some(0.0),
             ComparisonDecision::WorseThanTolerance => Some(-self.tolerance),
-            ComparisonDecision::NoWorse if self.at_zero.rejected.seen_below => Some(0.0),
+            ComparisonDecision::NoWorse if self.rejected[0].seen_below => Some(0.0),
             ComparisonDecision::Equivalent | ComparisonDecision::NoWorse | ComparisonDecision::Undecided => {
                 None
             }
@@ -236,6 +306,40 @@ impl SequentialTest {
         let (short, long) = ((z - near) * student * standard_error, (far - z) * student * standard_error);
         if centre > origin { (centre - short, centre + long) } else { (centre - long, centre + short) }
     }
+
+    /// Mean, and standard deviation of a single draw.
+    fn moments(&self) -> Option<(f64, f64)> {
+        let count = self.ln_ratios.len();
+        let sample = SampleMean::of(&self.ln_ratios).filter(|_| count >= DRAWS_MIN)?;
+        Some((sample.mean, (sample.variance * count as f64).sqrt()))
+    }
+
+    /// How many standard errors a value must be away to be rejected after so many draws: the nominal significance level
+    /// of a boundary for a known variance, read from Student's t (Jennison and Turnbull, Group sequential methods with
+    /// applications to clinical trials, 2000, chapter 11.3).
+    fn critical_t(&self, count: usize, is_last: bool) -> Option<f64> {
+        let z = if is_last { self.boundary.z_at_last(count)? } else { self.boundary.z(count)? };
+        let degrees_of_freedom = count.checked_sub(1)? as f64;
+        Some(two_sided_t(1.0 - 2.0 * upper_tail(z), degrees_of_freedom))
+    }
+
+    /// The values that Student's t does not reject at this look.
+    fn student_interval(&self) -> Option<(f64, f64)> {
+        let (mean, deviation) = self.moments()?;
+        let count = self.ln_ratios.len();
+        let half = self.critical_t(count, self.is_closed)? * deviation / (count as f64).sqrt();
+        half.is_finite().then_some((mean - half, mean + half))
+    }
+
+    fn estimate_by_student(&self) -> Option<Estimate> {
+        let (centre, deviation) = self.moments()?;
+        let interval = self.student_interval();
+        let smallest = |count: usize| {
+            let t = self.critical_t(count, self.is_closed && count < self.boundary.pairs());
+            t.map_or(f64::INFINITY, |t| (t + upper_quantile(1.0 - POWER)) * deviation / (count as f64).sqrt())
+        };
+        Some(self.estimate_with(centre, deviation, interval, interval, smallest))
+    }
 }
 
 /// Standard deviation that a normal distribution would have whose Walsh averages scatter as much: from the width of
@@ -248,7 +352,7 @@ pub(crate) fn deviation(walsh: &WalshAverages, count: usize) -> Option<f64> {
 }
 
 /// Whether an interval excludes 0: true if all of it is above.
-pub(crate) fn different(interval: Option<(f64, f64)>) -> Option<bool> {
+fn different(interval: Option<(f64, f64)>) -> Option<bool> {
     match interval? {
         (low, _) if low > 0.0 => Some(true),
         (_, high) if high < 0.0 => Some(false),
@@ -258,22 +362,11 @@ pub(crate) fn different(interval: Option<(f64, f64)>) -> Option<bool> {
 
 /// On which side of a value the truth was seen to be.
 #[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Rejected {
+struct Rejected {
     /// The truth is above the value.
-    pub(crate) seen_above: bool,
+    seen_above: bool,
     /// The truth is below the value.
-    pub(crate) seen_below: bool,
-}
-
-impl Rejected {
-    /// Of the value 0: true if B is better.
-    pub(crate) fn different(self) -> Option<bool> {
-        match (self.seen_above, self.seen_below) {
-            (true, _) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => None,
-        }
-    }
+    seen_below: bool,
 }
 
 impl ComparisonDecision {
@@ -288,30 +381,9 @@ impl ComparisonDecision {
         }
     }
 
-    /// From what was seen of the values 0 and ±tolerance.
-    pub(crate) fn of(
-        zero: Rejected,
-        minus_tolerance: Rejected,
-        plus_tolerance: Rejected,
-    ) -> ComparisonDecision {
-        if minus_tolerance.seen_below {
-            ComparisonDecision::WorseThanTolerance
-        } else if zero.seen_above {
-            ComparisonDecision::Better
-        } else if minus_tolerance.seen_above {
-            if plus_tolerance.seen_below {
-                ComparisonDecision::Equivalent
-            } else {
-                ComparisonDecision::NoWorse
-            }
-        } else {
-            ComparisonDecision::Undecided
-        }
-    }
-
     /// What remains of it beside the interval that is shown. Whatever ends a comparison agrees with its interval, since
     /// both are of the same look; another metric may have crossed its boundary earlier, and come back.
-    pub(crate) fn as_far_as(self, interval: Option<(f64, f64)>, tolerance: f64) -> ComparisonDecision {
+    fn as_far_as(self, interval: Option<(f64, f64)>, tolerance: f64) -> ComparisonDecision {
         let Some((low, high)) = interval else { return ComparisonDecision::Undecided };
         let no_better = match (low > -tolerance, high < tolerance) {
             (true, true) => ComparisonDecision::Equivalent,
@@ -332,33 +404,69 @@ impl ComparisonDecision {
             | ComparisonDecision::Undecided => self,
         }
     }
+}
 
-    /// See [`SequentialTest::is_settled`].
-    pub(crate) fn is_settled(self, zero: Rejected) -> bool {
-        match self {
-            ComparisonDecision::Better
-            | ComparisonDecision::Equivalent
-            | ComparisonDecision::WorseThanTolerance => true,
-            ComparisonDecision::NoWorse => zero.seen_below,
-            ComparisonDecision::Undecided => false,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SplitMix64;
+
+    fn test(planned: usize) -> SequentialTest {
+        SequentialTest::by_student(Arc::new(Boundary::new(0.05, planned)), 0.05, 0.02)
+    }
+
+    /// The share of comparisons in which any difference is claimed, with a look after each of so many draws.
+    fn claimed(planned: usize, effect: f64) -> f64 {
+        let mut random = SplitMix64::new(11);
+        let comparisons = 4_000;
+        let found = (0..comparisons).filter(|_| {
+            let mut test = test(planned);
+            (0..planned).for_each(|_| test.add(effect + 0.01 * random.normal()));
+            test.different().is_some()
+        });
+        found.count() as f64 / f64::from(comparisons)
+    }
+
+    #[test]
+    fn a_server_that_is_no_different_is_called_different_in_one_comparison_of_twenty_at_most() {
+        for planned in [3, 5, 8, 12] {
+            let share = claimed(planned, 0.0);
+            assert!((0.01..0.057).contains(&share), "{planned} draws: {share}");
         }
     }
-}
 
-/// A value, and whether it was rejected.
-#[derive(Clone, Debug)]
-struct Crossing {
-    tally: Tally,
-    rejected: Rejected,
-}
-
-impl Crossing {
-    fn at(origin: f64) -> Crossing {
-        Crossing { tally: Tally::new(origin), rejected: Rejected::default() }
+    #[test]
+    fn differences_of_a_few_deviations_are_found_with_eight_draws() {
+        assert!(claimed(8, 0.02) > 0.95);
     }
 
-    fn look(&mut self, critical: f64) {
-        self.rejected.seen_above |= self.tally.above() >= critical;
-        self.rejected.seen_below |= self.tally.below() >= critical;
+    #[test]
+    fn two_draws_say_nothing_and_a_huge_difference_is_seen_with_three() {
+        let mut test = test(3);
+        test.add(-1.0);
+        test.add(-1.1);
+        assert_eq!((test.estimate().is_some(), test.decision()), (false, ComparisonDecision::Undecided));
+        test.add(-1.05);
+        assert_eq!(test.decision(), ComparisonDecision::WorseThanTolerance);
+        let known = test.estimate().unwrap();
+        assert!(known.interval.is_some_and(|(low, high)| low < -1.05 && -1.05 < high && high < -0.8));
+    }
+
+    #[test]
+    fn the_end_of_the_time_is_a_last_look() {
+        let mut test = test(12);
+        [-0.05, -0.06, -0.055, -0.05].into_iter().for_each(|ratio| test.add(ratio));
+        assert_eq!(test.decision(), ComparisonDecision::Undecided);
+        test.close();
+        assert_eq!(test.decision(), ComparisonDecision::WorseThanTolerance);
+        test.add(5.0);
+        assert_eq!(test.ln_ratios().len(), 4);
+    }
+
+    #[test]
+    fn draws_that_agree_exactly_are_no_error() {
+        let mut test = test(3);
+        (0..3).for_each(|_| test.add(0.0));
+        assert_eq!(test.decision(), ComparisonDecision::Equivalent);
     }
 }

@@ -1,12 +1,12 @@
-//! Imagined machines: pairs as a machine with this luck and this noise would give them, from a seed. The tests and
-//! `examples/comparisons.rs` hold the method against them, and a plan can be tried on one before any time is spent.
+//! Simulated machines: pairs as a machine with this luck and this noise would give them, from a seed. The tests of
+//! comparisons and `examples/comparisons.rs` hold the method against them.
 
-use crate::SplitMix64;
-use crate::comparison::pair::{Block, Draw, Pair, Purpose, Side};
+use pgmeter_stats::SplitMix64;
+use pgmeter_stats::comparison::{Block, Draw, Pair, Purpose, Side};
 
 /// Where the noise comes from; standard deviations are of natural logarithms, so that 0.09 is about 9 %.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub struct Machine {
+pub struct SimulatedMachine {
     /// Of the luck of a draw, which all its blocks share.
     pub draw_deviation: f64,
     /// How many draws have bad luck.
@@ -23,12 +23,12 @@ pub struct Machine {
     pub drift_per_block: f64,
 }
 
-impl Machine {
+impl SimulatedMachine {
     /// The shared two-core machine that issue 6 describes: pairs of 1-second blocks on fresh connections scatter by
     /// 9 %; of that, one pair in eight is 17 % off by the luck of its connections, and within the others that luck
     /// makes 1 %; and in a minute speed drifts by 3 %.
-    pub fn as_measured() -> Machine {
-        Machine {
+    pub fn as_measured() -> SimulatedMachine {
+        SimulatedMachine {
             draw_deviation: 0.01,
             unlucky_share: 1.0 / 16.0,
             unlucky_loss: 0.17,
@@ -38,35 +38,23 @@ impl Machine {
             drift_per_block: 0.000_5,
         }
     }
-
-    /// The same with all its noise piled up: pairs scatter by this luck of draws *and* 9 % from block to block *and* one
-    /// draw (not pair) in eight is 17 % off.
-    pub fn piled_up(pair_luck: f64) -> Machine {
-        let of_each = std::f64::consts::FRAC_1_SQRT_2;
-        Machine {
-            draw_deviation: pair_luck * of_each,
-            unlucky_share: 1.0 / 8.0,
-            block_deviation: 0.09 * of_each,
-            ..Machine::as_measured()
-        }
-    }
 }
 
 /// A machine at work.
 #[derive(Clone, Debug)]
-pub struct ImaginedRun {
-    machine: Machine,
+pub struct SimulatedRun {
+    machine: SimulatedMachine,
     random: SplitMix64,
     wander: f64,
     blocks: f64,
 }
 
-impl ImaginedRun {
+impl SimulatedRun {
     /// From the start.
-    pub fn new(machine: Machine, seed: u64) -> ImaginedRun {
+    pub fn new(machine: SimulatedMachine, seed: u64) -> SimulatedRun {
         let mut random = SplitMix64::new(seed);
         let wander = random.normal() * machine.wander_deviation;
-        ImaginedRun { machine, random, wander, blocks: 0.0 }
+        SimulatedRun { machine, random, wander, blocks: 0.0 }
     }
 
     /// One pair, its blocks in this order; B is faster by `effect`, a logarithm (no matter to the noise floor).
