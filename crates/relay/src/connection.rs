@@ -83,9 +83,9 @@ pub(crate) struct Connection {
     pub(crate) phase: Phase,
     /// When the client's request reached the server's side.
     pub(crate) asked_at: Option<Timestamp>,
-    sockets: [Option<Socket>; 2],
+    pub(crate) sockets: [Option<Socket>; 2],
     /// The peer has closed that side: reading goes on up to the end, which is no news any more.
-    ends: [bool; 2],
+    pub(crate) ends: [bool; 2],
     directions: [Direction; 2],
 }
 
@@ -122,12 +122,6 @@ impl Connection {
         self.directions[direction].line.control_delay()
     }
 
-    /// The server's side has a socket that is being connected.
-    pub(crate) fn connecting_to(&mut self, server: Socket) {
-        self.phase = Phase::Connecting;
-        self.sockets[SERVER] = Some(server);
-    }
-
     /// Whether the server's side is connected by now.
     pub(crate) fn is_server_connected(&self) -> io::Result<bool> {
         self.sockets[SERVER].as_ref().map_or(Ok(false), Socket::is_connected)
@@ -141,21 +135,11 @@ impl Connection {
         self.directions[SERVER].line.end(End::Reset, now);
     }
 
-    /// The peer of this side has closed.
-    pub(crate) fn peer_closed(&mut self, side: usize) {
-        self.ends[side] = true;
-    }
-
     /// Wants to hear when this side has something to read, and, if so asked, when it takes bytes again. Not of the latter
     /// all the time: a Unix socket has that news each time its peer has read something.
     pub(crate) fn listen_to(&self, side: usize, writable: bool, registry: &Registry, token: Token) -> bool {
         let news = if writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
         self.sockets[side].as_ref().is_none_or(|socket| socket.reregister(registry, token, news).is_ok())
-    }
-
-    /// Whether the client has gone before the server was reached.
-    pub(crate) fn client_has_closed(&self) -> bool {
-        self.ends[CLIENT]
     }
 
     /// Whether this side is to be read, and is not in the queue for that yet; it is then.

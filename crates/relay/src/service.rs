@@ -254,7 +254,7 @@ impl Service {
         let (slot, own) = (side / 2, side % 2);
         let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else { return };
         if news.ends {
-            connection.peer_closed(own);
+            connection.ends[own] = true;
         }
         if own == SERVER && connection.phase == Phase::Connecting {
             self.check_connected(slot);
@@ -390,11 +390,12 @@ impl Service {
             Ok(server)
         });
         match connected {
-            Ok(server) => connection.connecting_to(server),
+            Ok(server) => {
+                connection.phase = Phase::Connecting;
+                connection.sockets[SERVER] = Some(server);
+            }
             Err(error)
-                if may_pass(&error)
-                    && !connection.client_has_closed()
-                    && now.since(asked_at) < CONNECT_LIMIT =>
+                if may_pass(&error) && !connection.ends[CLIENT] && now.since(asked_at) < CONNECT_LIMIT =>
             {
                 self.schedule.set(now + RETRY_PAUSE, Task::Connect { slot, number: connection.number });
             }

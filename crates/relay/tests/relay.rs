@@ -9,10 +9,10 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use null::{NullOptions, NullServer};
 use pgmeter_relay::{Address, Config, JitterShape, Network, Relay, RelayError};
 use proptest::prelude::*;
 use tempfile::TempDir;
+use testkit::null::{NullOptions, NullServer};
 
 const PORT: u16 = 5432;
 

@@ -18,15 +18,11 @@ pub(crate) const LENGTH_MAX: i64 = 1_000_000;
 pub struct SetArray {
     /// The variable that receives the array.
     pub slot: Slot,
-    length: Expression,
-    element: Expression,
+    pub(crate) length: Expression,
+    pub(crate) element: Expression,
 }
 
 impl SetArray {
-    pub(crate) fn new(slot: Slot, length: Expression, element: Expression) -> Self {
-        Self { slot, length, element }
-    }
-
     /// Evaluates the number once and the element that often, in order, and assigns. The variable's text is
     /// PostgreSQL's array literal, such as `{1,2.5,t,NULL}`: a parameter as it is, in quotes where simple queries
     /// have it in their text.

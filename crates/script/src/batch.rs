@@ -8,14 +8,10 @@ use crate::expression::{Expression, Scope};
 /// `\batch expression`
 #[derive(Debug)]
 pub struct Batch {
-    expression: Expression,
+    pub(crate) expression: Expression,
 }
 
 impl Batch {
-    pub(crate) fn new(expression: Expression) -> Self {
-        Self { expression }
-    }
-
     /// How many transactions this run stands for, at least 1.
     pub fn size(&self, scope: &mut Scope<'_>) -> Result<u64, EvaluationError> {
         let size = self.expression.datum(scope).and_then(Datum::to_int)?;

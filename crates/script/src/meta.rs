@@ -11,7 +11,7 @@ use crate::expression::{self, ARRAY, ARRAY_NOT_ALONE, Expression, SYNTAX_ERROR};
 use crate::number::is_c_space;
 use crate::program::{CommandKind, Set};
 use crate::shell::{SetShell, Shell};
-use crate::sleep::{Sleep, Unit};
+use crate::sleep::{Sleep, Time, Unit};
 use crate::sql::{Capture, CaptureKind};
 use crate::symbols::{Symbols, is_name_byte};
 
@@ -86,7 +86,7 @@ static META_COMMANDS: [(&str, Dialect, Behind, Reader); 15] = [
     ("aset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Aset)),
     ("batch", Dialect::Extended, Behind::Expression, |reading, symbols| {
         let expression = reading.expression(reading.name.end(), symbols)?;
-        command(CommandKind::Batch(Batch::new(expression)))
+        command(CommandKind::Batch(Batch { expression }))
     }),
     ("elif", Dialect::Pgbench, Behind::Expression, |reading, symbols| {
         let expression = reading.expression(reading.name.end(), symbols)?;
@@ -275,7 +275,7 @@ fn read_set(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fa
     let slot = symbols.intern(variable.text);
     let expression = if valid { expression } else { expression.map(|it| it.refusing_name(slot)) };
     match (array, expression) {
-        (Some((length, element)), _) => command(CommandKind::SetArray(SetArray::new(slot, length, element))),
+        (Some((length, element)), _) => command(CommandKind::SetArray(SetArray { slot, length, element })),
         (None, Some(expression)) => command(CommandKind::Set(Set { slot, expression })),
         (None, None) => Err(SYNTAX_ERROR.into()),
     }
@@ -318,7 +318,7 @@ fn read_sleep(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, 
             return Err(invalid());
         }
         let slot = symbols.intern(name);
-        return command(CommandKind::Sleep(Sleep::of_variable(slot, read_unit(unit)?)));
+        return command(CommandKind::Sleep(Sleep { time: Time::Variable(slot), unit: read_unit(unit)? }));
     }
     let sign = usize::from(matches!(time.text, [b'+' | b'-', ..]));
     let digits = time.text[sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -183,6 +183,21 @@ fn scale_by_power_of_two(value: f64, exponent: i64) -> f64 {
     value * 2.0_f64.powi(exponent)
 }
 
+/// Blanks, a sign and digits at the start of a text, as C's `strtol` reads them, cut off at 64 bits; and what follows.
+/// `None` without digits.
+pub(crate) fn leading_integer(text: &[u8]) -> Option<(i64, &[u8])> {
+    let text = trim_start(text);
+    let is_negative = text.first() == Some(&b'-');
+    let unsigned = if let [b'+' | b'-', unsigned @ ..] = text { unsigned } else { text };
+    let length = unsigned.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = unsigned.split_at(length);
+    let shift = |value: i64, digit: &u8| {
+        let digit = i64::from(digit - b'0');
+        value.saturating_mul(10).saturating_add(if is_negative { -digit } else { digit })
+    };
+    (length > 0).then(|| (digits.iter().fold(0, shift), rest))
+}
+
 /// The text without the white space in front.
 pub(crate) fn trim_start(text: &[u8]) -> &[u8] {
     &text[text.iter().take_while(|&&byte| is_c_space(byte)).count()..]

@@ -106,7 +106,7 @@ impl Reader<'_> {
         match text.read(self.dialect, symbols).map_err(error)? {
             None => {}
             Some(Meta::Command(kind)) => {
-                let name = text.name().unwrap_or_else(|| kind.name().into());
+                let name = text.name().unwrap_or_default();
                 self.commands.push(Command { line, display: text.display(), name, kind });
             }
             Some(Meta::Capture(capture)) => {
@@ -273,27 +273,6 @@ pub enum CommandKind {
     EndPipeline,
     /// `\batch`, extended dialect only
     Batch(Batch),
-}
-
-impl CommandKind {
-    /// `SQL`, or the meta command's name in lower case.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Sql(_) => "SQL",
-            Self::Set(_) | Self::SetArray(_) => "set",
-            Self::Sleep(_) => "sleep",
-            Self::If(_) => "if",
-            Self::Elif(_) => "elif",
-            Self::Else(_) => "else",
-            Self::EndIf => "endif",
-            Self::SetShell(_) => "setshell",
-            Self::Shell(_) => "shell",
-            Self::StartPipeline => "startpipeline",
-            Self::SyncPipeline => "syncpipeline",
-            Self::EndPipeline => "endpipeline",
-            Self::Batch(_) => "batch",
-        }
-    }
 }
 
 /// `\set name expression`

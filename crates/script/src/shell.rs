@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::dialect::Dialect;
 use crate::error::{EvaluationError, shown};
-use crate::number::{is_c_space, trim_start};
+use crate::number::{is_c_space, leading_integer, trim_start};
 use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 use crate::variables::Variables;
@@ -132,20 +132,8 @@ fn integer(line: &[u8]) -> Option<i64> {
     if text.is_empty() && !line.is_empty() {
         return Some(0);
     }
-    let end = text.iter().rposition(|&byte| !is_c_space(byte)).map_or(0, |last| last + 1);
-    let (negative, digits) = match &text[..end] {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
-    };
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let shift = |value: i64, digit: &u8| {
-        let digit = i64::from(digit - b'0');
-        value.saturating_mul(10).saturating_add(if negative { -digit } else { digit })
-    };
-    Some(digits.iter().fold(0, shift))
+    let (value, rest) = leading_integer(text)?;
+    rest.iter().all(|&byte| is_c_space(byte)).then_some(value)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the point")]

@@ -4,19 +4,19 @@
 use std::time::Duration;
 
 use crate::error::EvaluationError;
-use crate::number::trim_start;
+use crate::number::leading_integer;
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
 
 /// `\sleep number|:variable [us|ms|s]`
 #[derive(Debug)]
 pub struct Sleep {
-    time: Time,
-    unit: Unit,
+    pub(crate) time: Time,
+    pub(crate) unit: Unit,
 }
 
 #[derive(Debug)]
-enum Time {
+pub(crate) enum Time {
     Fixed(Duration),
     Variable(Slot),
 }
@@ -51,11 +51,7 @@ impl Unit {
 impl Sleep {
     /// `number` is an optional sign and digits; beyond 64 bits it counts as the largest number.
     pub(crate) fn of_number(number: &[u8], unit: Unit) -> Self {
-        Self { time: Time::Fixed(unit.times(leading_integer(number))), unit }
-    }
-
-    pub(crate) fn of_variable(slot: Slot, unit: Unit) -> Self {
-        Self { time: Time::Variable(slot), unit }
+        Self { time: Time::Fixed(unit.times(leading_integer(number).map_or(0, |(count, _)| count))), unit }
     }
 
     /// Whether it is written that no time is slept.
@@ -76,27 +72,13 @@ impl Sleep {
         if !variables.write_text(slot, &mut text) {
             return Err(error(format!("undefined variable \"{name}\"")));
         }
-        let count = leading_integer(&text);
+        let count = leading_integer(&text).map_or(0, |(count, _)| count);
         if count == 0 && !text.first().is_some_and(u8::is_ascii_digit) {
             let value = encoding::decode(&text);
             return Err(error(format!("invalid sleep time \"{value}\" for variable \"{name}\"")));
         }
         Ok(self.unit.times(count))
     }
-}
-
-/// Blanks, a sign and digits at the start of the text, cut off at 64 bits; 0 if there are none.
-fn leading_integer(text: &[u8]) -> i64 {
-    let (negative, digits) = match trim_start(text) {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
-    };
-    let magnitude = digits
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .fold(0_i64, |sum, byte| sum.saturating_mul(10).saturating_add(i64::from(byte - b'0')));
-    if negative { -magnitude } else { magnitude }
 }
 
 #[cfg(test)]
@@ -109,7 +91,7 @@ mod tests {
         let slot = symbols.intern("x");
         let mut variables = Variables::new(&symbols);
         set(&mut variables, slot);
-        let sleep = Sleep::of_variable(slot, Unit::Seconds);
+        let sleep = Sleep { time: Time::Variable(slot), unit: Unit::Seconds };
         sleep.duration(&variables, &symbols).map_err(|error| error.to_string())
     }
 

@@ -51,7 +51,7 @@ impl Sql {
         let mut parameters = Vec::new();
         let mut numbered: Vec<u8> = Vec::new();
         let mut copied = 0;
-        for place in Places::of(&text) {
+        for place in self::places(&text) {
             parameters.push(symbols.intern(&text[place.start + 1..place.end]));
             numbered.extend_from_slice(&text[copied..place.start]);
             numbered.push(b'$');
@@ -112,34 +112,20 @@ impl Sql {
     }
 }
 
-/// Iterator over the `:name`s of a text.
-struct Places<'a> {
-    bytes: &'a [u8],
-    position: usize,
-}
-
-impl<'a> Places<'a> {
-    fn of(bytes: &'a [u8]) -> Self {
-        Self { bytes, position: 0 }
-    }
-}
-
-impl Iterator for Places<'_> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Range<usize>> {
+/// Where the `:name`s of a text stand.
+fn places(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut position = 0;
+    std::iter::from_fn(move || {
         loop {
-            let rest = &self.bytes[self.position..];
-            let colon = self.position + rest.iter().position(|&byte| byte == b':')?;
-            let colons = self.bytes[colon..].iter().take_while(|&&byte| byte == b':').count();
-            let name = colon + colons;
-            self.position = name;
-            if colons == 1 && self.bytes.get(name).is_some_and(|&byte| is_name_start(byte)) {
-                self.position += self.bytes[name..].iter().take_while(|&&byte| is_name_byte(byte)).count();
-                return Some(colon..self.position);
+            let colon = position + bytes[position..].iter().position(|&byte| byte == b':')?;
+            let colons = bytes[colon..].iter().take_while(|&&byte| byte == b':').count();
+            position = colon + colons;
+            if colons == 1 && bytes.get(position).is_some_and(|&byte| is_name_start(byte)) {
+                position += bytes[position..].iter().take_while(|&&byte| is_name_byte(byte)).count();
+                return Some(colon..position);
             }
         }
-    }
+    })
 }
 
 #[cfg(test)]

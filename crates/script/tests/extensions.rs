@@ -53,7 +53,7 @@ fn an_array_is_a_quoted_literal_in_a_simple_query_and_a_plain_one_as_a_parameter
     let (program, symbols) = read("\\set x array(2, 1 + 1)\nselect :x;");
     let (mut variables, mut random) = (Variables::new(&symbols), Random::from_seed(42));
     let CommandKind::SetArray(set) = &program.commands()[0].kind else { panic!("an array expected") };
-    assert_eq!(program.commands()[0].kind.name(), "set");
+    assert_eq!(&*program.commands()[0].name, "set");
     set.execute(&mut Scope::new(&mut variables, &mut random, &symbols)).unwrap();
     let mut out = Vec::new();
     assert!(variables.write_text(symbols.lookup("x").unwrap(), &mut out));

@@ -15,13 +15,13 @@ fn program(text: &str) -> (Program, Symbols) {
     (program, symbols)
 }
 
-/// Line, kind and display of each command.
-fn outline(text: &str) -> Vec<(u32, &'static str, String)> {
+/// Line, name and display of each command.
+fn outline(text: &str) -> Vec<(u32, String, String)> {
     let (program, _) = program(text);
     program
         .commands()
         .iter()
-        .map(|command| (command.line, command.kind.name(), command.display.to_string()))
+        .map(|command| (command.line, command.name.to_string(), command.display.to_string()))
         .collect()
 }
 
@@ -58,7 +58,8 @@ fn commands_know_their_line_and_their_first_words() {
         (7, "sleep", "\\sleep 10 ms"),
         (8, "SQL", "/* c */"),
     ];
-    assert_eq!(outline(text), expected.map(|(line, kind, display)| (line, kind, display.to_owned())));
+    let expected = expected.map(|(line, name, display)| (line, name.to_owned(), display.to_owned()));
+    assert_eq!(outline(text), expected);
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn every_command_has_the_name_that_messages_give_it() {
     let text = "\\SET x 1\n\\If 1\n\\elif 1\n\\else\n\\endif\n\\sleep 1 us\n\\setshell y a\n\\shell a\n\
                 \\startpipeline\n;\n\\syncpipeline\n\\endpipeline\n";
     let names: Vec<_> = outline(text).into_iter().map(|(_, name, _)| name).collect();
-    let expected = "set if elif else endif sleep setshell shell startpipeline SQL syncpipeline endpipeline";
+    let expected = "SET If elif else endif sleep setshell shell startpipeline SQL syncpipeline endpipeline";
     assert_eq!(names.join(" "), expected);
 }
 

@@ -154,20 +154,19 @@ impl Counts {
     /// Of all transactions that were due, the share of those that were skipped or above the latency limit; 0 if none was
     /// due.
     pub fn late_or_skipped_share(&self) -> f64 {
-        if self.scheduled == 0 {
-            return 0.0;
-        }
-        self.late.saturating_add(self.skipped) as f64 / self.scheduled as f64
+        self.share(self.late.saturating_add(self.skipped))
     }
 
     /// Of all transactions that were due, the share of those that were skipped or left over at the end of a run with so
     /// many clients, each of which may then be in the middle of one; 0 if none was due.
     pub fn missed_share(&self, clients: u32) -> f64 {
-        if self.scheduled == 0 {
-            return 0.0;
-        }
         let left_over = self.unfinished.saturating_sub(u64::from(clients));
-        self.skipped.saturating_add(left_over) as f64 / self.scheduled as f64
+        self.share(self.skipped.saturating_add(left_over))
+    }
+
+    /// So many of all transactions that were due.
+    fn share(&self, transactions: u64) -> f64 {
+        if self.scheduled == 0 { 0.0 } else { transactions as f64 / self.scheduled as f64 }
     }
 
     /// Asserts that no transaction disappeared.

@@ -1,4 +1,5 @@
-//! Null servers of a test, where nobody else listens.
+//! Null servers of a test: each listens where no other does, and leaves nothing behind. What they do is in the crate
+//! `null`.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,5 @@
-//! What clients said to a null server, kept for a test.
+//! The requests that a null server or a fake one has received, owned, for a test to look at. Requests are parsed by
+//! `null::session`; nothing is judged here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -61,6 +61,12 @@ pub fn kind(value: &impl fmt::Debug) -> u64 {
     head.0.value()
 }
 
+/// The sentence of an error, up to what it quotes.
+pub fn sentence(error: &impl fmt::Display) -> String {
+    let sentence = error.to_string();
+    sentence.split(['"', '(']).next().unwrap_or_default().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

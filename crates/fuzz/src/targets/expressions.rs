@@ -3,7 +3,7 @@
 
 use script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Value, Variables};
 
-use super::digest::{Digest, kind};
+use super::digest::{Digest, sentence};
 use super::{Attempt, KIB, SHORT, Target, allowance};
 use crate::corpus::below;
 
@@ -123,7 +123,7 @@ fn attempt(input: &[u8]) -> Result<u64, String> {
                 outcome.debug(&first.1);
             }
             Err(error) => {
-                outcome.debug(&kind(&error.kind));
+                outcome.show(&sentence(&error.kind));
                 Digest::new().show(&error);
             }
         }
@@ -164,7 +164,7 @@ fn evaluate(program: &Program, symbols: &mut Symbols) -> (Digest, Digest) {
                 kinds.debug(&written.contains(&b'.'));
             }
             Err(error) => {
-                kinds.debug(&kind(&error));
+                kinds.show(&sentence(&error));
                 values.show(&error);
             }
         }

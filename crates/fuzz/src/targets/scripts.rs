@@ -3,7 +3,7 @@
 
 use script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Variables};
 
-use super::digest::{Digest, kind};
+use super::digest::{Digest, sentence};
 use super::{Attempt, SHORT, Target, allowance};
 
 pub const TARGET: Target = Target {
@@ -85,7 +85,7 @@ fn attempt(input: &[u8]) -> Result<u64, String> {
                 if error.line == 0 {
                     return Err(format!("an error without a line: {error}"));
                 }
-                outcome.debug(&kind(&error.kind));
+                outcome.show(&sentence(&error.kind));
                 Digest::new().show(&error);
             }
         }
@@ -99,7 +99,7 @@ fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Resul
         return Err("a program without commands".to_owned());
     }
     if let Err(error) = program.check_parameter_counts() {
-        outcome.debug(&kind(&error.kind));
+        outcome.show(&sentence(&error.kind));
         Digest::new().show(&error);
     }
     let defined = symbols.intern("a");
@@ -141,10 +141,10 @@ fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Resul
         };
         // A short history of what the script is made of tells scripts apart; counts would never end.
         if index < 4 {
-            outcome.show(&command.kind.name());
+            outcome.show(&command.name);
         }
         if let Some(error) = failed {
-            outcome.debug(&kind(&error));
+            outcome.show(&sentence(&error));
             Digest::new().show(&error);
         }
     }

@@ -1,4 +1,5 @@
-//! Faults of a session, as data: of which connection, when, with which effect. Nothing here acts; the session does.
+//! Faults of a session, as data: of which connection, when, with which effect. Nothing here acts; the session does,
+//! and its owner says which faults there are.
 
 use stats::Timestamp;
 

@@ -16,7 +16,6 @@ pub use config::{Rows, SessionConfig};
 pub use fault::{Fault, FaultEffect, FaultTrigger};
 pub use request::{Parameters, Request, StartUpParameters};
 
-use request::Frame;
 use statement::{Kind, Prepared};
 
 /// What [`Session::next`] has come to.
@@ -157,13 +156,13 @@ impl Session {
                 break Step::Idle;
             }
             let request = match request::frame(&input[read..], self.phase == Phase::StartUp) {
-                Frame::Whole { request, length } => {
+                Ok(Some((request, length))) => {
                     read += length;
                     request
                 }
-                Frame::Partial => break Step::Idle,
-                Frame::Malformed(_) if self.phase == Phase::Silent => break Step::Idle,
-                Frame::Malformed(reason) => break self.violation(reason),
+                Ok(None) => break Step::Idle,
+                Err(_) if self.phase == Phase::Silent => break Step::Idle,
+                Err(reason) => break self.violation(reason),
             };
             on_request(&self.resolve(request));
             if self.phase == Phase::Silent {

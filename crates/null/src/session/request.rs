@@ -105,35 +105,25 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// What lies at the beginning of the bytes.
-pub(super) enum Frame<'a> {
-    Whole { request: Request<'a>, length: usize },
-    Partial,
-    Malformed(&'static str),
-}
-
 /// Larger messages are taken for a mistake of the sender.
 const LENGTH_MAX: usize = 1 << 30;
 const CANCEL_REQUEST_CODE: u32 = (1234 << 16) | 5678;
 const SSL_REQUEST_CODE: u32 = (1234 << 16) | 5679;
 const GSS_REQUEST_CODE: u32 = (1234 << 16) | 5680;
 
-/// Reads the first message. The first of a connection has no type byte (`is_startup`).
-pub(super) fn frame(bytes: &[u8], is_startup: bool) -> Frame<'_> {
+/// Reads the first message, and its length; `None` if its end has not come yet. The first of a connection has no type byte (`is_startup`).
+pub(super) fn frame(bytes: &[u8], is_startup: bool) -> Result<Option<(Request<'_>, usize)>, &'static str> {
     let header = if is_startup { 0 } else { 1 };
     let Some(length) = bytes.get(header..header + 4).and_then(|word| word.try_into().ok()) else {
-        return Frame::Partial;
+        return Ok(None);
     };
     let length = header + u32::from_be_bytes(length) as usize;
     if !(header + 4..=LENGTH_MAX).contains(&length) {
-        return Frame::Malformed("invalid message length");
+        return Err("invalid message length");
     }
-    let Some(body) = bytes.get(header + 4..length) else { return Frame::Partial };
+    let Some(body) = bytes.get(header + 4..length) else { return Ok(None) };
     let request = if is_startup { startup_packet(body) } else { request_of(bytes[0], body) };
-    match request {
-        Some(request) => Frame::Whole { request, length },
-        None => Frame::Malformed("invalid message format"),
-    }
+    request.map(|request| Some((request, length))).ok_or("invalid message format")
 }
 
 /// How many bytes must come before more can be said about the first message: those of its header, then those

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use connect::{Address, Transport};
-use engine::{BackPressure, Driver, Event, IsOver, Receive, ShellAnswer, ThreadUsage};
+use engine::{Driver, DriverUsage, Event, IsOver, Receive, ShellAnswer};
 use script::Random;
 use stats::Timestamp;
 
@@ -232,26 +232,18 @@ impl Driver for FakeDriver {
         self.now
     }
 
-    /// A quarter of the time.
-    fn cpu_time(&mut self) -> Duration {
-        self.now.since(Timestamp::ZERO) / 4
-    }
-
-    /// The thread runs for a quarter of the time and waits for a core for an eighth.
-    fn thread_usage(&mut self) -> ThreadUsage {
+    /// The process and the thread run for a quarter of the time, and the thread waits for a core for an eighth. For a
+    /// sixteenth of the time there is something held back; with whole sends it is said of each.
+    fn usage(&mut self) -> DriverUsage {
         let elapsed = self.now.since(Timestamp::ZERO);
-        ThreadUsage { cpu: elapsed / 4, run_queue: Some(elapsed / 8) }
-    }
-
-    /// For a sixteenth of the time there is something held back; with whole sends it is said of each.
-    fn back_pressure(&self) -> BackPressure {
-        let held_back_for = self.now.since(Timestamp::ZERO) / 16;
-        let held_back = if self.server.sends == Sends::Whole { self.sends } else { self.held_back };
-        BackPressure { held_back, held_back_for }
-    }
-
-    fn shortest_connect(&self) -> Option<Duration> {
-        (self.generations > 0).then_some(self.server.network_delay)
+        DriverUsage {
+            process_cpu: elapsed / 4,
+            thread_cpu: elapsed / 4,
+            run_queue: Some(elapsed / 8),
+            sends_held_back: if self.server.sends == Sends::Whole { self.sends } else { self.held_back },
+            held_back: elapsed / 16,
+            shortest_connect: (self.generations > 0).then_some(self.server.network_delay),
+        }
     }
 
     fn connect(&mut self, connection: usize, _address: &Address, _transport: &Transport) -> io::Result<()> {
