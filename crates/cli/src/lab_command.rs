@@ -10,7 +10,7 @@ use results::SafeText;
 
 use crate::failure::Failure;
 use crate::lab_status;
-use crate::listener::{circumstances, listening, witness};
+use crate::listener::{circumstances, listening, tracer};
 use crate::signals::Signals;
 use crate::storing::StoreArguments;
 use crate::terminal::{self, Terminal};
@@ -142,6 +142,6 @@ fn run_trials(
     signals: &Signals,
 ) -> Result<(), Failure> {
     let circumstances = circumstances();
-    let context = ExecutionContext { listener, control: signals, circumstances, witnesses: &witness };
+    let context = ExecutionContext { listener, control: signals, circumstances, tracers: &tracer };
     Ok(campaign.run(&limits.meaning(), &context)?)
 }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use ::lab::{Event, Listener, TrialRecord, rough};
-use engine::{Witness, WorkerIntro};
+use engine::{Tracer, WorkerIntro};
 use run::{Circumstances, StorePlaces};
 use server::FetchProgress;
 
@@ -59,7 +59,7 @@ pub(crate) fn circumstances() -> Circumstances {
 }
 
 /// Sees what clients of trials say.
-pub(crate) fn witness(_: WorkerIntro) -> Box<dyn Witness> {
+pub(crate) fn tracer(_: WorkerIntro) -> Box<dyn Tracer> {
     Box::new(Watcher { log: None, verbose_errors: false })
 }
 

@@ -14,7 +14,7 @@ use crate::logs::{LogFault, LogOptions, Logs};
 use crate::signals::Signals;
 use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
-use crate::watcher::{Watcher, WitnessMaker};
+use crate::watcher::{TracerMaker, Watcher};
 
 /// Reasons of aborted clients that are shown one by one.
 const REASONS_SHOWN_MAX: usize = 3;
@@ -75,10 +75,10 @@ impl<'a> OwnShowing<'a> {
         };
         let prepared = runner.under(circumstances).prepare(signals, &mut |event| warn(&event, terminal))?;
         self.live.begin(prepared.plan());
-        let witnesses = self.witnesses(prepared.plan())?;
+        let tracers = self.tracers(prepared.plan())?;
         self.keeper.begin(&prepared)?;
         let live = &mut self.live;
-        let finished = prepared.run(signals, &*witnesses, &mut |event| match event {
+        let finished = prepared.run(signals, &*tracers, &mut |event| match event {
             Event::Second { progress, waits } => live.show(progress, waits),
             Event::Checking(number) => {
                 live.end();
@@ -91,7 +91,7 @@ impl<'a> OwnShowing<'a> {
         self.conclude(finished)
     }
 
-    fn witnesses(&mut self, plan: &Plan) -> Result<WitnessMaker, Failure> {
+    fn tracers(&mut self, plan: &Plan) -> Result<TracerMaker, Failure> {
         let logs = self.watching.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
         if let Some(logs) = &logs {
             self.log_fault = logs.fault();

@@ -1,14 +1,14 @@
 //! What `pgmeter bench` tells of single clients while a run goes on, and its log files. One for each worker, called
 //! on its thread; clients that cannot go on are told at the end, by `showing`.
 
-use engine::{ClientEvent, EndedTransaction, Witness, WorkerIntro};
+use engine::{ClientEvent, EndedTransaction, Tracer, WorkerIntro};
 use stats::Timestamp;
 
 use crate::logs::WorkerLog;
 use crate::terminal;
 
-/// Makes the witness of each worker.
-pub(crate) type WitnessMaker = Box<dyn Fn(WorkerIntro) -> Box<dyn Witness>>;
+/// Makes the tracer of each worker.
+pub(crate) type TracerMaker = Box<dyn Fn(WorkerIntro) -> Box<dyn Tracer>>;
 
 /// See the module.
 pub(crate) struct Watcher {
@@ -16,7 +16,7 @@ pub(crate) struct Watcher {
     pub(crate) verbose_errors: bool,
 }
 
-impl Witness for Watcher {
+impl Tracer for Watcher {
     fn wants_transactions(&self) -> bool {
         self.log.is_some()
     }

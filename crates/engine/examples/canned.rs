@@ -7,12 +7,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use connect::{Address, Transport};
 use pgmeter_engine::{
-    Driver, Event, HostPlan, IsOver, Limit, Plan, Protocol, Receive, ScriptPlan, ShellAnswer, TargetPlan,
-    no_witness, run_on,
+    Driver, DriverUsage, Event, HostPlan, IsOver, Limit, Plan, Protocol, Receive, ScriptPlan, ShellAnswer,
+    TargetPlan, no_tracer, run_on,
 };
 use script::{Dialect, Symbols};
 use stats::Timestamp;
@@ -49,7 +48,7 @@ fn main() {
     };
     let text = if name == "sums" { SCRIPTS[2].2.repeat(SUMS) } else { text.to_owned() };
     let plan = plan(&text, clients, transactions / clients as u64);
-    let outcome = run_on(&plan, Canned::default(), &AtomicBool::new(false), &mut |_| {}, &no_witness)
+    let outcome = run_on(&plan, Canned::default(), &AtomicBool::new(false), &mut |_| {}, &no_tracer)
         .expect("a canned server refuses nobody");
     println!("{} transactions of {name}", outcome.summary.total.counts.succeeded);
 }
@@ -91,8 +90,8 @@ impl Driver for Canned {
         self.pass(30)
     }
 
-    fn cpu_time(&mut self) -> Duration {
-        Duration::ZERO
+    fn usage(&mut self) -> DriverUsage {
+        DriverUsage::default()
     }
 
     fn connect(&mut self, connection: usize, _: &Address, _: &Transport) -> io::Result<()> {

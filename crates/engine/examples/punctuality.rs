@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use connect::{Address, Transport};
-use pgmeter_engine::{HostPlan, Limit, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run};
+use pgmeter_engine::{HostPlan, Limit, Plan, Protocol, ScriptPlan, TargetPlan, no_tracer, run};
 use script::{Dialect, Symbols};
 use stats::Distribution;
 use wire::StartupParameters;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         seed: 42,
         ..Plan::new(vec![target], vec![ScriptPlan { program, weight: 1, target: 0 }], symbols)
     };
-    let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness)?;
+    let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer)?;
     let (total, health) = (&outcome.summary.total, &outcome.health[0]);
     let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
     let lag = |q: f64| us(total.lag_quantile_ns(q));

@@ -12,7 +12,7 @@ use wire::{ServerError, StartupError, TransactionStatus};
 use crate::abort::{AbortCause, AbortedClient, CommandPosition, capture_name};
 use crate::load::Load;
 use crate::plan::HostPlan;
-use crate::witness::{ClientEvent, ClientStep, Witness};
+use crate::tracer::{ClientEvent, ClientStep, Tracer};
 
 use capturing::ReplyContext;
 use link::Link;
@@ -30,8 +30,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) now: Timestamp,
     /// Told at once of what is worth a message.
-    pub(crate) witness: &'a mut dyn Witness,
-    /// The witness wants to see each step.
+    pub(crate) tracer: &'a mut dyn Tracer,
+    /// The tracer wants to see each step.
     pub(crate) steps_wanted: bool,
     /// Where the statistics of single commands go.
     pub(crate) commands: &'a mut CommandTable,
@@ -40,10 +40,10 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Shows the witness a step, if it wants to see steps.
+    /// Shows the tracer a step, if it wants to see steps.
     fn show(&mut self, client: usize, what: ClientStep<'_>) {
         if self.steps_wanted {
-            self.witness.on_event(&ClientEvent::Stepped { client, what });
+            self.tracer.on_event(&ClientEvent::Stepped { client, what });
         }
     }
 }
@@ -87,18 +87,20 @@ enum Phase {
 /// See the module.
 pub(crate) struct Client {
     /// Over all workers, from 0; the variable `:client_id`.
-    number: usize,
+    pub(crate) number: usize,
     phase: Phase,
     /// One connection for each target that the scripts use.
     links: Box<[Link]>,
-    /// The one that the current transaction uses.
-    link: usize,
+    /// The one that the current transaction uses: to which [`Turn::out`] goes, except while it is being set up or
+    /// terminated.
+    pub(crate) link: usize,
     /// Between `\startpipeline` and `\endpipeline`.
     pipeline: bool,
     /// The commands whose text was sent in the pipeline, in order: an error does not say whose it is.
     piped: Vec<usize>,
     variables: Variables,
-    random: Random,
+    /// What scripts draw from; a transaction may be given a stream of its own.
+    pub(crate) random: Random,
     /// As it was when the transaction began: a retry draws the same again.
     random_at_start: Random,
     /// Draws places to connect to, and nothing else: the scripts' draws are the same wherever they run.
@@ -107,7 +109,8 @@ pub(crate) struct Client {
     command: usize,
     /// When the current command was begun.
     command_begun: Timestamp,
-    in_transaction: bool,
+    /// True from the start of a transaction until it has been recorded.
+    pub(crate) in_transaction: bool,
     scheduled: Timestamp,
     started: Timestamp,
     tries: u32,
@@ -145,25 +148,11 @@ impl Client {
         }
     }
 
-    pub(crate) fn number(&self) -> usize {
-        self.number
-    }
-
-    /// True between the start of a transaction and its end.
-    pub(crate) fn in_transaction(&self) -> bool {
-        self.in_transaction
-    }
-
     /// The sample of the transaction that ends now.
     #[inline]
     pub(crate) fn sample(&self, ending: Ending, now: Timestamp) -> Sample {
         let Self { script, scheduled, started, tries, business, .. } = *self;
         Sample { script, scheduled, started, finished: now, tries, business, ending }
-    }
-
-    /// The transaction has been recorded.
-    pub(crate) fn forget_transaction(&mut self) {
-        self.in_transaction = false;
     }
 
     /// What is needed to cancel the command that is running, if there is one.
@@ -177,15 +166,10 @@ impl Client {
         self.links[self.link].host
     }
 
-    /// The link to which [`Turn::out`] goes, except while it is being set up or terminated.
-    pub(crate) fn link(&self) -> usize {
-        self.link
-    }
-
     /// The transport of a link is connected: the start-up begins. What an earlier session on this
     /// link has left is forgotten. `binding` is what SCRAM is bound to, if the transport has something of the kind.
     pub(crate) fn send_startup(&mut self, link: usize, binding: Option<&[u8]>, turn: &mut Turn<'_>) {
-        turn.witness.on_event(&ClientEvent::Connects { client: self.number });
+        turn.tracer.on_event(&ClientEvent::Connects { client: self.number });
         let startup = &self.host(link, turn.load).startup;
         self.links[link].send_startup(startup, binding, turn.out);
     }
@@ -218,11 +202,6 @@ impl Client {
     /// The server's last error, which says why it closed the connection.
     pub(crate) fn take_error(&mut self, link: usize) -> Option<Box<ServerError>> {
         self.links[link].take_error()
-    }
-
-    /// The next transaction and its retries draw from this stream.
-    pub(crate) fn draw_from(&mut self, draws: Random) {
-        self.random = draws;
     }
 
     /// Begins a transaction of `script` that was scheduled for `scheduled`.
@@ -261,7 +240,7 @@ impl Client {
         self.show_receiving(turn);
         let mut context = ReplyContext {
             client: self.number,
-            witness: &mut *turn.witness,
+            tracer: &mut *turn.tracer,
             variables: &mut self.variables,
             symbols: &turn.load.symbols,
             capture: sql_at(self.script, self.command, turn.load).and_then(Sql::capture),

@@ -53,22 +53,21 @@ pub enum EventLoop {
     Other,
 }
 
-/// What a worker's thread has used up to now.
+/// What a driver, its thread and its process have used up to now, and what held them up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThreadUsage {
-    /// CPU time, user and system.
-    pub cpu: Duration,
-    /// Time it was ready to run and had no core; `None` if the system does not tell.
+pub struct DriverUsage {
+    /// CPU time of the whole process, user and system.
+    pub process_cpu: Duration,
+    /// CPU time of the calling thread, user and system.
+    pub thread_cpu: Duration,
+    /// Time that this thread was ready to run and had no core; `None` if the system does not tell.
     pub run_queue: Option<Duration>,
-}
-
-/// What the sockets of a driver did not take at once, since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BackPressure {
     /// Sends that were not taken whole at once.
-    pub held_back: u64,
+    pub sends_held_back: u64,
     /// Time during which at least one connection had bytes that its socket had not taken.
-    pub held_back_for: Duration,
+    pub held_back: Duration,
+    /// The shortest time that a transport took to connect, TLS not included.
+    pub shortest_connect: Option<Duration>,
 }
 
 /// Whether nothing is to be waited for any longer at a time.
@@ -79,23 +78,8 @@ pub trait Driver {
     /// Reads the clock.
     fn now(&mut self) -> Timestamp;
 
-    /// CPU time used by this process so far.
-    fn cpu_time(&mut self) -> Duration;
-
-    /// What the calling thread has used so far.
-    fn thread_usage(&mut self) -> ThreadUsage {
-        ThreadUsage::default()
-    }
-
-    /// How much the sockets have held us up so far.
-    fn back_pressure(&self) -> BackPressure {
-        BackPressure::default()
-    }
-
-    /// The shortest time that a transport took to connect so far, TLS not included.
-    fn shortest_connect(&self) -> Option<Duration> {
-        None
-    }
+    /// What has been used so far.
+    fn usage(&mut self) -> DriverUsage;
 
     /// How it waits.
     fn event_loop(&self) -> EventLoop {

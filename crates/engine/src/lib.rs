@@ -20,15 +20,15 @@ mod run;
 mod statements;
 mod stopping;
 mod timeline;
-mod witness;
+mod tracer;
 mod worker;
 
 pub use abort::{AbortCause, AbortedClient, CommandPosition};
-pub use driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
+pub use driver::{Driver, DriverUsage, Event, EventLoop, IsOver, Receive, ShellAnswer};
 pub use error::{ConnectReason, EngineError};
 pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, Reconnects};
 pub use plan::{Compatibility, EventLoopChoice, Grace, HostPlan, Plan, ScriptPlan, TargetPlan};
 pub use run::{run, run_on};
 pub use stats::{Limit, Protocol};
 pub use stopping::StopRequest;
-pub use witness::{ClientEvent, ClientStep, EndedTransaction, Witness, WorkerIntro, no_witness};
+pub use tracer::{ClientEvent, ClientStep, EndedTransaction, Tracer, WorkerIntro, no_tracer};

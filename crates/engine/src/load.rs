@@ -14,7 +14,7 @@ use crate::arrivals::{Arrivals, Deal, Stream};
 use crate::client::Client;
 use crate::plan::{Compatibility, Plan, ScriptPlan};
 use crate::statements::Statements;
-use crate::witness::WorkerIntro;
+use crate::tracer::WorkerIntro;
 
 /// Tells a client's stream of places from the stream of its scripts: "hosts", as bytes. pgbench's streams stay as
 /// they are.
@@ -57,7 +57,7 @@ pub(crate) struct Share {
     pub(crate) chooser: Random,
     /// Draws the gaps between scheduled starts, compatible with pgbench.
     pub(crate) throttle: Random,
-    /// For the witness: draws which transactions a log keeps.
+    /// For the tracer: draws which transactions a log keeps.
     pub(crate) sampler: Random,
 }
 
@@ -137,7 +137,7 @@ impl<'p> Load<'p> {
         self.connection(slot, 0)..self.connection(slot + 1, 0)
     }
 
-    /// What the witness of a worker is told.
+    /// What the tracer of a worker is told.
     pub(crate) fn introduce(&self, number: usize, start: Timestamp) -> WorkerIntro {
         let Share { clients, sampler, .. } = &self.workers[number];
         WorkerIntro { number, clients: clients.clone(), sampler: sampler.clone(), start }

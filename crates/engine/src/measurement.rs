@@ -23,10 +23,11 @@ pub(crate) struct Measurement<'a> {
     /// Begin of the interval that is being recorded.
     begin: Timestamp,
     /// Its end.
-    end: Timestamp,
+    pub(crate) end: Timestamp,
     spare: Option<Interval>,
     sink: &'a mut dyn IntervalSink,
-    warmup_transactions: u64,
+    /// Transactions that were run but not measured.
+    pub(crate) warmup_transactions: u64,
 }
 
 impl<'a> Measurement<'a> {
@@ -36,11 +37,6 @@ impl<'a> Measurement<'a> {
         let recorder = Recorder::new(scripts, plan.latency_limit).starting_at(begin);
         let end = timeline.interval_end(begin);
         Self { recorder, scripts, timeline, begin, end, spare: None, sink, warmup_transactions: 0 }
-    }
-
-    /// When the current interval ends.
-    pub(crate) fn interval_end(&self) -> Timestamp {
-        self.end
     }
 
     /// Hands over the intervals that have ended by `now`; must be called before samples finished at
@@ -83,11 +79,6 @@ impl<'a> Measurement<'a> {
     #[inline]
     pub(crate) fn record_prompt(&mut self, script: usize, started: Timestamp, finished: Timestamp) {
         self.recorder.record_prompt(script, started, finished);
-    }
-
-    /// Transactions that were run but not measured.
-    pub(crate) fn warmup_transactions(&self) -> u64 {
-        self.warmup_transactions
     }
 
     fn is_measuring(&self) -> bool {

@@ -9,7 +9,7 @@ use stats::{Gaps, Interval, Summary, Timestamp};
 use std::time::Duration;
 
 use crate::outcome::Progress;
-use crate::plan::Grace;
+use crate::plan::{Grace, Plan};
 use crate::stopping::Stop;
 use crate::timeline::{INTERVAL, Timeline};
 
@@ -35,27 +35,22 @@ pub(crate) struct Merging<'a> {
 impl<'a> Merging<'a> {
     pub(crate) fn new(
         workers: usize,
-        scripts: usize,
+        plan: &Plan,
         timeline: Timeline,
-        is_scheduled: bool,
-        silence_limit: Option<Duration>,
         observer: &'a mut dyn FnMut(&Progress<'_>),
         stop: &'a Stop<'a>,
     ) -> Self {
-        let measured = Interval::new(scripts);
-        let gaps = Gaps::new(timeline.measure, is_scheduled);
-        let reached = vec![timeline.first_interval(); workers];
         Self {
             observer,
             origin: timeline.origin,
             open: BTreeMap::new(),
-            reached,
-            measured,
-            gaps,
+            reached: vec![timeline.first_interval(); workers],
+            measured: Interval::new(plan.scripts.len()),
+            gaps: Gaps::new(timeline.measure, plan.rate_per_s.is_some()),
             stop,
             end: timeline.end,
             silent_since: timeline.start,
-            silence_limit,
+            silence_limit: plan.silence_limit,
         }
     }
 
@@ -148,9 +143,11 @@ impl<'a> Merging<'a> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
+    use script::{Dialect, Symbols};
     use stats::{Ending, Recorder, Sample};
 
     use super::*;
+    use crate::plan::ScriptPlan;
 
     fn at(ms: u64) -> Timestamp {
         Timestamp::from_nanos(ms * 1_000_000)
@@ -187,7 +184,10 @@ mod tests {
         let timeline = Timeline { origin: at(0), start: at(0), measure: at(1000), end: None, deadline: None };
         let asked = AtomicBool::new(false);
         let stop = Stop::new((&asked).into());
-        let mut merging = Merging::new(2, 1, timeline, false, None, &mut observer, &stop);
+        let mut symbols = Symbols::new();
+        let program = script::parse("script", b"SELECT 1;", &mut symbols, Dialect::Pgbench).unwrap();
+        let plan = Plan::new(Vec::new(), vec![ScriptPlan { program, weight: 1, target: 0 }], symbols);
+        let mut merging = Merging::new(2, &plan, timeline, &mut observer, &stop);
         merging.take(0, interval(0, 1000, 5), true);
         merging.take(0, interval(1000, 2000, 6), false);
         merging.take(1, interval(0, 1000, 7), true);

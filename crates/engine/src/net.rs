@@ -9,16 +9,18 @@ use crate::error::EngineError;
 use crate::plan::EventLoopChoice;
 
 use epoll::EpollDriver;
+#[cfg(target_os = "linux")]
 use uring::UringDriver;
+
+/// Stands for the driver that other systems cannot have; none is ever made.
+#[cfg(not(target_os = "linux"))]
+type UringDriver = EpollDriver;
 
 mod epoll;
 mod gauges;
 mod shell;
 mod stream;
 #[cfg(target_os = "linux")]
-mod uring;
-#[cfg(not(target_os = "linux"))]
-#[path = "net/no_uring.rs"]
 mod uring;
 
 /// Events that a driver hands out for each wait; more wait for the next one, so that timers get their turn.
@@ -40,7 +42,12 @@ impl Network {
         wake_punctually();
         Self::choose(
             choice,
-            || UringDriver::new(clock, connections),
+            || {
+                #[cfg(target_os = "linux")]
+                return UringDriver::new(clock, connections);
+                #[cfg(not(target_os = "linux"))]
+                Err(io::ErrorKind::Unsupported.into())
+            },
             |because| EpollDriver::new(clock, connections, because),
         )
     }

@@ -20,7 +20,7 @@ use crate::outcome::{CutOff, End, Outcome, Progress, Reconnects};
 use crate::plan::{Compatibility, Plan};
 use crate::stopping::{Stop, StopRequest, cancel_all};
 use crate::timeline::Timeline;
-use crate::witness::{Witness, WorkerIntro};
+use crate::tracer::{Tracer, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};
 
 /// What a worker sends to the coordinator.
@@ -39,15 +39,15 @@ struct WorkerHandle<'w> {
 /// Sent to a worker when all clients are connected.
 struct Start<'w> {
     timeline: Timeline,
-    witness: Box<dyn Witness + 'w>,
+    tracer: Box<dyn Tracer + 'w>,
 }
 
-/// Makes the witness of each worker.
-type Witnesses<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>;
+/// Makes the tracer of each worker.
+type Tracers<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>;
 
 /// Runs the plan over real sockets. `observer` is told about each second; setting `stop` ends the run
-/// soon, with what was measured so far. `witnesses` is called once for each worker, in this thread, when all
-/// clients are connected; a run that nobody looks at closely takes [`crate::no_witness`].
+/// soon, with what was measured so far. `tracers` is called once for each worker, in this thread, when all
+/// clients are connected; a run that nobody looks at closely takes [`crate::no_tracer`].
 ///
 /// # Errors
 /// When the plan is unusable, a client cannot connect, or the system refuses a resource.
@@ -55,7 +55,7 @@ pub fn run<'r, 'w>(
     plan: &Plan,
     stop: impl Into<StopRequest<'r>>,
     observer: &mut dyn FnMut(&Progress<'_>),
-    witnesses: &dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>,
+    tracers: &dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>,
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
     let load = Load::of(plan);
@@ -93,7 +93,7 @@ pub fn run<'r, 'w>(
                 .map_err(|error| EngineError::System { what: "start a thread", error })?;
         }
         drop(messages);
-        coordinate(&load, clock, &inbox, &handles, stop, observer, witnesses)
+        coordinate(&load, clock, &inbox, &handles, stop, observer, tracers)
     })
 }
 
@@ -106,7 +106,7 @@ pub fn run_on<'r, 'w, D: Driver>(
     driver: D,
     stop: impl Into<StopRequest<'r>>,
     observer: &mut dyn FnMut(&Progress<'_>),
-    witnesses: &dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>,
+    tracers: &dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>,
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
     if plan.workers != 1 {
@@ -118,10 +118,9 @@ pub fn run_on<'r, 'w, D: Driver>(
     let begun = worker.now();
     worker.connect(stop)?;
     let timeline = Timeline::new(plan, begun, worker.now());
-    let (scripts, is_scheduled) = (plan.scripts.len(), plan.rate_per_s.is_some());
-    let mut merging = Merging::new(1, scripts, timeline, is_scheduled, plan.silence_limit, observer, stop);
-    let witness = witnesses(load.introduce(0, timeline.start));
-    let outcome = worker.run(timeline, witness, stop, &mut merging)?;
+    let mut merging = Merging::new(1, plan, timeline, observer, stop);
+    let tracer = tracers(load.introduce(0, timeline.start));
+    let outcome = worker.run(timeline, tracer, stop, &mut merging)?;
     merging.close(0);
     conclude(&load, timeline, timeline.start.since(begun), stop, vec![outcome], Lost::default(), merging)
 }
@@ -182,8 +181,8 @@ fn work<'w>(
     worker.connect(stop)?;
     to_coordinator.send(WorkerMessage::Connected);
     // The coordinator hangs up when another worker could not connect.
-    let Start { timeline, witness } = started.recv().map_err(|_| EngineError::InterruptedBeforeStart)?;
-    worker.run(timeline, witness, stop, to_coordinator)
+    let Start { timeline, tracer } = started.recv().map_err(|_| EngineError::InterruptedBeforeStart)?;
+    worker.run(timeline, tracer, stop, to_coordinator)
 }
 
 /// Waits until all are connected, starts them, and merges what they send.
@@ -194,7 +193,7 @@ fn coordinate<'w>(
     handles: &[WorkerHandle<'w>],
     stop: &Stop<'_>,
     observer: &mut dyn FnMut(&Progress<'_>),
-    witnesses: Witnesses<'_, 'w>,
+    tracers: Tracers<'_, 'w>,
 ) -> Result<Outcome, EngineError> {
     for _ in handles {
         match inbox.recv() {
@@ -205,13 +204,11 @@ fn coordinate<'w>(
     }
     let timeline = Timeline::new(load.plan, Timestamp::ZERO, clock.now());
     for (number, handle) in handles.iter().enumerate() {
-        let witness = witnesses(load.introduce(number, timeline.start));
+        let tracer = tracers(load.introduce(number, timeline.start));
         // A worker that is gone has said why, and is heard below.
-        let _ = handle.start.send(Start { timeline, witness });
+        let _ = handle.start.send(Start { timeline, tracer });
     }
-    let (scripts, is_scheduled) = (load.plan.scripts.len(), load.plan.rate_per_s.is_some());
-    let silence = load.plan.silence_limit;
-    let mut merging = Merging::new(handles.len(), scripts, timeline, is_scheduled, silence, observer, stop);
+    let mut merging = Merging::new(handles.len(), load.plan, timeline, observer, stop);
     let mut outcomes: Vec<_> = handles.iter().map(|_| None).collect();
     let (mut failure, mut lost) = (None, Lost::default());
     while let Ok((worker, message)) = inbox.recv() {

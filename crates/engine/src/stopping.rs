@@ -98,12 +98,6 @@ impl<'a> Stop<'a> {
         self.silent.store(true, Ordering::Relaxed);
     }
 
-    /// Whether that is so.
-    #[inline]
-    fn is_silent(&self) -> bool {
-        self.silent.load(Ordering::Relaxed)
-    }
-
     /// A worker asks all of them to end.
     pub(crate) fn ask(&self) {
         self.worker.store(true, Ordering::Relaxed);
@@ -113,24 +107,13 @@ impl<'a> Stop<'a> {
 /// When one worker's run ends: by its plan, which an early end or a stop request may overtake.
 pub(crate) struct StopConditions<'a> {
     plan: &'a Plan,
-    stop: &'a Stop<'a>,
+    pub(crate) stop: &'a Stop<'a>,
     pub(crate) timeline: Timeline,
 }
 
 impl<'a> StopConditions<'a> {
     pub(crate) fn new(plan: &'a Plan, stop: &'a Stop<'a>, timeline: Timeline) -> Self {
         Self { plan, stop, timeline }
-    }
-
-    /// Whether the run is to end now.
-    #[inline]
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.is_asked()
-    }
-
-    /// Asks all workers to end.
-    pub(crate) fn stop_all(&self) {
-        self.stop.ask();
     }
 
     /// The timeline with an earlier end, if one was asked for by `now` that is not known here yet.
@@ -149,7 +132,7 @@ impl<'a> StopConditions<'a> {
     fn exceeded_on(&self, timeline: &Timeline, now: Timestamp) -> Option<Exceeded> {
         match timeline.end {
             Some(end) if now >= end => self.exceeded_after(end, timeline, now),
-            _ if self.stop.is_silent() => self.plan.silence_limit.map(Exceeded::Silence),
+            _ if self.stop.silent.load(Ordering::Relaxed) => self.plan.silence_limit.map(Exceeded::Silence),
             _ if timeline.is_past_deadline(now) => self.plan.deadline.map(Exceeded::Deadline),
             _ => None,
         }
@@ -166,7 +149,7 @@ impl<'a> StopConditions<'a> {
     /// Whether nothing is to be waited for any longer: for what keeps the worker from looking by itself.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         let timeline = self.shortened(now).unwrap_or(self.timeline);
-        self.is_stopped() || self.exceeded_on(&timeline, now).is_some()
+        self.stop.is_asked() || self.exceeded_on(&timeline, now).is_some()
     }
 }
 

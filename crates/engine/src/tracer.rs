@@ -1,6 +1,6 @@
-//! Who wants to see single transactions while a run goes on: logs, messages about errors.
+//! What is shown single transactions while a run goes on: logs, messages about errors.
 //!
-//! A witness is called at once, on the worker's own thread; it decides nothing about the run. What is measured is
+//! A tracer is called at once, on the worker's own thread; it decides nothing about the run. What is measured is
 //! the same whether somebody looks or not.
 
 use std::time::Duration;
@@ -12,8 +12,8 @@ use wire::ServerError;
 use crate::abort::AbortedClient;
 
 /// Sees what one worker's clients do. Every method has a body that does nothing.
-pub trait Witness: Send {
-    /// Whether [`Witness::transaction`] is to be called; asked once, when the run begins.
+pub trait Tracer: Send {
+    /// Whether [`Tracer::transaction`] is to be called; asked once, when the run begins.
     fn wants_transactions(&self) -> bool {
         true
     }
@@ -49,7 +49,7 @@ pub struct EndedTransaction<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum ClientEvent<'a> {
     /// It makes a connection for its next transaction ([`Plan::reconnect`](crate::Plan::reconnect)). Those before the
-    /// run are made when there is no witness yet.
+    /// run are made when there is no tracer yet.
     Connects {
         /// Which client.
         client: usize,
@@ -154,13 +154,13 @@ pub enum ClientStep<'a> {
 }
 
 /// Nobody looks.
-impl Witness for () {
+impl Tracer for () {
     fn wants_transactions(&self) -> bool {
         false
     }
 }
 
-/// What a witness is told of the worker that it will see.
+/// What a tracer is told of the worker that it will see.
 #[derive(Clone, Debug)]
 pub struct WorkerIntro {
     /// Which one, from 0.
@@ -174,6 +174,6 @@ pub struct WorkerIntro {
 }
 
 /// For runs that nobody wants to look at closely.
-pub fn no_witness(_: WorkerIntro) -> Box<dyn Witness> {
+pub fn no_tracer(_: WorkerIntro) -> Box<dyn Tracer> {
     Box::new(())
 }

@@ -18,7 +18,7 @@ use crate::measurement::IntervalSink;
 use crate::outcome::{Exceeded, Reconnects};
 use crate::stopping::{RunningSession, Stop};
 use crate::timeline::Timeline;
-use crate::witness::Witness;
+use crate::tracer::Tracer;
 
 use run::Run;
 use sessions::Sessions;
@@ -85,10 +85,10 @@ impl<'p, D: Driver> Worker<'p, D> {
     pub(crate) fn run(
         self,
         timeline: Timeline,
-        witness: Box<dyn Witness + 'p>,
+        tracer: Box<dyn Tracer + 'p>,
         stop: &Stop<'_>,
         sink: &mut dyn IntervalSink,
     ) -> Result<WorkerOutcome, EngineError> {
-        Run::new(self, timeline, witness, stop, sink).finish()
+        Run::new(self, timeline, tracer, stop, sink).finish()
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect::Transport;
 use pgmeter_engine::{
-    ClientEvent, EndedTransaction, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan, Witness,
+    ClientEvent, EndedTransaction, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan, Tracer,
     WorkerIntro, run,
 };
 use script::{Dialect, Symbols};
@@ -53,7 +53,7 @@ impl Scribe {
     }
 }
 
-impl Witness for Scribe {
+impl Tracer for Scribe {
     fn transaction(&mut self, ended: &EndedTransaction<'_>) {
         let EndedTransaction { client, sample, .. } = ended;
         let draws = std::mem::take(&mut self.draws[client - self.first_client]);
@@ -89,8 +89,8 @@ fn plan(server: &NullServer) -> Plan {
 /// Everything that ran, in the order of its schedule.
 fn ran(plan: &Plan) -> (Vec<Ran>, Outcome) {
     let all = Arc::new(Mutex::new(Vec::new()));
-    let witnesses = |intro| Box::new(Scribe::new(intro, Arc::clone(&all))) as Box<dyn Witness>;
-    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &witnesses);
+    let tracers = |intro| Box::new(Scribe::new(intro, Arc::clone(&all))) as Box<dyn Tracer>;
+    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &tracers);
     let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.aborted, []);
     let mut all = std::mem::take(&mut *all.lock().expect("nobody panicked"));
@@ -137,7 +137,7 @@ struct Sleeper {
     left: u64,
 }
 
-impl Witness for Sleeper {
+impl Tracer for Sleeper {
     fn transaction(&mut self, _ended: &EndedTransaction<'_>) {
         self.left = self.left.saturating_sub(1);
         if self.left == 1 {
@@ -152,8 +152,8 @@ fn whatever_holds_a_worker_up_no_arrival_is_lost() {
     let (clients, transactions) = (8, 400);
     let limit = Limit::TransactionsPerClient(transactions);
     let plan = Plan { clients, limit, ..plan(&server) };
-    let witnesses = |_| Box::new(Sleeper { left: 300 }) as Box<dyn Witness>;
-    let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &witnesses);
+    let tracers = |_| Box::new(Sleeper { left: 300 }) as Box<dyn Tracer>;
+    let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &tracers);
     let total = outcome.unwrap_or_else(|error| panic!("{error}")).summary.total;
     assert_eq!(total.counts.succeeded, transactions * clients as u64);
     assert!(total.lag_max_ns > 100_000_000, "what was scheduled meanwhile began late, which must show");

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use connect::{Environment, Overrides, Session, Transport, resolve};
 use pgmeter_engine::{
-    AbortCause, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run,
+    AbortCause, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_tracer, run,
 };
 use script::{Dialect, Symbols};
 use testkit::cluster::Cluster;
@@ -70,7 +70,7 @@ impl Bank {
 }
 
 fn finish(plan: &Plan) -> Outcome {
-    run(plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).unwrap_or_else(|error| panic!("{error}"))
+    run(plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn complete(plan: &Plan) -> Outcome {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{Witness, WorkerIntro};
+use engine::{Tracer, WorkerIntro};
 use results::{ExperimentRow, KeptText, PlannedTrial, SafeText, Store, TrialRow, TrialStatus};
 use run::{Circumstances, Control, RunError, ScriptSource, StorePlaces, without_secret_values};
 
@@ -81,8 +81,8 @@ pub struct ExecutionContext<'a> {
     pub control: &'a Control,
     /// The circumstances of all runs: how passwords are asked for, what output may lose.
     pub circumstances: Circumstances,
-    /// Makes the witness of each worker.
-    pub witnesses: &'a dyn Fn(WorkerIntro) -> Box<dyn Witness>,
+    /// Makes the tracer of each worker.
+    pub tracers: &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer>,
 }
 
 /// An experiment and how far it has come.

@@ -52,7 +52,7 @@ pub(super) struct OfTrial<'a> {
 /// Runs one trial of a cell: kept as `bench` keeps a run, and tied to its trial.
 pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<Finished, RunError> {
     let OfTrial { trial, seed, places, budget_left, context } = of_trial;
-    let ExecutionContext { listener, control, circumstances, witnesses } = context;
+    let ExecutionContext { listener, control, circumstances, tracers } = context;
     let Ready { target, relay } = ready;
     let mut keeper = Keeper::new((*places).clone());
     let circumstances = Circumstances {
@@ -71,7 +71,7 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     forget_what_passed();
     let run = keeper.begin(&prepared)?;
     places.open()?.begin_trial(*trial, run)?;
-    let finished = prepared.run(control, witnesses, &mut |event| {
+    let finished = prepared.run(control, tracers, &mut |event| {
         if matches!(&event, run::Event::Second { progress, .. } if progress.warmup) {
             forget_what_passed();
         }

@@ -38,7 +38,7 @@ pub use keeper::{Keeper, Kept, StorePlaces};
 pub use loading::{load, loading_sessions};
 pub use options::event_loop_of_environment;
 pub use plan_record::{connection_to, fresh_seed, host};
-pub use runner::{Circumstances, Finished, OutputLoss, Prepared, Runner, Witnesses, connect};
+pub use runner::{Circumstances, Finished, OutputLoss, Prepared, Runner, Tracers, connect};
 pub use scripts::{ScriptText, Scripts, read_script};
 pub use secrets::{mask_value, recorded_variables, secret_values, without_secret_values};
 pub use spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};

@@ -11,7 +11,7 @@ use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
 
 use crate::plan_record::fresh_seed;
-use crate::runner::{Runner, Witnesses};
+use crate::runner::{Runner, Tracers};
 
 /// How often a run is begun again after the observer has given its connection away, and what lies between.
 const TRIES_MAX: usize = 5;
@@ -59,7 +59,7 @@ impl Observing {
         plan: &Plan,
         stop: StopRequest<'_>,
         second: &mut dyn FnMut(&Progress<'_>),
-        witnesses: Witnesses<'_, '_>,
+        tracers: Tracers<'_, '_>,
     ) -> Result<Outcome, EngineError> {
         let begun = Cell::new(false);
         let introduce = |intro: WorkerIntro| {
@@ -68,7 +68,7 @@ impl Observing {
             {
                 observer.measure_from(Observer::now() + plan.warmup);
             }
-            witnesses(intro)
+            tracers(intro)
         };
         let result = engine::run(plan, stop, second, &introduce);
         match (result, self.observer.take()) {
@@ -76,7 +76,7 @@ impl Observing {
             (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
                 observer.disconnect();
                 self.given_way = true;
-                let mut run = || engine::run(plan, stop, second, witnesses);
+                let mut run = || engine::run(plan, stop, second, tracers);
                 // The server needs a moment until it has closed what was opened in vain.
                 for _ in 1..TRIES_MAX {
                     std::thread::sleep(PAUSE);

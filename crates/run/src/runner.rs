@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
 use engine::{
-    Compatibility, End, EngineError, HostPlan, Outcome, Plan, Progress, ScriptPlan, TargetPlan, Witness,
+    Compatibility, End, EngineError, HostPlan, Outcome, Plan, Progress, ScriptPlan, TargetPlan, Tracer,
     WorkerIntro,
 };
 use results::{
@@ -32,8 +32,8 @@ use crate::scripts::Scripts;
 use crate::secrets::without_secret_values;
 use crate::spec::{RunSpec, Vacuum};
 
-/// Makes the witness of each worker, which sees its single transactions.
-pub type Witnesses<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Witness + 'w>;
+/// Makes the tracer of each worker, which sees its single transactions.
+pub type Tracers<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>;
 
 /// What belongs to whoever makes the run, and not to what is asked of it.
 #[derive(Clone, Debug)]
@@ -238,7 +238,7 @@ impl Runner {
     /// Nothing was measured.
     pub fn run(self, control: &Control) -> Result<Finished, RunError> {
         let prepared = self.prepare(control, &mut |_| ())?;
-        prepared.run(control, &engine::no_witness, &mut |_| ())
+        prepared.run(control, &engine::no_tracer, &mut |_| ())
     }
 
     /// Asks the server, vacuums its tables, starts observing it, and looks at the host.
@@ -476,7 +476,7 @@ impl Prepared {
     pub fn run(
         mut self,
         control: &Control,
-        witnesses: Witnesses<'_, '_>,
+        tracers: Tracers<'_, '_>,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Finished, RunError> {
         let processors = ProcessorTimes::now();
@@ -496,7 +496,7 @@ impl Prepared {
         let output = self.circumstances.output.map(|begin| begin());
         let outcome = self
             .observing
-            .run(&self.plan, control.stop_request(), &mut second, witnesses)
+            .run(&self.plan, control.stop_request(), &mut second, tracers)
             .map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility))?;
         let disturbances = [pauses.and_then(PauseDetector::end), output.and_then(|end| end())];
         environment::look_back(&mut self.environment, processors);

@@ -17,7 +17,7 @@ use super::talk::Talk;
 use crate::failure::Failure;
 use crate::logs::{LogOptions, Logs};
 use crate::signals::Signals;
-use crate::watcher::WitnessMaker;
+use crate::watcher::TracerMaker;
 
 /// What is to be shown beyond the run itself.
 #[derive(Clone, Debug)]
@@ -62,12 +62,12 @@ impl Appearance<'_> {
         let prepared = runner.prepare(signals, &mut |event| self.before(&event))?;
         let plan = prepared.plan();
         let columns = Columns::of(plan, self.wishes.presentation.failures_detailed);
-        let witnesses = self.witnesses(plan)?;
-        // The clients connect now; with `-C` they do so later, before the eyes of their witness.
+        let tracers = self.tracers(plan)?;
+        // The clients connect now; with `-C` they do so later, when their tracer is there.
         if let (Some(words), false) = (&self.connecting, plan.reconnect) {
             (0..plan.clients).for_each(|_| self.diagnostics.write(&format!("{words}\n")));
         }
-        let finished = prepared.run(signals, &*witnesses, &mut |event| {
+        let finished = prepared.run(signals, &*tracers, &mut |event| {
             if let Event::Second { progress, .. } = event {
                 self.second(progress, columns);
             }
@@ -123,7 +123,7 @@ impl Appearance<'_> {
         }
     }
 
-    fn witnesses(&self, plan: &Plan) -> Result<WitnessMaker, Failure> {
+    fn tracers(&self, plan: &Plan) -> Result<TracerMaker, Failure> {
         let logs = self.wishes.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
         let logs = RefCell::new(logs);
         let talk = Talk::new(

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dropin::{Level, abort_messages};
-use engine::{ClientEvent, ClientStep, Witness};
+use engine::{ClientEvent, ClientStep, Tracer};
 use results::Plan;
 use script::{Command, CommandKind};
 use stats::Timestamp;
@@ -68,7 +68,7 @@ impl Talk {
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
-impl Witness for Talk {
+impl Tracer for Talk {
     fn wants_transactions(&self) -> bool {
         self.log.is_some()
     }

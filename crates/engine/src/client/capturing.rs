@@ -5,15 +5,15 @@ use script::{Capture, CaptureKind, Symbols, Variables};
 use wire::{Message, ProtocolError, ServerError};
 
 use crate::abort::AbortCause;
-use crate::witness::{ClientEvent, Witness};
+use crate::tracer::{ClientEvent, Tracer};
 
 /// Room that is kept between two commands; a client must not hold the largest row that it ever saw.
 const RETAINED_MAX: usize = 64 * 1024;
 
-/// Where a link's replies go apart from the link: notices to the witness, captured values to the variables.
+/// Where a link's replies go apart from the link: notices to the tracer, captured values to the variables.
 pub(super) struct ReplyContext<'a> {
     pub(super) client: usize,
-    pub(super) witness: &'a mut dyn Witness,
+    pub(super) tracer: &'a mut dyn Tracer,
     pub(super) variables: &'a mut Variables,
     pub(super) symbols: &'a Symbols,
     /// What the command under way wants to have captured.
@@ -22,7 +22,7 @@ pub(super) struct ReplyContext<'a> {
 
 impl ReplyContext<'_> {
     pub(super) fn notice(&mut self, notice: &ServerError) {
-        self.witness.on_event(&ClientEvent::Notice { client: self.client, notice });
+        self.tracer.on_event(&ClientEvent::Notice { client: self.client, notice });
     }
 }
 

@@ -13,7 +13,7 @@ use super::{Client, Phase, Step, Turn};
 use crate::abort::AbortCause;
 use crate::driver::ShellAnswer;
 use crate::load::Load;
-use crate::witness::{ClientEvent, ClientStep, Witness};
+use crate::tracer::{ClientEvent, ClientStep, Tracer};
 
 /// Where a command leaves the client.
 enum Flow {
@@ -70,7 +70,7 @@ impl Client {
             return Ok(());
         }
         let first = self.command;
-        let (done, result) = self.run_assignments(commands, first, turn.load, turn.witness);
+        let (done, result) = self.run_assignments(commands, first, turn.load, turn.tracer);
         let statistics = turn.commands.rest_of_script(self.script, first).iter_mut();
         statistics.take(done).for_each(|command| command.complete_at_once(1));
         self.command = first + done;
@@ -85,13 +85,13 @@ impl Client {
         commands: &[Command],
         first: usize,
         load: &Load<'_>,
-        witness: &mut dyn Witness,
+        tracer: &mut dyn Tracer,
     ) -> (usize, Result<(), EvaluationError>) {
         let Self { number: client, script, .. } = *self;
         let done = Cell::new(0);
         let mut debug = |value: script::Value| {
             let (command, value) = (first + done.get(), &value.described());
-            witness.on_event(&ClientEvent::Debugged { client, script, command, value });
+            tracer.on_event(&ClientEvent::Debugged { client, script, command, value });
         };
         let mut scope = Scope::new(&mut self.variables, &mut self.random, &load.symbols);
         scope.debug = Some(&mut debug);
@@ -118,11 +118,11 @@ impl Client {
         &mut self,
         script: usize,
         load: &Load<'_>,
-        witness: &mut dyn Witness,
+        tracer: &mut dyn Tracer,
     ) -> Result<(), (usize, EvaluationError)> {
         self.script = script;
         let commands = load.plan.scripts[script].program.commands();
-        let (done, result) = self.run_assignments(commands, 0, load, witness);
+        let (done, result) = self.run_assignments(commands, 0, load, tracer);
         result.map_err(|error| (done, error))
     }
 
@@ -174,7 +174,7 @@ impl Client {
             CommandKind::StartPipeline => self.start_pipeline(turn),
             CommandKind::SyncPipeline => self.sync_pipeline(turn).map(|()| Flow::Next),
             CommandKind::EndPipeline => {
-                self.end_pipeline(turn)?;
+                self.sync_pipeline(turn)?;
                 Ok(Flow::Wait(self.await_reply(Phase::Waiting, turn)))
             }
             CommandKind::Batch(batch) => {
@@ -240,10 +240,11 @@ impl Client {
     /// A command of the shell has ended, or could not be run.
     pub(crate) fn shell_done(&mut self, answer: io::Result<ShellAnswer>, turn: &mut Turn<'_>) -> Step {
         let commands = turn.load.plan.scripts[self.script].program.commands();
-        let result = match &commands[self.command].kind {
+        let Command { kind, name, .. } = &commands[self.command];
+        let result = match kind {
             CommandKind::SetShell(set) => self.take_output(set, answer),
             CommandKind::Shell(shell) => check(shell, answer),
-            other => unreachable!("{} runs nothing in the shell", other.name()),
+            _ => unreachable!("{name} runs nothing in the shell"),
         };
         match result {
             Ok(()) => {
@@ -262,17 +263,17 @@ impl Client {
         Ok(())
     }
 
-    /// Evaluates something with this client's variables and draws; `debug()` is shown to the witness.
+    /// Evaluates something with this client's variables and draws; `debug()` is shown to the tracer.
     fn evaluate<T>(
         &mut self,
         turn: &mut Turn<'_>,
         evaluate: impl FnOnce(&mut Scope<'_>) -> Result<T, EvaluationError>,
     ) -> Result<T, AbortCause> {
         let Self { number: client, script, command, .. } = *self;
-        let witness = &mut *turn.witness;
+        let tracer = &mut *turn.tracer;
         let mut debug = |value: script::Value| {
             let value = &value.described();
-            witness.on_event(&ClientEvent::Debugged { client, script, command, value });
+            tracer.on_event(&ClientEvent::Debugged { client, script, command, value });
         };
         let mut scope = Scope::new(&mut self.variables, &mut self.random, &turn.load.symbols);
         scope.debug = Some(&mut debug);

@@ -82,18 +82,13 @@ impl Link {
         binding: Option<&[u8]>,
         out: &mut Vec<u8>,
     ) {
-        let Self { host: _, state, decoder, reply, prepared, series_open, capturing, cancel_key } = self;
         let mut startup = Box::new(Startup::new(parameters, out));
         if let Some(binding) = binding {
             startup.bind(binding);
         }
-        *state = State::StartingUp(startup);
-        *decoder = Decoder::new();
-        *reply = Reply::new();
+        let mut prepared = std::mem::take(&mut self.prepared);
         prepared.fill(false);
-        *series_open = false;
-        *capturing = None;
-        *cancel_key = None;
+        *self = Self { host: self.host, state: State::StartingUp(startup), prepared, ..Self::new(0) };
     }
 
     /// Bytes have arrived during start-up. True when the client is in.

@@ -9,7 +9,7 @@ use crate::abort::AbortCause;
 use stats::Protocol;
 
 use crate::plan::{Compatibility, Plan};
-use crate::witness::ClientEvent;
+use crate::tracer::ClientEvent;
 
 impl Client {
     /// The current command has got an error, in a pipeline or not; everything that was due has come.
@@ -26,7 +26,7 @@ impl Client {
             let statement = statement.map(Into::into);
             return self.abort(AbortCause::Sql { error, statement }, turn.load);
         };
-        turn.witness.on_event(&ClientEvent::Failed {
+        turn.tracer.on_event(&ClientEvent::Failed {
             client: self.number,
             script: self.script,
             command: self.command,
@@ -54,19 +54,19 @@ impl Client {
     /// statement sends none.
     fn statement_sent(&self, turn: &Turn<'_>) -> Option<Vec<u8>> {
         let sql = sql_at(self.script, self.command, turn.load)?;
-        let mut text = Vec::new();
-        match turn.load.plan.protocol {
-            Protocol::Simple => sql.write_simple(&self.variables, &mut text),
-            Protocol::Extended => text.extend_from_slice(sql.numbered_text()),
+        let is_prepared = match turn.load.plan.protocol {
+            Protocol::Simple => {
+                let mut text = Vec::new();
+                sql.write_simple(&self.variables, &mut text);
+                return Some(text);
+            }
+            Protocol::Extended => false,
             Protocol::Prepared => {
                 let statement = turn.load.statements.number(self.script, self.command);
-                if self.links[self.link].is_prepared(statement) {
-                    return None;
-                }
-                text.extend_from_slice(sql.numbered_text());
+                self.links[self.link].is_prepared(statement)
             }
-        }
-        Some(text)
+        };
+        (!is_prepared).then(|| sql.numbered_text().to_vec())
     }
 
     /// The server is out of the failed transaction: once more, or never.
@@ -82,11 +82,11 @@ impl Client {
         let in_time = plan.latency_limit.is_none_or(|limit| elapsed <= limit);
         if over || !left || !in_time || failure == Failure::Other {
             turn.commands.fail(script, command);
-            turn.witness.on_event(&ClientEvent::GaveUp { client, tries, elapsed });
+            turn.tracer.on_event(&ClientEvent::GaveUp { client, tries, elapsed });
             return self.free(Ending::Failed(failure));
         }
         turn.commands.retry(script, command);
-        turn.witness.on_event(&ClientEvent::Retried { client, tries, elapsed });
+        turn.tracer.on_event(&ClientEvent::Retried { client, tries, elapsed });
         self.tries = tries.saturating_add(1);
         self.random = self.random_at_start.clone();
         self.start_over(turn)

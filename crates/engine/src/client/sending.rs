@@ -9,7 +9,7 @@ use crate::abort::AbortCause;
 use stats::Protocol;
 
 use crate::plan::Compatibility;
-use crate::witness::{ClientEvent, ClientStep};
+use crate::tracer::{ClientEvent, ClientStep};
 
 impl Client {
     /// Sends a command that is waited for.
@@ -99,18 +99,13 @@ impl Client {
         self.links[self.link].reply.completed = 0;
     }
 
-    /// `\syncpipeline`
+    /// `\syncpipeline`, and `\endpipeline`, after which everything up to this Sync must be waited for.
     pub(super) fn sync_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
         if !self.pipeline {
             return Err(AbortCause::NoPipeline);
         }
         self.links[self.link].sync(turn.out);
         Ok(())
-    }
-
-    /// `\endpipeline`: everything up to its Sync must be waited for.
-    pub(super) fn end_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
-        self.sync_pipeline(turn)
     }
 
     /// Has the server parse the statements of the pipeline that it does not know, each in a series of its own, so
@@ -174,7 +169,7 @@ impl Client {
 
     fn assume_prepared(&mut self, refused: usize, sql: &Sql, error: &ServerError, turn: &mut Turn<'_>) {
         let (client, statement) = (self.number, sql.numbered_text());
-        turn.witness.on_event(&ClientEvent::Unprepared { client, error, statement });
+        turn.tracer.on_event(&ClientEvent::Unprepared { client, error, statement });
         self.links[self.link].assume_prepared(refused);
     }
 }

@@ -6,16 +6,15 @@
 //! the peer has closed, for then the end itself is still to be read and no other edge will tell.
 
 use std::io;
-use std::time::Duration;
 
 use connect::{Address, Transport};
 use mio::Poll;
-use sockets::{Clock, TimedPoll, Wakeups, process_cpu_time};
+use sockets::{Clock, TimedPoll, Wakeups};
 use stats::Timestamp;
 
 use super::gauges::Gauges;
-use super::{EVENTS_PER_WAIT, gauges, shell};
-use crate::driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
+use super::{EVENTS_PER_WAIT, shell};
+use crate::driver::{Driver, DriverUsage, Event, EventLoop, IsOver, Receive, ShellAnswer};
 
 use connection::{Buffers, Connection};
 
@@ -62,20 +61,8 @@ impl Driver for EpollDriver {
         self.clock.now()
     }
 
-    fn cpu_time(&mut self) -> Duration {
-        process_cpu_time()
-    }
-
-    fn thread_usage(&mut self) -> ThreadUsage {
-        gauges::thread_usage(self.poll.polled())
-    }
-
-    fn back_pressure(&self) -> BackPressure {
-        self.gauges.back_pressure()
-    }
-
-    fn shortest_connect(&self) -> Option<Duration> {
-        self.gauges.shortest_connect()
+    fn usage(&mut self) -> DriverUsage {
+        self.gauges.usage(self.poll.polled())
     }
 
     fn event_loop(&self) -> EventLoop {

@@ -3,16 +3,18 @@
 
 use std::time::Duration;
 
-use sockets::{run_queue_time, thread_cpu_time};
+use sockets::{process_cpu_time, run_queue_time, thread_cpu_time};
 use stats::Timestamp;
 
-use crate::driver::{BackPressure, ThreadUsage};
+use crate::driver::DriverUsage;
 
 /// Counters of one driver.
 #[derive(Default)]
 pub(super) struct Gauges {
-    now: Timestamp,
-    back_pressure: BackPressure,
+    /// The time that it was told last.
+    pub(super) now: Timestamp,
+    sends_held_back: u64,
+    held_back: Duration,
     /// Connections with bytes that their sockets have not taken.
     holding: usize,
     shortest_connect: Option<Duration>,
@@ -22,19 +24,14 @@ impl Gauges {
     /// It is `now`.
     pub(super) fn pass(&mut self, now: Timestamp) {
         if self.holding > 0 {
-            self.back_pressure.held_back_for += now.since(self.now);
+            self.held_back += now.since(self.now);
         }
         self.now = now;
     }
 
-    /// The time that it was told last.
-    pub(super) fn now(&self) -> Timestamp {
-        self.now
-    }
-
     /// A connection has sent, having held bytes back before, or not, and doing so after.
     pub(super) fn sent(&mut self, before: bool, after: bool) {
-        self.back_pressure.held_back += u64::from(after);
+        self.sends_held_back += u64::from(after);
         self.flushed(before, after);
     }
 
@@ -51,18 +48,17 @@ impl Gauges {
         }
     }
 
-    pub(super) fn back_pressure(&self) -> BackPressure {
-        self.back_pressure
+    /// What was used so far. The thread has used its CPU time less what it `polled`, having nothing to do.
+    pub(super) fn usage(&self, polled: Duration) -> DriverUsage {
+        DriverUsage {
+            process_cpu: process_cpu_time(),
+            thread_cpu: thread_cpu_time().saturating_sub(polled),
+            run_queue: run_queue_time(),
+            sends_held_back: self.sends_held_back,
+            held_back: self.held_back,
+            shortest_connect: self.shortest_connect,
+        }
     }
-
-    pub(super) fn shortest_connect(&self) -> Option<Duration> {
-        self.shortest_connect
-    }
-}
-
-/// What the calling thread has used so far, less what it `polled`, having nothing to do.
-pub(super) fn thread_usage(polled: Duration) -> ThreadUsage {
-    ThreadUsage { cpu: thread_cpu_time().saturating_sub(polled), run_queue: run_queue_time() }
 }
 
 #[cfg(test)]
@@ -86,28 +82,28 @@ mod tests {
         gauges.pass(at(35));
         gauges.flushed(true, false);
         gauges.pass(at(1000));
-        let expected = BackPressure { held_back: 3, held_back_for: Duration::from_micros(25) };
-        assert_eq!(gauges.back_pressure(), expected);
+        assert_eq!((gauges.sends_held_back, gauges.held_back), (3, Duration::from_micros(25)));
     }
 
     #[test]
     fn the_shortest_connect_is_kept() {
         let mut gauges = Gauges::default();
         gauges.connected(None, at(5));
-        assert_eq!(gauges.shortest_connect(), None);
+        assert_eq!(gauges.shortest_connect, None);
         gauges.connected(Some(at(5)), at(9));
         gauges.connected(Some(at(5)), at(8));
         gauges.connected(Some(at(5)), at(11));
-        assert_eq!(gauges.shortest_connect(), Some(Duration::from_micros(3)));
+        assert_eq!(gauges.shortest_connect, Some(Duration::from_micros(3)));
     }
 
     #[test]
     fn a_thread_knows_what_it_has_used() {
-        let before = thread_usage(Duration::ZERO);
+        let usage = || Gauges::default().usage(Duration::ZERO);
+        let before = usage();
         let mut sum = 0_u64;
-        while thread_usage(Duration::ZERO).cpu == before.cpu {
+        while usage().thread_cpu == before.thread_cpu {
             sum = std::hint::black_box(sum + 1);
         }
-        assert!(thread_usage(Duration::ZERO).run_queue >= before.run_queue);
+        assert!(usage().run_queue >= before.run_queue);
     }
 }

@@ -6,15 +6,16 @@
 //! answered before the last one is heard. [`ring`] holds the memory that the kernel uses.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use connect::{Address, Transport};
 use ring::{Options, Ring, Unsent};
-use sockets::{Clock, Wakeups, process_cpu_time};
+use sockets::{Clock, Wakeups};
 use stats::Timestamp;
 
-use super::{EVENTS_PER_WAIT, gauges, shell};
-use crate::driver::{BackPressure, Driver, Event, EventLoop, IsOver, Receive, ShellAnswer, ThreadUsage};
+use super::{EVENTS_PER_WAIT, shell};
+use crate::driver::{Driver, DriverUsage, Event, EventLoop, IsOver, Receive, ShellAnswer};
 
 use super::gauges::Gauges;
 use connection::Connection;
@@ -84,7 +85,7 @@ impl UringDriver {
         else {
             return false;
         };
-        connection.keep(bytes);
+        connection.unsent.keep(bytes);
         self.gauges.sent(true, true);
         true
     }
@@ -103,7 +104,7 @@ impl UringDriver {
                 Some(error) => connection.fail(error),
                 None => {
                     let held_back = connection.holds_back();
-                    connection.keep(rest);
+                    connection.unsent.keep(rest);
                     self.gauges.sent(held_back, true);
                     self.ring.watch_writable(slot)?;
                 }
@@ -148,11 +149,11 @@ impl UringDriver {
     fn go_on(&mut self, number: usize) -> io::Result<bool> {
         let Some(connection) = &mut self.connections[number] else { return Ok(false) };
         let held_back = connection.holds_back();
-        let was_connected = connection.is_connected();
+        let was_connected = connection.connected;
         let connected = connection.go_on()?;
         self.gauges.flushed(held_back, connection.holds_back());
         if !was_connected && connected {
-            self.gauges.connected(Some(connection.connecting_since()), self.gauges.now());
+            self.gauges.connected(Some(connection.connecting_since), self.gauges.now);
             self.ring.receive(slot(number))?;
         }
         if !connected || connection.holds_back() {
@@ -171,7 +172,9 @@ impl UringDriver {
     fn decrypt(&mut self, number: usize) -> io::Result<()> {
         self.plain.clear();
         self.cipher.clear();
-        let Some(channel) = self.connections[number].as_mut().and_then(Connection::tls) else {
+        let Some(channel) =
+            self.connections[number].as_mut().and_then(|connection| connection.tls.as_deref_mut())
+        else {
             return Ok(());
         };
         let decrypted = channel.receive(self.ring.received(), &mut self.plain, &mut self.cipher);
@@ -199,20 +202,8 @@ impl Driver for UringDriver {
         self.clock.now()
     }
 
-    fn cpu_time(&mut self) -> Duration {
-        process_cpu_time()
-    }
-
-    fn thread_usage(&mut self) -> ThreadUsage {
-        gauges::thread_usage(self.wakeups.polled())
-    }
-
-    fn back_pressure(&self) -> BackPressure {
-        self.gauges.back_pressure()
-    }
-
-    fn shortest_connect(&self) -> Option<Duration> {
-        self.gauges.shortest_connect()
+    fn usage(&mut self) -> DriverUsage {
+        self.gauges.usage(self.wakeups.polled())
     }
 
     fn event_loop(&self) -> EventLoop {
@@ -222,7 +213,7 @@ impl Driver for UringDriver {
     fn connect(&mut self, number: usize, address: &Address, transport: &Transport) -> io::Result<()> {
         self.close(number);
         let connection = Connection::open(address, transport, self.clock.now())?;
-        self.ring.attach(slot(number), connection.socket())?;
+        self.ring.attach(slot(number), connection.socket.as_fd())?;
         self.connections[number] = Some(connection);
         self.ring.watch_writable(slot(number))
     }
@@ -238,7 +229,7 @@ impl Driver for UringDriver {
         };
         let result = if let Some(error) = connection.take_failure() {
             Err(error)
-        } else if let Some(channel) = connection.tls() {
+        } else if let Some(channel) = &mut connection.tls {
             self.cipher.clear();
             channel.send(bytes, &mut self.cipher);
             self.write_cipher(number)
@@ -252,7 +243,7 @@ impl Driver for UringDriver {
     fn receive(&mut self, number: usize) -> Receive<'_> {
         if self.heard.take_if(|heard| *heard == number).is_some() {
             let Some(connection) = &self.connections[number] else { return Receive::Empty };
-            if !connection.is_encrypted() {
+            if connection.tls.is_none() {
                 return Receive::Bytes(self.ring.received());
             }
             if let Err(error) = self.decrypt(number) {

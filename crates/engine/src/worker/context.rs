@@ -1,4 +1,4 @@
-//! What the clients of a worker share, and each is handed when it acts: the plan, the send buffer, the witness, and the
+//! What the clients of a worker share, and each is handed when it acts: the plan, the send buffer, the tracer, and the
 //! statistics of commands. It has no sockets.
 
 use stats::{CommandTable, Sample, Timestamp};
@@ -6,14 +6,14 @@ use stats::{CommandTable, Sample, Timestamp};
 use crate::client::Turn;
 use crate::load::Load;
 use crate::timeline::Timeline;
-use crate::witness::{ClientEvent, EndedTransaction, Witness};
+use crate::tracer::{ClientEvent, EndedTransaction, Tracer};
 
 /// See the module.
 pub(super) struct ClientContext<'p> {
     pub(super) load: &'p Load<'p>,
     pub(super) out: Vec<u8>,
-    witness: Box<dyn Witness + 'p>,
-    /// The witness wants to see transactions.
+    pub(super) tracer: Box<dyn Tracer + 'p>,
+    /// The tracer wants to see transactions.
     watched: bool,
     /// It wants to see each step of the clients.
     steps_wanted: bool,
@@ -30,7 +30,7 @@ impl<'p> ClientContext<'p> {
         Self {
             load,
             out: Vec::new(),
-            witness: Box::new(()),
+            tracer: Box::new(()),
             watched: false,
             steps_wanted: false,
             computed: vec![0; load.plan.scripts.len()].into_boxed_slice(),
@@ -41,10 +41,10 @@ impl<'p> ClientContext<'p> {
     }
 
     /// The run begins.
-    pub(super) fn begin(&mut self, timeline: Timeline, witness: Box<dyn Witness + 'p>) {
-        self.watched = witness.wants_transactions();
-        self.steps_wanted = witness.wants_steps();
-        self.witness = witness;
+    pub(super) fn begin(&mut self, timeline: Timeline, tracer: Box<dyn Tracer + 'p>) {
+        self.watched = tracer.wants_transactions();
+        self.steps_wanted = tracer.wants_steps();
+        self.tracer = tracer;
         self.end = timeline.end;
     }
 
@@ -61,22 +61,16 @@ impl<'p> ClientContext<'p> {
             load: self.load,
             out: &mut self.out,
             now,
-            witness: &mut *self.witness,
+            tracer: &mut *self.tracer,
             steps_wanted: self.steps_wanted,
             commands,
             end: self.end,
         }
     }
 
-    /// The witness wants to see neither transactions nor steps.
+    /// The tracer wants to see neither transactions nor steps.
     pub(super) fn is_unobserved(&self) -> bool {
         !self.watched && !self.steps_wanted
-    }
-
-    /// What a client needs to compute.
-    #[inline]
-    pub(super) fn witness(&mut self) -> &mut dyn Witness {
-        &mut *self.witness
     }
 
     /// A script was computed in one go; its commands are counted at the end.
@@ -89,17 +83,17 @@ impl<'p> ClientContext<'p> {
     #[inline]
     pub(super) fn show(&mut self, client: usize, number: u64, sample: &Sample) {
         if self.watched {
-            self.witness.transaction(&EndedTransaction { client, number, sample });
+            self.tracer.transaction(&EndedTransaction { client, number, sample });
         }
     }
 
     pub(super) fn report(&mut self, event: &ClientEvent<'_>) {
-        self.witness.on_event(event);
+        self.tracer.on_event(event);
     }
 
-    /// The run is over: ends the witness and returns the statistics.
+    /// The run is over: ends the tracer and returns the statistics.
     pub(super) fn end(&mut self, now: Timestamp) -> CommandTable {
-        std::mem::replace(&mut self.witness, Box::new(())).end(now);
+        std::mem::replace(&mut self.tracer, Box::new(())).end(now);
         self.watched = false;
         self.steps_wanted = false;
         for (script, times) in self.computed.iter_mut().enumerate() {

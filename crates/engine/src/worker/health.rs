@@ -4,7 +4,7 @@
 
 use stats::{Distribution, Timestamp, WorkerHealth};
 
-use crate::driver::{BackPressure, Driver, ThreadUsage};
+use crate::driver::{Driver, DriverUsage};
 
 /// See the module.
 pub(super) struct Health {
@@ -20,13 +20,12 @@ pub(super) struct Health {
 #[derive(Clone, Copy)]
 struct Mark {
     at: Timestamp,
-    usage: ThreadUsage,
-    pressure: BackPressure,
+    usage: DriverUsage,
 }
 
 impl Mark {
     fn new<D: Driver>(at: Timestamp, driver: &mut D) -> Self {
-        Self { at, usage: driver.thread_usage(), pressure: driver.back_pressure() }
+        Self { at, usage: driver.usage() }
     }
 }
 
@@ -82,13 +81,13 @@ impl Health {
             worker,
             clients,
             span_ns: nanos(end.at.since(begin.at)),
-            cpu_ns: nanos(end.usage.cpu.saturating_sub(begin.usage.cpu)),
+            cpu_ns: nanos(end.usage.thread_cpu.saturating_sub(begin.usage.thread_cpu)),
             run_queue_ns: run_queue.map(nanos),
             wakeups,
             wakeup_lateness: if begun.is_some() { lateness } else { Distribution::new() },
-            sends_held_back: end.pressure.held_back.saturating_sub(begin.pressure.held_back),
-            held_back_ns: nanos(end.pressure.held_back_for.saturating_sub(begin.pressure.held_back_for)),
-            shortest_connect_ns: driver.shortest_connect().map(nanos),
+            sends_held_back: end.usage.sends_held_back.saturating_sub(begin.usage.sends_held_back),
+            held_back_ns: nanos(end.usage.held_back.saturating_sub(begin.usage.held_back)),
+            shortest_connect_ns: now.usage.shortest_connect.map(nanos),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::outcome::{Exceeded, Reconnects};
 use crate::plan::{Compatibility, Plan};
 use crate::stopping::{Stop, StopConditions};
 use crate::timeline::Timeline;
-use crate::witness::{ClientEvent, Witness};
+use crate::tracer::{ClientEvent, Tracer};
 
 /// Transactions of clients that never have to wait are run in rounds of at most this length and this many, so that
 /// they do not starve the others. A look at the sockets takes a fiftieth of the one; the other is there for a clock
@@ -60,13 +60,13 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     pub(super) fn new(
         worker: Worker<'p, D>,
         timeline: Timeline,
-        witness: Box<dyn Witness + 'p>,
+        tracer: Box<dyn Tracer + 'p>,
         stop: &'r Stop<'r>,
         sink: &'r mut dyn IntervalSink,
     ) -> Self {
         let Worker { number, chooser, mut sessions } = worker;
         let load = sessions.load;
-        sessions.context.begin(timeline, witness);
+        sessions.context.begin(timeline, tracer);
         Self {
             plan: load.plan,
             number,
@@ -105,8 +105,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         Ok(WorkerOutcome {
             finished: measured_until.unwrap_or(finished),
             cpu_at_measure,
-            cpu_at_end: sessions.driver.cpu_time(),
-            warmup_transactions: measurement.warmup_transactions(),
+            cpu_at_end: sessions.driver.usage().process_cpu,
+            warmup_transactions: measurement.warmup_transactions,
             aborted,
             interrupted,
             cut_off,
@@ -126,7 +126,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             self.sessions.slots[slot].active = true;
             self.release(slot, now);
         }
-        while self.active > 0 && !self.stopping.is_stopped() {
+        while self.active > 0 && !self.stopping.stop.is_asked() {
             if self.stopping.timeline.is_over(now) {
                 self.health.end_window(now, &mut self.sessions.driver);
             }
@@ -157,9 +157,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
 
     /// Waits for events or for the next thing to do.
     fn wait(&mut self, now: Timestamp) -> io::Result<Timestamp> {
-        let mut deadline = (now + STOP_CHECK).min(self.measurement.interval_end());
+        let mut deadline = (now + STOP_CHECK).min(self.measurement.end);
         let mut timer = self.timers.earliest().filter(|timer| *timer > now && *timer <= deadline);
-        for earlier in self.timers.earliest().into_iter().chain(self.sessions.connecting.retry_at()) {
+        for earlier in self.timers.earliest().into_iter().chain(self.sessions.connecting.retry_at) {
             deadline = deadline.min(earlier);
         }
         if !self.ready.is_empty() || self.sessions.connecting.has_room() {
@@ -172,7 +172,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
 
     /// The measured window begins.
     fn begin_window(&mut self, now: Timestamp) {
-        self.cpu_at_measure = Some(self.sessions.driver.cpu_time());
+        self.cpu_at_measure = Some(self.sessions.driver.usage().process_cpu);
         self.health.begin(now, &mut self.sessions.driver);
     }
 
@@ -327,7 +327,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
         let Sessions { load, context, slots, .. } = &mut self.sessions;
         let own = &mut slots[slot];
-        if let Err((done, error)) = own.client.compute(script, load, context.witness()) {
+        if let Err((done, error)) = own.client.compute(script, load, &mut *context.tracer) {
             own.warmup = false;
             let step = own.client.fail_computing(done, error, &mut context.turn(begun, false));
             return self.act(slot, step, begun);
@@ -390,7 +390,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let ClientSlot { client, warmup, .. } = &mut self.sessions.slots[slot];
         *warmup = scheduled < self.stopping.timeline.measure;
         if let Some(draws) = draws {
-            client.draw_from(draws);
+            client.random = draws;
         }
         let step = client.begin(script, scheduled, &mut self.sessions.context.turn(now, *warmup));
         let ended_at = if let Step::Ended(_) = step { self.read_clock() } else { now };
@@ -415,7 +415,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 self.end_transaction(slot, ending, now);
             }
             if !self.sessions.context.out.is_empty() && !matches!(step, Step::Aborted(_)) {
-                let link = self.sessions.slots[slot].client.link();
+                let link = self.sessions.slots[slot].client.link;
                 let connection = self.sessions.load.connection(slot, link);
                 if let Err(error) = self.sessions.driver.send(connection, &mut self.sessions.context.out) {
                     step = self.last_words(slot, link, &error, now);
@@ -479,7 +479,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     fn end_transaction(&mut self, slot: usize, ending: Ending, now: Timestamp) {
         let client = &mut self.sessions.slots[slot].client;
         let sample = client.sample(ending, now);
-        client.forget_transaction();
+        client.in_transaction = false;
         self.record(slot, &sample);
     }
 
@@ -488,7 +488,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let slot = &mut self.sessions.slots[slot];
         if sample.ending != Ending::Unfinished {
             slot.shown += 1;
-            self.sessions.context.show(slot.client.number(), slot.shown, sample);
+            self.sessions.context.show(slot.client.number, slot.shown, sample);
         }
         if self.measurement.record(sample) {
             slot.transactions += 1;
@@ -496,7 +496,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     }
 
     fn abort(&mut self, slot: usize, aborted: AbortedClient, now: Timestamp) {
-        if self.sessions.slots[slot].client.in_transaction() {
+        if self.sessions.slots[slot].client.in_transaction {
             // For pgbench the transaction is over when its script is.
             let over = aborted.cause == AbortCause::UnfinishedTransaction;
             let succeeded = over && self.plan.compatibility == Compatibility::Pgbench;
@@ -510,7 +510,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.sessions.abandon(slot);
         self.end_client(slot, now);
         if self.plan.exit_on_abort {
-            self.stopping.stop_all();
+            self.stopping.stop.ask();
         }
     }
 
@@ -519,7 +519,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         for slot in 0..self.sessions.slots.len() {
             if self.sessions.slots[slot].active {
                 let cause = AbortCause::System(error.to_string().into());
-                let client = self.sessions.slots[slot].client.number();
+                let client = self.sessions.slots[slot].client.number;
                 self.abort(slot, AbortedClient { client, place: None, cause }, now);
             }
         }
@@ -561,7 +561,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Starts as many connects as there is room for; none when the time for new transactions is over.
     fn start_connects(&mut self, now: Timestamp) {
         if self.stopping.timeline.is_over(now) {
-            while let Some(connection) = self.sessions.connecting.pop_waiting() {
+            while let Some(connection) = self.sessions.connecting.waiting.pop_front() {
                 let (slot, _) = self.sessions.load.slot_and_link(connection);
                 self.sessions.slots[slot].connecting_since = None;
                 self.reassign(slot, now);
@@ -612,7 +612,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Closes the connection of the transaction that is over.
     fn disconnect(&mut self, slot: usize) {
         let begun = self.sessions.driver.now();
-        self.sessions.terminate(slot, self.sessions.slots[slot].client.link());
+        self.sessions.terminate(slot, self.sessions.slots[slot].client.link);
         if !self.sessions.slots[slot].warmup {
             self.reconnects.time += self.sessions.driver.now().since(begun);
         }
@@ -650,7 +650,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             self.pass(now);
         }
         for slot in 0..self.sessions.slots.len() {
-            if self.sessions.slots[slot].client.in_transaction() {
+            if self.sessions.slots[slot].client.in_transaction {
                 self.end_transaction(slot, Ending::Unfinished, now);
             }
             if let Some(transaction) = self.sessions.slots[slot].next.take() {

@@ -49,7 +49,7 @@ pub(super) struct ClientSlot {
     pub(super) connecting_since: Option<Timestamp>,
     /// Counted towards a limit per client.
     pub(super) transactions: u64,
-    /// Shown to the witness.
+    /// Shown to the tracer.
     pub(super) shown: u64,
     /// Its transaction was scheduled in the warm-up.
     pub(super) warmup: bool,
@@ -57,19 +57,16 @@ pub(super) struct ClientSlot {
 }
 
 /// Connections that are to be made, and those that are being made. Connections have the driver's numbers.
+#[derive(Default)]
 pub(super) struct ConnectQueue {
     /// They wait until fewer than [`CONNECTING_MAX`] are being made.
-    waiting: VecDeque<usize>,
-    /// By connection: since when it is being made.
-    since: Box<[Option<Timestamp>]>,
-    /// The same in order; entries that `since` contradicts are out of date.
+    pub(super) waiting: VecDeque<usize>,
+    /// Those that are being made, in the order in which that was begun, and since when.
     begun: VecDeque<(Timestamp, usize)>,
-    /// How many are being made.
-    count: usize,
     /// Those of them for which the server's queue of new connections was full.
     refused: VecDeque<usize>,
     /// When these are tried again.
-    retry_at: Option<Timestamp>,
+    pub(super) retry_at: Option<Timestamp>,
 }
 
 /// A connection that could not be made.
@@ -105,38 +102,17 @@ impl ClientSlot {
 }
 
 impl ConnectQueue {
-    fn new(connections: usize) -> Self {
-        Self {
-            waiting: VecDeque::new(),
-            since: vec![None; connections].into_boxed_slice(),
-            begun: VecDeque::new(),
-            count: 0,
-            refused: VecDeque::new(),
-            retry_at: None,
-        }
-    }
-
     pub(super) fn add(&mut self, connection: usize) {
         self.waiting.push_back(connection);
     }
 
-    /// Takes out a connection whose making has not begun.
-    pub(super) fn pop_waiting(&mut self) -> Option<usize> {
-        self.waiting.pop_front()
-    }
-
     /// Another connection may be begun.
     pub(super) fn has_room(&self) -> bool {
-        self.count < CONNECTING_MAX && !self.waiting.is_empty()
-    }
-
-    /// When connections that the server had no room for are tried again.
-    pub(super) fn retry_at(&self) -> Option<Timestamp> {
-        self.retry_at
+        self.begun.len() < CONNECTING_MAX && !self.waiting.is_empty()
     }
 
     fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.count == 0
+        self.waiting.is_empty() && self.begun.is_empty()
     }
 
     /// The next connection that may be tried now.
@@ -149,9 +125,7 @@ impl ConnectQueue {
         }
         while self.has_room() {
             let connection = self.waiting.pop_front()?;
-            self.since[connection] = Some(now);
             self.begun.push_back((now, connection));
-            self.count += 1;
             if self.retry_at.is_none() {
                 return Some(connection);
             }
@@ -168,8 +142,8 @@ impl ConnectQueue {
 
     /// The connection is made, or is not wanted any more.
     fn remove(&mut self, connection: usize) {
-        if self.since[connection].take().is_some() {
-            self.count -= 1;
+        if let Some(at) = self.begun.iter().position(|(_, begun)| *begun == connection) {
+            self.begun.remove(at);
             self.refused.retain(|refused| *refused != connection);
         } else {
             self.waiting.retain(|waiting| *waiting != connection);
@@ -177,14 +151,8 @@ impl ConnectQueue {
     }
 
     /// A connection that has been under way for as long as `limit`.
-    fn timed_out(&mut self, now: Timestamp, limit: Duration) -> Option<usize> {
-        while let Some((since, connection)) = self.begun.front().copied() {
-            if self.since[connection] == Some(since) {
-                return (now >= since + limit).then_some(connection);
-            }
-            self.begun.pop_front();
-        }
-        None
+    fn timed_out(&self, now: Timestamp, limit: Duration) -> Option<usize> {
+        self.begun.front().filter(|(since, _)| now >= *since + limit).map(|(_, connection)| *connection)
     }
 }
 
@@ -192,8 +160,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
     pub(super) fn new(load: &'p Load<'p>, share: &Share, driver: D) -> Self {
         let slots: Vec<_> =
             share.clients.clone().map(|number| ClientSlot::new(load.client(number))).collect();
-        let connecting = ConnectQueue::new(slots.len() * load.links.len());
-        Self { load, driver, slots, context: ClientContext::new(load), connecting }
+        Self { load, driver, slots, context: ClientContext::new(load), connecting: ConnectQueue::default() }
     }
 
     /// Connects all clients, or says which one could not and why. Nothing is to be done where clients connect for
@@ -209,7 +176,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
                 return Err(EngineError::InterruptedBeforeStart);
             }
             self.start_connects(now)?;
-            let wake = self.connecting.retry_at().unwrap_or(now + STOP_CHECK);
+            let wake = self.connecting.retry_at.unwrap_or(now + STOP_CHECK);
             now = self
                 .driver
                 .wait(wake)
@@ -306,7 +273,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         let (slot, link) = self.load.slot_and_link(connection);
         let client = &self.slots[slot].client;
         let address = client.host(link, self.load).address.clone();
-        ConnectFailure { slot, client: client.number(), address, reason }
+        ConnectFailure { slot, client: client.number, address, reason }
     }
 
     /// Closes all connections of a client that cannot go on.
@@ -337,7 +304,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         for slot in 0..self.slots.len() {
             let client = &self.slots[slot].client;
             if interrupted {
-                let target = self.load.links[client.link()];
+                let target = self.load.links[client.link];
                 let host = client.host_index();
                 running.extend(client.running().map(|key| RunningSession { target, host, key: key.clone() }));
             }

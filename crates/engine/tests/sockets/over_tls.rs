@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use connect::{Environment, Overrides, Session, resolve};
-use pgmeter_engine::{HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_witness, run};
+use pgmeter_engine::{HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_tracer, run};
 use script::{Dialect, Symbols};
 use testkit::certificates::{Authority, SecuredCluster, Wanted};
 
@@ -37,7 +37,7 @@ fn plan(conninfo: &str, script: &str) -> Plan {
 }
 
 fn complete(plan: &Plan) -> Outcome {
-    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &no_witness);
+    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer);
     let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.aborted, []);
     let Limit::TransactionsPerClient(count) = plan.limit else { panic!("a number was asked for") };
@@ -94,14 +94,13 @@ fn a_server_that_no_longer_can_be_believed_is_told_by_name() {
     let doubting = format!("{conninfo} sslrootcert={}", root.display());
     let target = resolve(Some(&doubting), &Overrides::default(), &Environment::default()).expect("a target");
     plan.targets[0].hosts[0].transport.tls = Some(connect::Tls::new(&target.tls).expect("files"));
-    let error =
-        run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("nobody is believed");
+    let error = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).expect_err("nobody is believed");
     assert!(error.to_string().contains("the server's certificate is not trusted"), "{error}");
     // Without TLS at the other end.
     server.cluster.execute("alter system set ssl = off");
     server.cluster.execute("select pg_reload_conf()");
     let target = resolve(Some(&conninfo), &Overrides::default(), &Environment::default()).expect("a target");
     while Session::connect(&target).is_ok() {}
-    let error = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("there is no TLS");
+    let error = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).expect_err("there is no TLS");
     assert!(error.to_string().contains("the server has no TLS"), "{error}");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use connect::{Address, Transport};
 use pgmeter_engine::{
     Compatibility, End, EndedTransaction, EngineError, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan,
-    TargetPlan, Witness, WorkerIntro, no_witness, run,
+    TargetPlan, Tracer, WorkerIntro, no_tracer, run,
 };
 use script::{Dialect, Symbols};
 use stats::{Sample, Timestamp};
@@ -70,7 +70,7 @@ fn finish(plan: &Plan) -> Outcome {
     let mut counted = 0;
     let mut observer =
         |progress: &pgmeter_engine::Progress<'_>| counted += progress.interval.total().counts.scheduled;
-    let outcome = run(plan, &AtomicBool::new(false), &mut observer, &no_witness)
+    let outcome = run(plan, &AtomicBool::new(false), &mut observer, &no_tracer)
         .unwrap_or_else(|error| panic!("{error}"));
     outcome.summary.total.counts.check();
     if plan.warmup.is_zero() {
@@ -125,7 +125,7 @@ fn a_run_of_a_second_keeps_its_window_and_shows_its_warm_up() {
             Plan { clients: 20, workers: 2, limit, warmup, rate_per_s, ..plan(&server, &["SELECT 1;"]) };
         let mut warmups = Vec::new();
         let outcome =
-            run(&plan, &AtomicBool::new(false), &mut |progress| warmups.push(progress.warmup), &no_witness);
+            run(&plan, &AtomicBool::new(false), &mut |progress| warmups.push(progress.warmup), &no_tracer);
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(outcome.end, End::Complete);
         assert!(outcome.summary.duration >= Duration::from_secs(1));
@@ -327,7 +327,7 @@ fn a_run_stopped_by_the_user_ends_with_what_it_has() {
         let stop = AtomicBool::new(false);
         let limit = Limit::TransactionsPerClient(u64::MAX);
         let plan = Plan { clients: 20, workers: 2, limit, ..plan(&server, &["SELECT 1;"]) };
-        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed), &no_witness);
+        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed), &no_tracer);
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(outcome.end, End::Interrupted);
         assert!(outcome.summary.total.counts.succeeded > 0);
@@ -337,7 +337,7 @@ fn a_run_stopped_by_the_user_ends_with_what_it_has() {
 /// Panics when its worker's first client is at its fourth transaction.
 struct Panics(usize);
 
-impl Witness for Panics {
+impl Tracer for Panics {
     fn transaction(&mut self, ended: &EndedTransaction<'_>) {
         assert!(ended.client != self.0 || ended.number < 4, "on purpose");
     }
@@ -348,10 +348,10 @@ fn a_worker_that_panics_is_lost_with_its_clients_and_the_others_go_on() {
     for server in servers(&NullOptions::default()) {
         for (workers, lost_clients) in [(2, 5), (1, 10)] {
             let plan = Plan { clients: 10, workers, ..plan(&server, &["SELECT 1;"]) };
-            let witnesses = |intro: WorkerIntro| -> Box<dyn Witness> {
+            let tracers = |intro: WorkerIntro| -> Box<dyn Tracer> {
                 if intro.number == 0 { Box::new(Panics(intro.clients.start)) } else { Box::new(()) }
             };
-            let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &witnesses);
+            let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &tracers);
             let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
             let lost: Vec<_> = outcome.aborted.iter().map(|aborted| aborted.client).collect();
             assert_eq!(lost, (0..lost_clients).collect::<Vec<_>>());
@@ -372,7 +372,7 @@ fn a_command_that_runs_when_the_user_stops_is_cancelled() {
     for (server, log) in logged_servers(&options) {
         let stop = AtomicBool::new(false);
         let plan = Plan { clients: 3, ..plan(&server, &["SELECT 1;"]) };
-        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed), &no_witness);
+        let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed), &no_tracer);
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Interrupted, 3));
         let is_cancel = |message: &Received| matches!(message, Received::Cancel(_));
@@ -393,7 +393,7 @@ fn connecting_to_nothing_says_where_and_why() {
         };
         drop(server);
         let error =
-            run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("nobody listens there");
+            run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).expect_err("nobody listens there");
         assert!(matches!(error, EngineError::Connect { .. }));
         let sentence = error.to_string();
         assert!(sentence.contains(&place) && sentence.contains(why), "{sentence}");
@@ -406,8 +406,7 @@ fn a_server_that_refuses_is_quoted_and_the_others_are_not_kept() {
     let faults = vec![Fault { connection: Some(40), trigger: FaultTrigger::StartUp, effect }];
     for server in servers(&NullOptions { faults, ..NullOptions::default() }) {
         let plan = Plan { clients: 60, workers: 2, ..plan(&server, &["SELECT 1;"]) };
-        let error =
-            run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("one is refused");
+        let error = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).expect_err("one is refused");
         assert!(error.to_string().ends_with("FATAL:  sorry, too many clients already"), "{error}");
     }
 }
@@ -491,8 +490,7 @@ fn a_worker_that_cannot_connect_keeps_no_other_trying() {
     for server in servers(&options) {
         let connect_timeout = Duration::from_secs(3600);
         let plan = Plan { clients: 8, workers: 4, connect_timeout, ..plan(&server, &["SELECT 1;"]) };
-        let error =
-            run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_witness).expect_err("one is refused");
+        let error = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).expect_err("one is refused");
         assert!(error.to_string().ends_with("FATAL:  sorry, too many clients already"), "{error}");
     }
 }
@@ -512,26 +510,26 @@ fn the_first_aborted_client_ends_all_workers() {
     }
 }
 
-/// What each worker's witness saw of a run: (client, sample), in the order of their ends, after the start.
+/// What each worker's tracer saw of a run: (client, sample), in the order of their ends, after the start.
 type Seen = Arc<Mutex<Vec<(Timestamp, Vec<(usize, Sample)>)>>>;
 
 /// Keeps what it sees, under the number of its worker.
 struct Onlooker(usize, Seen);
 
-impl Witness for Onlooker {
+impl Tracer for Onlooker {
     fn transaction(&mut self, ended: &EndedTransaction<'_>) {
         self.1.lock().expect("nobody panicked")[self.0].1.push((ended.client, *ended.sample));
     }
 }
 
-/// Runs to the end under the eyes of a witness for each worker.
+/// Runs to the end under the eyes of a tracer for each worker.
 fn watch(plan: &Plan) -> Vec<(Timestamp, Vec<(usize, Sample)>)> {
     let seen = Seen::default();
-    let witnesses = |intro: WorkerIntro| -> Box<dyn Witness> {
+    let tracers = |intro: WorkerIntro| -> Box<dyn Tracer> {
         seen.lock().expect("nobody panicked").push((intro.start, Vec::new()));
         Box::new(Onlooker(intro.number, Arc::clone(&seen)))
     };
-    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &witnesses);
+    let outcome = run(plan, &AtomicBool::new(false), &mut |_| {}, &tracers);
     assert_eq!(outcome.unwrap_or_else(|error| panic!("{error}")).aborted, []);
     let mut seen = seen.lock().expect("nobody panicked");
     std::mem::take(&mut *seen)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pgmeter_engine::{
-    Compatibility, CutOff, End, Exceeded, Grace, Limit, Plan, Progress, StopRequest, no_witness, run_on,
+    Compatibility, CutOff, End, Exceeded, Grace, Limit, Plan, Progress, StopRequest, no_tracer, run_on,
 };
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Service, Stall};
 
@@ -151,7 +151,7 @@ fn time_that_is_up_early_ends_the_run_as_its_limit_would() {
     };
     let request = StopRequest { stop: &stop, time_is_up: Some(&time_is_up) };
     let driver = FakeServer::default().driver();
-    let outcome = run_on(&plan, driver, request, &mut observer, &no_witness).expect("an outcome");
+    let outcome = run_on(&plan, driver, request, &mut observer, &no_tracer).expect("an outcome");
     assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Complete, 0));
     assert!(outcome.elapsed < ms(2200), "{:?}", outcome.elapsed);
 }

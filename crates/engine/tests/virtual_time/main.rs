@@ -29,4 +29,4 @@ mod stopping;
 mod support;
 mod targets;
 mod timings;
-mod witness;
+mod tracer;

@@ -1,12 +1,12 @@
-//! A witness that keeps all that it sees, for every run of these tests.
+//! A tracer that keeps all that it sees, for every run of these tests.
 //! It judges nothing; `support` and the tests do.
 
 use std::sync::{Arc, Mutex};
 
-use pgmeter_engine::{ClientEvent, EndedTransaction, Witness, WorkerIntro};
+use pgmeter_engine::{ClientEvent, EndedTransaction, Tracer, WorkerIntro};
 use stats::{Sample, Timestamp};
 
-/// A transaction as the witness saw it.
+/// A transaction as the tracer saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub client: usize,
@@ -14,7 +14,7 @@ pub struct Seen {
     pub sample: Sample,
 }
 
-/// What one witness was shown.
+/// What one tracer was shown.
 #[derive(Debug, Default)]
 pub struct Testimony {
     pub intro: Option<WorkerIntro>,
@@ -29,8 +29,8 @@ pub struct Testimony {
 pub struct Onlooker(Arc<Mutex<Testimony>>);
 
 impl Onlooker {
-    /// The witness of the only worker.
-    pub fn attend(&self, intro: WorkerIntro) -> Box<dyn Witness> {
+    /// The tracer of the only worker.
+    pub fn attend(&self, intro: WorkerIntro) -> Box<dyn Tracer> {
         self.with(|testimony| testimony.intro = Some(intro));
         Box::new(self.clone())
     }
@@ -45,7 +45,7 @@ impl Onlooker {
     }
 }
 
-impl Witness for Onlooker {
+impl Tracer for Onlooker {
     fn transaction(&mut self, ended: &EndedTransaction<'_>) {
         let EndedTransaction { client, number, sample } = *ended;
         self.with(|testimony| testimony.seen.push(Seen { client, number, sample: *sample }));

@@ -100,7 +100,7 @@ fn after_the_last_try_the_transaction_has_failed() {
 }
 
 #[test]
-fn errors_and_what_follows_are_told_to_the_witness() {
+fn errors_and_what_follows_are_told_to_the_tracer() {
     let ran = two(tries(2), failing("40001", &[1, 4]));
     let kinds: Vec<_> = ran.testimony.events.iter().filter_map(|told| told.split(' ').next()).collect();
     assert_eq!(kinds, ["Failed", "Retried", "Failed", "GaveUp"]);

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 
-use pgmeter_engine::{End, EngineError, Limit, Outcome, Plan, Progress, no_witness, run_on};
+use pgmeter_engine::{End, EngineError, Limit, Outcome, Plan, Progress, no_tracer, run_on};
 use testkit::fake::{FakeServer, Service};
 
 use super::support::{assert_close, ms, plan, run_until, seconds};
@@ -60,7 +60,7 @@ fn a_run_stopped_while_connecting_says_that_nothing_was_measured() {
         FakeServer::default().driver(),
         &AtomicBool::new(true),
         &mut |_| {},
-        &no_witness,
+        &no_tracer,
     );
     assert!(matches!(result, Err(EngineError::InterruptedBeforeStart)), "{result:?}");
 }
@@ -72,7 +72,7 @@ fn run_until_enough(plan: &Plan, server: FakeServer, enough_s: u32) -> (Outcome,
         seen.set(seen.get() + u32::from(!progress.warmup));
         progress.enough.set(seen.get() >= enough_s);
     };
-    let outcome = run_on(plan, server.driver(), &AtomicBool::new(false), &mut observer, &no_witness);
+    let outcome = run_on(plan, server.driver(), &AtomicBool::new(false), &mut observer, &no_tracer);
     (outcome.expect("an outcome"), seen.get())
 }
 

@@ -54,7 +54,7 @@ pub struct Ran {
     pub outcome: Outcome,
     pub seconds: Vec<Second>,
     pub log: Log,
-    /// What the witness saw, in the order in which it ended.
+    /// What the tracer saw, in the order in which it ended.
     pub seen: Vec<Seen>,
     pub testimony: Testimony,
     /// What is said of the aborted clients.
@@ -136,17 +136,17 @@ fn check(plan: &Plan, ran: &Ran) {
     ran.seconds.iter().filter(|second| !second.warmup).for_each(|second| sum.merge(&second.interval));
     assert_eq!(sum.total(), ran.summary().total, "the seconds do not sum to the summary");
     assert_eq!(sum.scripts, ran.summary().scripts, "the seconds do not sum to the summary, by script");
-    check_witness(plan, ran);
+    check_tracer(plan, ran);
 }
 
-/// The witness has seen each transaction once.
-fn check_witness(plan: &Plan, ran: &Ran) {
-    let intro = ran.testimony.intro.as_ref().expect("a witness");
+/// The tracer has seen each transaction once.
+fn check_tracer(plan: &Plan, ran: &Ran) {
+    let intro = ran.testimony.intro.as_ref().expect("a tracer");
     assert_eq!((intro.number, &intro.clients), (0, &(0..plan.clients)));
-    assert!(ran.testimony.ended >= Some(intro.start), "the witness was not dismissed");
+    assert!(ran.testimony.ended >= Some(intro.start), "the tracer was not dismissed");
     let measured = |seen: &&Seen| seen.sample.scheduled >= intro.start + plan.warmup;
     let shown = ran.seen.iter().filter(measured).count() as u64;
-    assert_eq!(shown, ran.counts().scheduled - ran.counts().unfinished, "the witness saw something else");
+    assert_eq!(shown, ran.counts().scheduled - ran.counts().unfinished, "the tracer saw something else");
     let mut numbers = vec![0; plan.clients];
     for seen in &ran.seen {
         numbers[seen.client] += 1;

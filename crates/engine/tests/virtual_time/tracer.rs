@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
-use pgmeter_engine::{End, Limit, Plan, Witness, no_witness, run_on};
+use pgmeter_engine::{End, Limit, Plan, Tracer, no_tracer, run_on};
 use stats::Ending;
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger};
 
@@ -53,7 +53,7 @@ fn the_sampler_is_the_workers_third_stream() {
         &Plan { clients: 2, limit: Limit::TransactionsPerClient(1), ..plan("SELECT 1;") },
         FakeServer::default(),
     );
-    let mut sampler = ran.testimony.intro.expect("a witness").sampler;
+    let mut sampler = ran.testimony.intro.expect("a tracer").sampler;
     let doubles = [(); 3].map(|()| sampler.next_f64());
     for (found, expected) in doubles.into_iter().zip([0.986_442, 0.095_274, 0.776_383]) {
         assert!((found - expected).abs() < 1e-6, "{doubles:?}");
@@ -63,7 +63,7 @@ fn the_sampler_is_the_workers_third_stream() {
 /// Wants to see no transactions.
 struct Aloof;
 
-impl Witness for Aloof {
+impl Tracer for Aloof {
     fn wants_transactions(&self) -> bool {
         false
     }
@@ -78,12 +78,12 @@ fn a_run_is_the_same_whether_somebody_looks_or_not() {
     let plan =
         Plan { clients: 5, rate_per_s: Some(500.0), limit: Limit::Duration(seconds(1)), ..plan("SELECT 1;") };
     let watched = run(&plan, FakeServer::default());
-    let unwatched = |witness: &dyn Fn(pgmeter_engine::WorkerIntro) -> Box<dyn Witness>| {
+    let unwatched = |tracer: &dyn Fn(pgmeter_engine::WorkerIntro) -> Box<dyn Tracer>| {
         let driver = FakeServer::default().driver();
-        run_on(&plan, driver, &AtomicBool::new(false), &mut |_| {}, witness).expect("an outcome").summary
+        run_on(&plan, driver, &AtomicBool::new(false), &mut |_| {}, tracer).expect("an outcome").summary
     };
     assert_eq!(unwatched(&|_| Box::new(Aloof)), *watched.summary());
-    assert_eq!(unwatched(&no_witness), *watched.summary());
+    assert_eq!(unwatched(&no_tracer), *watched.summary());
 }
 
 #[test]

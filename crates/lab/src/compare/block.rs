@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use connect::quote::literal;
 use connect::{ConnectError, Session, SqlState};
-use engine::{End, Limit, Outcome, Plan, Progress, Witness, WorkerIntro};
+use engine::{End, Limit, Outcome, Plan, Progress, Tracer, WorkerIntro};
 use results::ComparedBlock;
 use run::{Control, Event, RunError, Runner, VacuumEvent};
 use stats::Timestamp;
@@ -168,7 +168,7 @@ impl Side {
                 locked(&reading).begin(observe::cpu_s);
             }
         };
-        let introduce = |_: WorkerIntro| -> Box<dyn Witness + '_> {
+        let introduce = |_: WorkerIntro| -> Box<dyn Tracer + '_> {
             let mut known = locked(&reading);
             if self.is_local && known.0.is_empty() {
                 *known = BackendTimes::of(&self.backends());
@@ -318,7 +318,7 @@ fn locked(reading: &Mutex<BackendTimes>) -> MutexGuard<'_, BackendTimes> {
 /// Reads the CPU time when a worker's clients are done and still connected.
 struct CpuAtEnd<'a>(&'a Mutex<BackendTimes>);
 
-impl Witness for CpuAtEnd<'_> {
+impl Tracer for CpuAtEnd<'_> {
     fn wants_transactions(&self) -> bool {
         false
     }

@@ -2,7 +2,6 @@
 //! not take. Called by `uring`, which owns the ring.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use connect::{Address, KeepAlive, TlsChannel, TlsError, Transport};
 use sockets::Socket;
@@ -13,17 +12,19 @@ use crate::net::stream::{Unsent, begin_tls, connect, finish_connecting};
 
 /// See the module.
 pub(super) struct Connection {
-    socket: Socket,
+    pub(super) socket: Socket,
     address: Address,
     keep_alive: KeepAlive,
-    tls: Option<Box<TlsChannel>>,
-    connected: bool,
-    connecting_since: Timestamp,
+    pub(super) tls: Option<Box<TlsChannel>>,
+    /// The transport is connected; TLS may still be under way.
+    pub(super) connected: bool,
+    pub(super) connecting_since: Timestamp,
     /// Nothing more will come.
     ended: bool,
     /// Why it is of no more use; handed over once all that had arrived is read.
     broken: Option<io::Error>,
-    unsent: Unsent,
+    /// What the socket has not taken.
+    pub(super) unsent: Unsent,
 }
 
 impl Connection {
@@ -43,26 +44,9 @@ impl Connection {
         })
     }
 
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-
     /// What SCRAM is bound to.
     pub(super) fn channel_binding(&self) -> Option<&[u8]> {
         self.tls.as_ref().and_then(|channel| channel.end_point())
-    }
-
-    pub(super) fn tls(&mut self) -> Option<&mut TlsChannel> {
-        self.tls.as_deref_mut()
-    }
-
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.tls.is_some()
-    }
-
-    /// The transport is connected; TLS may still be under way.
-    pub(super) fn is_connected(&self) -> bool {
-        self.connected
     }
 
     /// The protocol may begin, or has.
@@ -70,18 +54,9 @@ impl Connection {
         self.connected && self.tls.as_ref().is_none_or(|channel| channel.is_open())
     }
 
-    pub(super) fn connecting_since(&self) -> Timestamp {
-        self.connecting_since
-    }
-
     /// It has bytes that the socket did not take yet.
     pub(super) fn holds_back(&self) -> bool {
         self.connected && !self.unsent.is_empty()
-    }
-
-    /// Keeps bytes for when the socket takes them.
-    pub(super) fn keep(&mut self, bytes: &[u8]) {
-        self.unsent.keep(bytes);
     }
 
     /// Writes now what the socket takes, keeps the rest.
