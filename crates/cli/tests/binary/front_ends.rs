@@ -10,7 +10,7 @@ use results::{ObserveLevel, Record};
 use run::{Circumstances, Control, RunSpec, Runner, ScriptSource, ScriptSpec, Vacuum};
 use serde_json::Value;
 use testkit::null::{NullOptions, NullServer};
-use testkit::session::Received;
+use testkit::request_log::{Received, RequestLog};
 
 use crate::harness::Bench;
 
@@ -22,6 +22,7 @@ const SCRIPT: &str = "\\set value random(1, 1000000)\nINSERT INTO drawn VALUES (
 struct Place {
     bench: Bench,
     server: NullServer,
+    log: RequestLog,
 }
 
 /// A record, and the statements of each client in order.
@@ -34,8 +35,9 @@ impl Place {
     fn new() -> Self {
         let bench = Bench::new();
         bench.file("drawn.sql", SCRIPT);
-        let options = NullOptions { log: true, ..NullOptions::default() };
-        Self { bench, server: NullServer::on_unix_socket(options).expect("a null server") }
+        let log = RequestLog::default();
+        let options = NullOptions { on_request: log.recorder(), ..NullOptions::default() };
+        Self { bench, server: NullServer::on_unix_socket(options).expect("a null server"), log }
     }
 
     fn target(&self) -> Target {
@@ -47,7 +49,7 @@ impl Place {
     /// The statements of the script that the server has received so far, by client.
     fn statements(&self) -> BTreeMap<String, Vec<String>> {
         let mut statements: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (_, message) in self.server.heard() {
+        for (_, message) in self.log.requests() {
             if let Received::Query(sql) = message
                 && let Some(values) = sql.strip_prefix("INSERT INTO drawn VALUES (")
             {
