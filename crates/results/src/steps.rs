@@ -2,13 +2,12 @@
 //! Not how it is measured (`cli`) nor where it is kept (`store`). docs/steps.md explains the document.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::safe_text::indented;
 use crate::upgrade::STEPS;
-use crate::{Connection, Environment, PgmeterBuild, ResultsError, SafeText, Status, UtcTime};
+use crate::{Connection, Environment, PgmeterBuild, SafeText, Status, UtcTime};
 
 /// The schema of [`StepsRecord`] that this version writes, and the newest it reads.
 pub const STEPS_SCHEMA_VERSION: u32 = STEPS.version();
@@ -96,14 +95,6 @@ impl StepsRecord {
     /// The document, indented for people.
     pub fn to_json(&self) -> String {
         indented(self)
-    }
-
-    /// The record in `json`; `path` is what messages call it.
-    ///
-    /// # Errors
-    /// If it is none, or one of another schema.
-    pub fn from_json(json: &[u8], path: &Path) -> Result<StepsRecord, ResultsError> {
-        STEPS.read(json, path)
     }
 }
 

@@ -166,7 +166,19 @@ fn values_that_make_no_sense_are_refused_and_so_is_the_place_that_said_them() {
 #[test]
 fn what_is_said_about_tls_is_read_as_libpq_reads_it() {
     let tls = |text: &str| resolved(text, &[]).tls;
-    assert_eq!(tls("host=h"), TlsSettings::default());
+    let by_default = TlsSettings {
+        mode: TlsMode::Prefer,
+        negotiation: TlsNegotiation::Postgres,
+        roots: TrustedRoots::File(TlsFile::Nowhere),
+        revoked: TlsFile::Nowhere,
+        revoked_directory: None,
+        certificate: TlsFile::Nowhere,
+        key: TlsFile::Nowhere,
+        sends_name: true,
+        version_min: TlsVersion::V12,
+        version_max: TlsVersion::V13,
+    };
+    assert_eq!(tls("host=h"), by_default);
     for (name, mode) in TlsMode::NAMES {
         assert_eq!(tls(&format!("sslmode={name}")).mode, mode);
         assert_eq!(resolved("d", &[("PGSSLMODE", name)]).tls.mode, mode);

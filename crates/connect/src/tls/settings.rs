@@ -61,10 +61,9 @@ pub enum TlsNegotiation {
 }
 
 /// A file with a usual place: `~/.postgresql/root.crt` and so on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsFile {
     /// There is no place to look.
-    #[default]
     Nowhere,
     /// The usual place; it need not exist.
     Usual(PathBuf),
@@ -90,12 +89,6 @@ pub enum TrustedRoots {
     File(TlsFile),
     /// Those that the system trusts.
     System,
-}
-
-impl Default for TrustedRoots {
-    fn default() -> TrustedRoots {
-        TrustedRoots::File(TlsFile::Nowhere)
-    }
 }
 
 /// Versions of the protocol that are spoken here.
@@ -131,21 +124,4 @@ pub struct TlsSettings {
     pub version_min: TlsVersion,
     /// `ssl_max_protocol_version`
     pub version_max: TlsVersion,
-}
-
-impl Default for TlsSettings {
-    fn default() -> TlsSettings {
-        TlsSettings {
-            mode: TlsMode::default(),
-            negotiation: TlsNegotiation::default(),
-            roots: TrustedRoots::default(),
-            revoked: TlsFile::Nowhere,
-            revoked_directory: None,
-            certificate: TlsFile::Nowhere,
-            key: TlsFile::Nowhere,
-            sends_name: true,
-            version_min: TlsVersion::V12,
-            version_max: TlsVersion::V13,
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::write::{NewRun, Rows, complete_row};
-use super::{Store, failed};
+use super::Store;
 use crate::{Record, ResultsError};
 
 /// What became of a record that was to be imported; the number of its run.
@@ -43,23 +43,6 @@ impl Store {
             complete_row(transaction, run, &record, &rows, (&place, bytes), None)?;
             Ok(Imported::New(run))
         })
-    }
-
-    /// How many runs are stored.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn len(&self) -> Result<u64, ResultsError> {
-        let count = self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0));
-        count.map(i64::unsigned_abs).map_err(failed(&self.path))
-    }
-
-    /// Whether no run is stored.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn is_empty(&self) -> Result<bool, ResultsError> {
-        Ok(self.len()? == 0)
     }
 }
 

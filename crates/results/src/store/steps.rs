@@ -1,11 +1,11 @@
 //! Trials of timed steps: their record is kept in the store itself, in the same commit that ends the trial. So a trial is
 //! complete with all its figures, or it is made again.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
+use super::Store;
 use super::trials::end;
 use super::write::json;
-use super::{Store, failed};
 use crate::{ResultsError, StepsRecord};
 
 impl Store {
@@ -25,16 +25,5 @@ impl Store {
             transaction.execute(sql, params![trial, record])?;
             end(transaction, trial, failure)
         })
-    }
-
-    /// What was measured of a trial of steps; `None` if it is one of load, or was not made yet.
-    ///
-    /// # Errors
-    /// If the store cannot be read, or the record is of a newer schema.
-    pub fn steps_of(&self, trial: i64) -> Result<Option<StepsRecord>, ResultsError> {
-        let sql = "SELECT record FROM steps WHERE trial = ?1";
-        let found = self.connection.query_row(sql, [trial], |row| row.get::<_, String>(0)).optional();
-        let json = found.map_err(failed(&self.path))?;
-        json.map(|json| StepsRecord::from_json(json.as_bytes(), &self.path)).transpose()
     }
 }
