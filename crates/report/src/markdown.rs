@@ -38,7 +38,8 @@ fn one(run: &Run<'_>) -> String {
     out += &part("Ceilings", ceilings(run));
     out += &part("Commands", commands(run));
     out += &part("Load", Some(facts(&sections::plan(record))));
-    out += &part("Environment", Some(facts(&sections::environment(record))));
+    let environment = [sections::environment(record), sections::build(record)].concat();
+    out += &part("Environment", Some(facts(&environment)));
     out += &part("Settings", Some(settings(std::slice::from_ref(run))));
     out += &format!("## Again\n\n{}\n", code_block(&sections::repeat_command(record)));
     out
@@ -96,6 +97,7 @@ fn side_by_side(runs: &[Run<'_>]) -> String {
     };
     let rows = compared.iter().map(row).collect();
     out += &format!("\n{}\n", table(&Grid { columns: columns.map(str::to_owned).to_vec(), rows }, &["what"]));
+    out += &part("Commands", sections::commands_side_by_side(runs).map(|grid| table(&grid, &[])));
     out += &part("Load and settings", Some(settings(runs)));
     out
 }

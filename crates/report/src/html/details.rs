@@ -10,18 +10,8 @@ use crate::sections::{self, Fact, Grid};
 
 /// The table of latencies.
 pub(super) fn latencies(page: &mut Markup, record: &Record) {
-    if let Some(Grid { columns, rows }) = sections::latencies(record) {
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        table(page, &columns, "figures", |page| {
-            for row in &rows {
-                page.element("tr", &[], |page| {
-                    for (at, (cell, column)) in row.iter().zip(&columns).enumerate() {
-                        let tag = if at == 0 { "th" } else { "td" };
-                        page.leaf(tag, &[("data-label", column)], cell);
-                    }
-                });
-            }
-        });
+    if let Some(latencies) = sections::latencies(record) {
+        grid(page, &latencies, "figures");
     }
     page.leaf("h3", &[], "Transactions");
     facts(page, &sections::transactions(record));
@@ -203,6 +193,13 @@ pub(super) fn environment(page: &mut Markup, runs: &[Run<'_>]) {
             facts(page, &sections::environment(record));
         });
     });
+    let build = sections::build(record);
+    if !build.is_empty() {
+        page.element("details", &[], |page| {
+            page.leaf("summary", &[], "Build of the server");
+            facts(page, &build);
+        });
+    }
     let settings = sections::settings(runs);
     page.leaf("h3", &[], "Settings that are not at their default");
     if settings.is_empty() {
@@ -218,16 +215,28 @@ pub(super) fn environment(page: &mut Markup, runs: &[Run<'_>]) {
     });
 }
 
+/// A script with more lines is folded.
+const SCRIPT_LINES_MAX: usize = 40;
+
 /// The command to repeat it, and the scripts that are no built-in ones.
 pub(super) fn repeat(page: &mut Markup, record: &Record) {
     page.element("pre", &[("class", "command"), ("tabindex", "0")], |page| {
         page.leaf("code", &[], &sections::repeat_command(record));
     });
     for script in record.plan.scripts.iter().filter(|script| !script.builtin) {
-        page.element("details", &[], |page| {
-            page.leaf("summary", &[], &format!("The text of {}", crate::prose::escaped_line(&script.name)));
+        let name = crate::prose::escaped_line(&script.name);
+        let text = |page: &mut Markup| {
             page.element("pre", &[("tabindex", "0")], |page| page.leaf("code", &[], &script.text));
-        });
+        };
+        if script.text.lines().count() <= SCRIPT_LINES_MAX {
+            page.leaf("h3", &[], &name);
+            text(page);
+        } else {
+            page.element("details", &[], |page| {
+                page.leaf("summary", &[], &name);
+                text(page);
+            });
+        }
     }
 }
 
@@ -259,6 +268,15 @@ pub(super) fn table(
         page.element("tbody", &[], body);
     });
     page.raw("\n");
+}
+
+pub(super) fn grid(page: &mut Markup, grid: &Grid, class: &'static str) {
+    let columns: Vec<&str> = grid.columns.iter().map(String::as_str).collect();
+    table(page, &columns, class, |page| {
+        for cells in &grid.rows {
+            row(page, &columns, &cells.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+    });
 }
 
 pub(super) fn row(page: &mut Markup, columns: &[&str], cells: &[&str]) {

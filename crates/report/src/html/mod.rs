@@ -12,6 +12,7 @@ mod markup;
 
 use crate::Run;
 use crate::run::letter;
+use crate::sections;
 use data::PageData;
 use markup::Markup;
 
@@ -80,7 +81,7 @@ fn contents(runs: &[Run<'_>], data: &PageData) -> [Link; 8] {
         ("#over-time", "Over time", data.has_time()),
         ("#latency", "Latency", data.has_latency()),
         ("#server", "Server", !several),
-        ("#commands", "Commands", !several),
+        ("#commands", "Commands", !several || sections::commands_side_by_side(runs).is_some()),
         ("#settings", "Settings", true),
         ("#runs", "Runs", several && runs.len() <= DETAILED_MAX),
         ("#repeat", "Repeat", !several),
@@ -108,6 +109,9 @@ fn side_by_side(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
     headline::warnings(page, runs, data);
     charts::over_time(page, runs, data);
     page.section("latency", "Latency", |page| charts::percentiles(page, data));
+    if let Some(commands) = sections::commands_side_by_side(runs) {
+        page.section("commands", "Commands", |page| details::grid(page, &commands, "figures commands"));
+    }
     page.section("settings", "Load and settings", |page| comparison::settings(page, runs));
     if runs.len() > DETAILED_MAX {
         return;

@@ -28,12 +28,6 @@ pub(crate) fn environment(record: &Record) -> Vec<Fact> {
     facts.extend(connection(record));
     if let Some(server) = &record.environment.server {
         facts.push(Fact::new("server", format!("PostgreSQL {}", escaped_line(&server.version))));
-        let BuildFingerprint { configure, cflags, version } = &server.build;
-        facts.push(Fact::new("built as", escaped_line(version)));
-        facts.extend(
-            configure.as_ref().map(|configure| Fact::new("configured with", escaped_line(configure))),
-        );
-        facts.extend(cflags.as_ref().map(|cflags| Fact::new("compiler flags", escaped_line(cflags))));
         if !server.extensions.is_empty() {
             let extensions =
                 server.extensions.iter().map(|(name, version)| escaped_line(&format!("{name} {version}")));
@@ -50,6 +44,15 @@ pub(crate) fn environment(record: &Record) -> Vec<Fact> {
     facts.push(Fact::new("started", record.started_at.to_string()));
     facts.push(Fact::new("measured by", format!("pgmeter {}", escaped_line(&record.pgmeter_version))));
     facts
+}
+
+/// How the server was built: a few lines of flags.
+pub(crate) fn build(record: &Record) -> Vec<Fact> {
+    let Some(server) = &record.environment.server else { return Vec::new() };
+    let BuildFingerprint { configure, cflags, version } = &server.build;
+    let rows =
+        [("version", Some(version)), ("configure", configure.as_ref()), ("compiler flags", cflags.as_ref())];
+    rows.into_iter().filter_map(|(label, text)| Some(Fact::new(label, escaped_line(text?)))).collect()
 }
 
 /// How the client's host was while the run went on.

@@ -4,9 +4,11 @@
 use results::{CommandSummary, Latency, Record};
 
 use super::Grid;
+use super::comparison::signed_percent;
 use crate::figures::{count, latency, rate};
 use crate::metrics::LATENCY;
 use crate::prose::escaped_line;
+use crate::run::{Run, letter};
 
 /// Response times of the run and of each script; service times below them where they are something else.
 pub(crate) fn latencies(record: &Record) -> Option<Grid> {
@@ -53,6 +55,36 @@ pub(crate) struct CommandRow {
     pub(crate) retries: u64,
     /// Of the time in all commands of all scripts, from 0 to 1.
     pub(crate) share: f64,
+}
+
+/// The commands of runs of the same scripts: mean times side by side, and the change against the first run. `None` if the
+/// scripts differ, or no run has timed commands.
+pub(crate) fn commands_side_by_side(runs: &[Run<'_>]) -> Option<Grid> {
+    let scripts = |run: &Run<'_>| -> Vec<String> {
+        run.record.plan.scripts.iter().map(|script| script.text.clone()).collect()
+    };
+    let (first, others) = runs.split_first()?;
+    if others.iter().any(|run| scripts(run) != scripts(first)) {
+        return None;
+    }
+    let of_run = |run: &Run<'_>| -> Vec<CommandSummary> {
+        run.record.summary.scripts.iter().flat_map(|script| script.commands.clone()).collect()
+    };
+    let each: Vec<_> = runs.iter().map(of_run).collect();
+    let row = |(at, command): (usize, &CommandSummary)| {
+        let means: Option<Vec<f64>> = each.iter().map(|commands| commands.get(at)?.mean_us).collect();
+        let means = means.filter(|means| means.iter().any(|mean| *mean > 0.0))?;
+        let mut cells = vec![escaped_line(&command.text), latency(means[0])];
+        for mean in &means[1..] {
+            cells.extend([latency(*mean), signed_percent((mean - means[0]) / means[0])]);
+        }
+        Some(cells)
+    };
+    let rows: Vec<_> = each[0].iter().enumerate().filter_map(row).collect();
+    let of_other = |at: usize| [format!("mean of {}", letter(at)), "difference".to_owned()];
+    let columns = ["command".to_owned(), format!("mean of {}", letter(0))];
+    let columns = columns.into_iter().chain((1..runs.len()).flat_map(of_other)).collect();
+    (!rows.is_empty()).then_some(Grid { columns, rows })
 }
 
 /// All commands that took time; those that never do (`\set`) are left out.

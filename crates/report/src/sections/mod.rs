@@ -12,9 +12,9 @@ mod settings;
 
 pub(crate) use comparison::{ComparedRun, Told, Verdict as ComparisonVerdict, comparison};
 pub(crate) use cost::{bytes, costs, number};
-pub(crate) use environment::{builds, environment};
+pub(crate) use environment::{build, builds, environment};
 pub(crate) use headline::{Headline, capitalised, headline};
-pub(crate) use latencies::{commands, latencies};
+pub(crate) use latencies::{commands, commands_side_by_side, latencies};
 pub(crate) use load::{
     STALL, WITH_STALLS, generator, late_or_skipped, late_or_skipped_share, plan, precision, repeat_command,
     response_with_stalls, stalls, transactions,
