@@ -1,24 +1,83 @@
-//! `pgmeter bench`: what was typed becomes the specification of a run. `init` and `quickstart` find their servers with
-//! what is here.
+//! `pgmeter bench`: the command line becomes the specification of a run, and `run_output` runs it. Options of the run itself
+//! are in `run::options`; those here are about showing and keeping it.
 
-use connect::{Environment, Overrides, Target};
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+use connect::Overrides;
 use engine::Limit;
+use report::pgbench::LogOptions;
 use run::{RunSpec, Runner, TooFewDescriptors};
 
-use crate::arguments::{BenchArguments, ConnectionArguments, ProgressName};
+use crate::arguments::{ConnectionArguments, StoreArguments};
 use crate::failure::Failure;
-use crate::live::{Live, ProgressStyle};
-use crate::logs::LogOptions;
-use crate::metrics::MetricsServer;
-use crate::options::RunCommand;
+use crate::options::{RunCommand, RunOptions};
+use crate::progress::{ProgressStyle, serve_metrics};
 use crate::reporting;
-use crate::showing::{OwnShowing, Watching};
+use crate::run_output::{self, OutputOptions};
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
 
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct BenchArguments {
+    #[command(flatten)]
+    connection: ConnectionArguments,
+    /// Print help
+    #[arg(short = '?', long, action = ArgAction::Help)]
+    help: Option<bool>,
+
+    #[command(flatten)]
+    run: RunOptions<Bench>,
+
+    /// While it runs: live (drawn anew each second), plain (a line each second), a line every so many SECONDS, or
+    /// none [default: live on a terminal, every 10 elsewhere]
+    #[arg(short = 'P', long, value_name = "HOW", value_parser = ProgressStyle::parse, help_heading = "What to show")]
+    progress: Option<ProgressStyle>,
+    /// Serve the figures of the run that goes on as OpenMetrics, for Prometheus and the like; port 0 is a free one
+    #[arg(long, value_name = "HOST:PORT", help_heading = "What to show")]
+    metrics: Option<String>,
+    /// Latency, failures and retries of each command of the scripts
+    #[arg(short, long, help_heading = "What to show")]
+    report_per_command: bool,
+    /// Tell the errors after which transactions are tried again or have failed
+    #[arg(long, help_heading = "What to show")]
+    verbose_errors: bool,
+    /// Log each transaction to a file, one for each thread
+    #[arg(short, long, help_heading = "What to show")]
+    log: bool,
+    /// What names of log files begin with
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "pgmeter_log",
+        requires = "log",
+        help_heading = "What to show"
+    )]
+    log_prefix: PathBuf,
+    /// Log a line for each so many seconds instead of each transaction
+    #[arg(long, value_name = "SECONDS", requires = "log", conflicts_with = "sampling_rate", help_heading = "What to show", value_parser = clap::value_parser!(u32).range(1..))]
+    aggregate_interval: Option<u32>,
+    /// Log only this share of the transactions, such as 0.01
+    #[arg(long, value_name = "SHARE", requires = "log", help_heading = "What to show", value_parser = share)]
+    sampling_rate: Option<f64>,
+    #[command(flatten, next_help_heading = "What to keep")]
+    places: StoreArguments,
+    /// Write the run as a page with charts, in one file that needs no network
+    #[arg(long, value_name = "FILE", help_heading = "What to show")]
+    html: Option<PathBuf>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 1.0 => Ok(number),
+        _ => Err("expected a number above 0 and up to 1, such as 0.01".to_owned()),
+    }
+}
+
 /// The command, as it begins: ten transactions of one client, as in pgbench.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bench;
+struct Bench;
 
 impl RunCommand for Bench {
     fn base() -> RunSpec {
@@ -36,7 +95,10 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
     }
     let clients = spec.clients;
     arguments.html.as_deref().map(reporting::check_place).transpose()?;
-    let runner = runner(arguments, spec)?;
+    terminal::mask(run::secret_values(&spec.variables).into_iter().cloned());
+    // The database is never that of `-d`, which may be a whole connection.
+    let of_targets = Overrides { dbname: None, ..arguments.connection.overrides() };
+    let runner = Runner::on_with(arguments.connection.target()?, spec, &of_targets)?;
     let connections = u64::from(clients) * runner.targets_in_use() as u64;
     run::provide_descriptors(connections).map_err(|TooFewDescriptors { needed, limit }| {
         let targets = match runner.targets_in_use() {
@@ -47,12 +109,13 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
             "-c {clients}{targets} needs {needed} open files, and the system allows {limit}: raise it with ulimit -n"
         ))
     })?;
-    let metrics = arguments.metrics.as_deref().map(MetricsServer::start).transpose()?;
+    let metrics = arguments.metrics.as_deref().map(serve_metrics).transpose()?;
     if let Some(server) = &metrics {
         terminal.say(format_args!("metrics at http://{}/metrics while the run goes on", server.address()));
     }
-    let live = Live::new(terminal, progress_style(arguments.progress, terminal), metrics);
-    let watching = Watching {
+    let options = OutputOptions {
+        progress: ProgressStyle::choose(arguments.progress, terminal),
+        metrics,
         logs: arguments.log.then(|| LogOptions {
             prefix: arguments.log_prefix.clone().into_os_string(),
             sampling_rate: arguments.sampling_rate,
@@ -62,52 +125,11 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         }),
         verbose_errors: arguments.verbose_errors,
         commands: arguments.report_per_command,
+        places: arguments.places.places(),
     };
-    let mut showing = OwnShowing::new(terminal, live, clients, arguments.places.clone(), watching);
-    let result = showing.run(runner, signals);
+    let mut measured = Vec::new();
+    let result = run_output::run(runner, options, &mut measured, terminal, signals);
     // An interrupted run has a page too.
-    if let Some(path) = &arguments.html {
-        let shown: Vec<_> = showing.take_shown().into_iter().collect();
-        reporting::write_page(&shown, path, terminal)?;
-    }
+    reporting::write_page(&measured, arguments.html.as_deref(), terminal)?;
     result
-}
-
-/// Seconds between lines where nobody asked for any and nobody watches.
-const UNWATCHED_LINES_S: u32 = 10;
-
-/// A view where somebody watches, otherwise lines.
-pub(crate) fn progress_style(asked: Option<ProgressName>, terminal: &Terminal) -> ProgressStyle {
-    match asked {
-        Some(ProgressName::Plain) => ProgressStyle::Lines(1),
-        Some(ProgressName::Every(seconds)) => ProgressStyle::Lines(seconds),
-        Some(ProgressName::Nothing) => ProgressStyle::Nothing,
-        Some(ProgressName::Live) | None if terminal.can_draw() => ProgressStyle::View,
-        Some(ProgressName::Live) => ProgressStyle::Lines(1),
-        None if terminal.is_watched() => ProgressStyle::Lines(1),
-        None => ProgressStyle::Lines(UNWATCHED_LINES_S),
-    }
-}
-
-fn runner(arguments: &BenchArguments, spec: RunSpec) -> Result<Runner, Failure> {
-    terminal::never_say(run::secret_values(&spec.variables).into_iter().cloned().collect());
-    // The database is never that of `-d`, which may be a whole connection.
-    let of_targets = Overrides { dbname: None, ..overrides(&arguments.connection) };
-    Ok(Runner::on_with(target(&arguments.connection)?, spec, &of_targets)?)
-}
-
-/// Where to connect, from options and environment.
-pub(crate) fn target(arguments: &ConnectionArguments) -> Result<Target, Failure> {
-    let overrides = overrides(arguments);
-    Ok(connect::resolve(arguments.connection.as_deref(), &overrides, &Environment::of_process())?)
-}
-
-fn overrides(arguments: &ConnectionArguments) -> Overrides {
-    Overrides {
-        host: arguments.host.clone(),
-        port: arguments.port.clone(),
-        user: arguments.username.clone(),
-        dbname: arguments.dbname.clone(),
-        fallback_application_name: None,
-    }
 }

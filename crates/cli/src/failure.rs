@@ -18,7 +18,7 @@ const INTERRUPTED: u8 = 130;
 /// A command that did not do all that it was asked to. The message is the sentence for the user.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// Something typed makes no sense.
+    /// The command line makes no sense, or something that it asks for was not done; no other status than 1 says it.
     #[error("{0}")]
     Usage(String),
     /// A run, or what leads to one, failed.
@@ -31,20 +31,11 @@ pub(crate) enum Failure {
     /// The system refused something.
     #[error("cannot {what}: {error}")]
     System { what: String, error: std::io::Error },
-    /// Some files were no records.
-    #[error("{}", not_imported(*refused, *files))]
-    NotImported { refused: usize, files: usize },
     /// A log file cannot be made.
     #[error("cannot make log file \"{path}\": {reason}; --log-prefix names another place")]
     LogFile { path: String, reason: String },
-    /// A page or table cannot be written.
-    #[error("cannot write the report to \"{path}\": {error}")]
-    Report { path: String, error: std::io::Error },
     #[error(transparent)]
     Picture(#[from] report::PngError),
-    /// The run was measured, but its log is not whole; why was said when it happened.
-    #[error("a log file could not be written ({0}): the log is not whole; the results above are")]
-    LogCut(String),
     /// The run was measured, but not all of its clients came through.
     #[error("{0}")]
     Aborted(String),
@@ -54,15 +45,6 @@ pub(crate) enum Failure {
     /// The user asked to stop.
     #[error("{0}")]
     Interrupted(&'static str),
-}
-
-fn not_imported(refused: usize, files: usize) -> String {
-    match (refused, files) {
-        (_, 1) => "the file was not imported".to_owned(),
-        (refused, files) if refused == files => format!("none of the {files} files was imported"),
-        (1, files) => format!("1 of {files} files was not imported; the others were"),
-        (refused, files) => format!("{refused} of {files} files were not imported; the others were"),
-    }
 }
 
 impl Failure {

@@ -1,18 +1,17 @@
 //! `pgmeter init`: creates and fills the tables of a workload; also the loading of `quickstart`.
 //! The work is done by `workload`; here it gets options, bars and a line at the end.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use clap::{ArgAction, Args};
 use connect::{Session, Target};
 use workload::{
     InitOptions, InitProgress, InitReport, Logging, PartitionMethod, Partitioning, Step, Workload,
     WorkloadName,
 };
 
-use crate::arguments::{InitArguments, PartitionMethodName};
-use crate::bench::target;
+use crate::arguments::{ConnectionArguments, Word, words};
 use crate::failure::Failure;
 use crate::password::connect_asking;
 use crate::signals::Signals;
@@ -20,31 +19,83 @@ use crate::terminal::{Bar, Terminal, Unit};
 
 /// Between two lines about the rows where nobody watches: for logs, in which a short loading says nothing.
 const LINES_APART: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct InitArguments {
+    #[command(flatten)]
+    connection: ConnectionArguments,
+    /// Print help
+    #[arg(short = '?', long, action = ArgAction::Help)]
+    help: Option<bool>,
+    /// tpcb, the tables of pgbench, or a folder of your own with a workload.toml [default: tpcb]
+    #[arg(long, value_name = "WORKLOAD")]
+    workload: Option<String>,
+    /// Value of a parameter of the workload; may be repeated
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    /// Scale: 100,000 accounts each (about 15 MB), or the unit of the workload
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    scale: u32,
+    /// Steps in order: d drop, t create tables, g generate, G generate on the server, v vacuum, p primary keys, f foreign keys
+    #[arg(short = 'I', long, value_name = "STEPS", default_value = "dtgvp")]
+    init_steps: String,
+    /// How full, in percent, the pages of the tables are packed
+    #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(10..=100))]
+    fillfactor: u8,
+    /// Split the accounts into so many partitions; 0 does not
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(i32::MAX)))]
+    partitions: u32,
+    /// How the accounts are split [default: range]
+    #[arg(long, value_name = "METHOD", ignore_case = true, requires = "partitions", value_parser = words(&PARTITION_METHODS))]
+    partition_method: Option<PartitionMethod>,
+    /// Make unlogged tables
+    #[arg(long)]
+    unlogged_tables: bool,
+    /// Where the tables go
+    #[arg(long, value_name = "NAME")]
+    tablespace: Option<String>,
+    /// Where the indexes go
+    #[arg(long, value_name = "NAME")]
+    index_tablespace: Option<String>,
+    /// Add foreign keys at the end, as step f
+    #[arg(long)]
+    foreign_keys: bool,
+    /// Leave step v out
+    #[arg(short, long)]
+    no_vacuum: bool,
+    /// Sessions that work on partitions side by side [default: the processors here, 2 to 8]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    jobs: Option<u32>,
+    /// Go on with a loading that was broken off: do only what is missing; give the same options again
+    #[arg(long)]
+    resume: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+const PARTITION_METHODS: [Word<PartitionMethod>; 2] =
+    [("range", "", PartitionMethod::Range), ("hash", "", PartitionMethod::Hash)];
+
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let options = options(arguments)?;
     let named = arguments.workload.as_deref().map(|text| WorkloadName::find(text, Path::new("")));
     let workload = named.transpose()?.unwrap_or_default().open()?;
     workload.check_options(&options)?;
-    let mut target = target(&arguments.connection)?;
+    let mut target = arguments.connection.target()?;
     let mut session = connect_asking(&mut target, signals)?;
-    let noise = if arguments.quiet { Noise::LastLine } else { Noise::Bars };
-    load(&*workload, &target, &mut session, &options, noise, terminal, signals)
-}
-
-/// `NAME=VALUE` each.
-fn parameters(words: &[String]) -> Result<BTreeMap<String, String>, Failure> {
-    words.iter().map(|word| run::options::definition(word).map_err(Failure::Usage)).collect()
+    let view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
+    load(&*workload, &target, &mut session, &options, view, signals)
 }
 
 fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
-    let method = match arguments.partition_method {
-        Some(PartitionMethodName::Hash) => PartitionMethod::Hash,
-        Some(PartitionMethodName::Range) | None => PartitionMethod::Range,
-    };
+    let method = arguments.partition_method.unwrap_or(PartitionMethod::Range);
     let partitions = arguments.partitions;
     if partitions == 0 && arguments.partition_method.is_some() {
         return Err(Failure::Usage("--partition-method needs --partitions above 0".to_owned()));
     }
+    let parameters = arguments.parameters.iter().map(|text| run::options::definition(text));
     let mut options = InitOptions {
         scale: arguments.scale,
         steps: Step::parse_list(&arguments.init_steps)?,
@@ -55,7 +106,7 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         index_tablespace: arguments.index_tablespace.clone(),
         jobs: arguments.jobs.unwrap_or_else(run::loading_sessions),
         resumes: arguments.resume,
-        parameters: parameters(&arguments.parameters)?,
+        parameters: parameters.collect::<Result<_, _>>().map_err(Failure::Usage)?,
     };
     if arguments.no_vacuum {
         options.steps.retain(|step| *step != Step::Vacuum);
@@ -66,42 +117,35 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
     Ok(options)
 }
 
-/// How much is shown while tables are loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Noise {
-    Bars,
-    LastLine,
-}
-
 /// Takes the steps, with a bar for the rows and a line at the end.
 pub(crate) fn load(
     workload: &dyn Workload,
     target: &Target,
     session: &mut Session,
     options: &InitOptions,
-    noise: Noise,
-    terminal: &Terminal,
+    mut view: LoadView<'_>,
     signals: &Signals,
 ) -> Result<(), Failure> {
-    let mut view = LoadView { terminal, noise, bar: None, due: LINES_APART };
+    let terminal = view.terminal;
     let report = run::load(workload, target, session, options, signals, &mut |progress| view.show(progress));
     drop(view);
     terminal.say(summary(options, &report?));
     Ok(())
 }
 
-/// What is shown meanwhile: bars where somebody watches, else a line now and then.
+/// The progress of loading: bars on a terminal, else a line now and then.
 pub(crate) struct LoadView<'a> {
     terminal: &'a Terminal,
-    noise: Noise,
+    /// Whether only lost connections are shown.
+    is_quiet: bool,
     bar: Option<Bar>,
-    /// When the next line is due where nobody watches, counted from the table's first row.
+    /// When the next line is due if stderr is no terminal, counted from the table's first row.
     due: Duration,
 }
 
 impl<'a> LoadView<'a> {
-    pub(crate) fn with_bars(terminal: &'a Terminal) -> Self {
-        Self { terminal, noise: Noise::Bars, bar: None, due: LINES_APART }
+    pub(crate) fn new(terminal: &'a Terminal) -> Self {
+        Self { terminal, is_quiet: false, bar: None, due: LINES_APART }
     }
 
     pub(crate) fn show(&mut self, progress: InitProgress<'_>) {
@@ -109,19 +153,17 @@ impl<'a> LoadView<'a> {
             self.bar = None;
             return self.terminal.warn(lost(doing, reason));
         }
-        if self.noise == Noise::LastLine {
+        if self.is_quiet {
             return;
         }
         match progress {
             InitProgress::Started { doing } => {
                 self.bar = None;
-                // Who has waited that long for the rows wants to know what else takes time.
-                if self.due > LINES_APART && !self.terminal.is_watched() {
+                // After a long loading the other steps may take long too.
+                if self.due > LINES_APART && !self.terminal.is_interactive() {
                     self.terminal.say(format_args!("{doing} …"));
                 }
-                let waiting = self.terminal.bar(None, Unit::Nothing);
-                waiting.label(format!("{doing} …"));
-                self.bar = Some(waiting);
+                self.bar = Some(self.terminal.waiting(format!("{doing} …")));
             }
             InitProgress::Rows { table, done, total, elapsed } => self.rows(table, done, total, elapsed),
             InitProgress::Finished(_) => self.bar = None,
@@ -131,11 +173,11 @@ impl<'a> LoadView<'a> {
 
     fn rows(&mut self, table: &str, done: u64, total: u64, elapsed: Duration) {
         let left = left(done, total, elapsed);
-        if self.terminal.is_watched() {
+        if self.terminal.is_interactive() {
             let counting = self.bar.take().filter(Bar::counts);
-            let rows = counting.unwrap_or_else(|| self.terminal.bar(Some(total), Unit::Rows));
+            let rows = counting.unwrap_or_else(|| self.terminal.bar(total, Unit::Rows));
             rows.label(format!("loading {table}"));
-            rows.reached_with(done, total, left);
+            rows.reached(done, total, left);
             self.bar = Some(rows);
         } else if elapsed >= self.due {
             let percent = done.saturating_mul(100) / total.max(1);
@@ -160,7 +202,7 @@ fn left(done: u64, total: u64, elapsed: Duration) -> String {
     }
 }
 
-/// The line about a connection that is made again.
+/// The message about a connection that is made again.
 pub(crate) fn lost(doing: &str, reason: &str) -> String {
     format!("{reason} (while {doing}); connecting again, and doing that anew")
 }

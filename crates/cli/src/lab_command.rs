@@ -8,12 +8,14 @@ use ::lab::{Campaign, CampaignLimits, ExecutionContext, Listener, Profile, Subje
 use clap::{Args, Subcommand};
 use results::SafeText;
 
+use crate::arguments::StoreArguments;
 use crate::failure::Failure;
 use crate::lab_status;
-use crate::listener::{circumstances, listening, tracer};
+use crate::listener::listening;
+use crate::run_output::circumstances;
 use crate::signals::Signals;
-use crate::storing::StoreArguments;
 use crate::terminal::{self, Terminal};
+use crate::tracer;
 
 #[derive(Debug, Args)]
 pub(crate) struct LabArguments {
@@ -29,23 +31,9 @@ enum LabAction {
         which: Which,
     },
     /// Run all trials, from the first
-    Run {
-        #[command(flatten)]
-        which: Which,
-        #[command(flatten)]
-        places: StoreArguments,
-        #[command(flatten)]
-        limits: Limits,
-    },
+    Run(TrialsArguments),
     /// Go on with an experiment that was broken off: run what is missing
-    Resume {
-        #[command(flatten)]
-        which: Which,
-        #[command(flatten)]
-        places: StoreArguments,
-        #[command(flatten)]
-        limits: Limits,
-    },
+    Resume(TrialsArguments),
     /// Show how far an experiment has come
     Status {
         #[command(flatten)]
@@ -53,6 +41,16 @@ enum LabAction {
         #[command(flatten)]
         places: StoreArguments,
     },
+}
+
+#[derive(Debug, Args)]
+struct TrialsArguments {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    places: StoreArguments,
+    #[command(flatten)]
+    limits: Limits,
 }
 
 /// An experiment in one of its sizes.
@@ -87,22 +85,17 @@ fn budget(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err("expected a time above zero".to_owned()) } else { Ok(time) }
 }
 
-impl Limits {
-    fn meaning(&self) -> CampaignLimits {
-        let Self { budget, retry_failed, take_over, server_user } = self;
-        CampaignLimits {
-            budget: *budget,
-            retry_failed: *retry_failed,
-            take_over: *take_over,
-            server_user: server_user.clone(),
-        }
+impl From<&Limits> for CampaignLimits {
+    fn from(limits: &Limits) -> Self {
+        let Limits { budget, retry_failed, take_over, ref server_user } = *limits;
+        Self { budget, retry_failed, take_over, server_user: server_user.clone() }
     }
 }
 
 fn read(Which { file, quick }: &Which) -> Result<Subject, Failure> {
     let profile = if *quick { Profile::Quick } else { Profile::Full };
     let subject = Subject::read(file, profile)?;
-    terminal::never_say(::lab::secret_values(&subject.plan.cells));
+    terminal::mask(::lab::secret_values(&subject.plan.cells));
     Ok(subject)
 }
 
@@ -115,14 +108,14 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
             terminal.print(&results::escaped(outline.as_str()));
             Ok(())
         }
-        LabAction::Run { which, places, limits } => {
+        LabAction::Run(TrialsArguments { which, places, limits }) => {
             let subject = read(which)?;
             listening(terminal, places.places(), |listener| {
                 let campaign = Campaign::begin(subject, places.places(), listener)?;
                 run_trials(campaign, limits, listener, signals)
             })
         }
-        LabAction::Resume { which, places, limits } => {
+        LabAction::Resume(TrialsArguments { which, places, limits }) => {
             let campaign = Campaign::find(read(which)?, places.places())?;
             listening(terminal, places.places(), |listener| run_trials(campaign, limits, listener, signals))
         }
@@ -142,6 +135,6 @@ fn run_trials(
     signals: &Signals,
 ) -> Result<(), Failure> {
     let circumstances = circumstances();
-    let context = ExecutionContext { listener, control: signals, circumstances, tracers: &tracer };
-    Ok(campaign.run(&limits.meaning(), &context)?)
+    let context = ExecutionContext { listener, control: signals, circumstances, tracers: &tracer::of_trial };
+    Ok(campaign.run(&limits.into(), &context)?)
 }

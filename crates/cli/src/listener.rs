@@ -1,24 +1,20 @@
-//! What experiments, comparisons and servers tell, as lines, bars and views of the terminal. Nothing is decided here; the
+//! Shows the events of experiments, comparisons and servers as lines, bars and views of the terminal. Nothing is decided here; the
 //! commands `lab`, `compare`, `quickstart` and `server` use it.
 
 use std::cell::RefCell;
 
 use ::lab::{Event, Listener, TrialRecord, rough};
-use engine::{Tracer, WorkerIntro};
-use run::{Circumstances, StorePlaces};
+use results::Plan;
+use run::StorePlaces;
 use server::FetchProgress;
 
-use crate::compare::ComparisonView;
-use crate::init::LoadView;
-use crate::live::{Live, ProgressStyle};
-use crate::metrics::MetricsServer;
-use crate::reporting::experiments;
-use crate::terminal::{self, Bar, Terminal, Unit};
-use crate::watcher::Watcher;
-use crate::{lab_status, password, showing};
+use crate::comparison_progress::ComparisonProgress;
+use crate::init::{self, LoadView};
+use crate::progress::{ProgressDisplay, ProgressStyle, serve_metrics};
+use crate::terminal::{Bar, Terminal, Unit};
+use crate::{experiment_report, lab_status, run_output};
 
-/// Shows what is told.
-pub(crate) struct TerminalListener<'a> {
+struct TerminalListener<'a> {
     terminal: &'a Terminal,
     /// Where the report of an experiment comes from.
     places: StorePlaces,
@@ -28,10 +24,10 @@ pub(crate) struct TerminalListener<'a> {
 struct State<'a> {
     bar: Option<Bar>,
     load: Option<LoadView<'a>>,
-    live: Option<Live<'a>>,
+    run: Option<ProgressDisplay<'a>>,
     /// Lines that stand above the view of a trial.
     above: Vec<String>,
-    comparison: ComparisonView<'a>,
+    comparison: ComparisonProgress<'a>,
 }
 
 /// Calls `work` with a listener that shows everything on the terminal.
@@ -40,27 +36,10 @@ pub(crate) fn listening<T>(
     places: StorePlaces,
     work: impl FnOnce(Listener<'_>) -> T,
 ) -> T {
-    let comparison = ComparisonView::new(terminal);
-    let state = State { bar: None, load: None, live: None, above: Vec::new(), comparison };
+    let comparison = ComparisonProgress::new(terminal);
+    let state = State { bar: None, load: None, run: None, above: Vec::new(), comparison };
     let shown = TerminalListener { terminal, places, state: RefCell::new(state) };
     work(Listener::new(&|event| shown.show(event)))
-}
-
-/// The circumstances of runs that are shown on the terminal.
-pub(crate) fn circumstances() -> Circumstances {
-    Circumstances {
-        ask_password: Some(password::ask),
-        output: Some(|| {
-            let measuring = terminal::measure();
-            Box::new(move || measuring.end())
-        }),
-        ..Circumstances::default()
-    }
-}
-
-/// Sees what clients of trials say.
-pub(crate) fn tracer(_: WorkerIntro) -> Box<dyn Tracer> {
-    Box::new(Watcher { log: None, verbose_errors: false })
 }
 
 impl<'a> TerminalListener<'a> {
@@ -70,46 +49,29 @@ impl<'a> TerminalListener<'a> {
         match event {
             Event::Message(text) => terminal.say(text),
             Event::Warning(text) => terminal.warn(text),
-            Event::Busy(text) => state.bar = Some(waiting(terminal, text)),
+            Event::Busy(text) => state.bar = Some(terminal.waiting(text)),
             Event::Idle => state.bar = None,
             Event::Fetch(progress) => state.fetch(&progress, terminal),
             Event::Load(progress) => {
-                state.load.get_or_insert_with(|| LoadView::with_bars(terminal)).show(progress);
+                state.load.get_or_insert_with(|| LoadView::new(terminal)).show(progress);
             }
             Event::Loaded(options, report) => {
                 state.load = None;
-                terminal.say(crate::init::summary(options, report));
+                terminal.say(init::summary(options, report));
             }
             Event::TrialBegins(subject, row, position) => {
                 terminal.say(lab_status::name(&subject.plan, position));
                 state.above = match terminal.can_draw() {
-                    true => lab_status::cells_so_far(subject, row, &terminal.talk_style()),
+                    true => lab_status::cells_so_far(subject, row, &terminal.message_style()),
                     false => Vec::new(),
                 };
             }
-            Event::RunBegins(plan, asked) => {
-                // A trial is measured all the same where its figures cannot be served.
-                let served = asked.map(MetricsServer::start).transpose();
-                let metrics = served.unwrap_or_else(|failure| {
-                    terminal.warn(failure);
-                    None
-                });
-                if let Some(server) =
-                    metrics.as_ref().filter(|_| asked.is_some_and(|asked| asked.ends_with(":0")))
-                {
-                    terminal.say(format_args!("  metrics at http://{}/metrics", server.address()));
-                }
-                let style = if terminal.can_draw() { ProgressStyle::View } else { ProgressStyle::Nothing };
-                let above = std::mem::take(&mut state.above);
-                let mut live = Live::new(terminal, style, metrics).below(above);
-                live.begin(plan);
-                state.live = Some(live);
-            }
+            Event::RunBegins(plan, metrics) => state.begin_run(plan, metrics, terminal),
             Event::Run(run::Event::Second { progress, waits }) => {
-                state.live.iter_mut().for_each(|live| live.show(progress, waits));
+                state.run.iter_mut().for_each(|run| run.show(progress, waits));
             }
-            Event::Run(event) => showing::warn(&event, terminal),
-            Event::RunEnded => state.live.take().iter_mut().for_each(Live::end),
+            Event::Run(event) => run_output::warn(&event, terminal),
+            Event::RunEnded => state.run.take().iter_mut().for_each(ProgressDisplay::end),
             Event::TrialEnded(record, left) => {
                 let line = match record {
                     TrialRecord::Load(record) => report::trial_line(record),
@@ -134,9 +96,12 @@ impl<'a> TerminalListener<'a> {
         if !row.trials.iter().any(is_complete) {
             return;
         }
-        let (name, profile) = (&subject.experiment.name, ::lab::profile_name(subject.profile));
-        match experiments::text(&self.places.store(), name, profile, self.terminal.style()) {
-            Ok(report) => self.terminal.print(&format!("\n{report}")),
+        let name = &subject.experiment.name;
+        match experiment_report::overview(&self.places.store(), name, Some(subject.profile)) {
+            Ok(overview) => {
+                let report = report::experiment::text(&overview, self.terminal.style());
+                self.terminal.print(&format!("\n{report}"));
+            }
             Err(failure) => {
                 self.terminal.warn(format_args!("the trials are stored, but not reported: {failure}"));
             }
@@ -144,29 +109,38 @@ impl<'a> TerminalListener<'a> {
     }
 }
 
-impl State<'_> {
+impl<'a> State<'a> {
+    /// A trial is measured all the same if its figures cannot be served.
+    fn begin_run(&mut self, plan: &Plan, metrics: Option<&str>, terminal: &'a Terminal) {
+        let served = metrics.map(serve_metrics).transpose().unwrap_or_else(|failure| {
+            terminal.warn(failure);
+            None
+        });
+        let has_free_port = metrics.is_some_and(|address| address.ends_with(":0"));
+        if let Some(server) = served.as_ref().filter(|_| has_free_port) {
+            terminal.say(format_args!("  metrics at http://{}/metrics", server.address()));
+        }
+        let style = if terminal.can_draw() { ProgressStyle::View } else { ProgressStyle::Nothing };
+        let above = std::mem::take(&mut self.above);
+        self.run = Some(ProgressDisplay::new(terminal, style, served, above, plan));
+    }
+
     fn fetch(&mut self, progress: &FetchProgress, terminal: &Terminal) {
         match progress {
             FetchProgress::Downloading { version, bytes, total: Some(total) } => {
                 let counting = self.bar.take().filter(Bar::counts);
-                let counting = counting.unwrap_or_else(|| terminal.bar(Some(*total), Unit::Bytes));
+                let counting = counting.unwrap_or_else(|| terminal.bar(*total, Unit::Bytes));
                 counting.label(format!("fetching PostgreSQL {version}"));
-                counting.reached(*bytes, *total);
+                counting.reached(*bytes, *total, String::new());
                 self.bar = Some(counting);
             }
             FetchProgress::Done { .. } => {}
             other => {
                 self.bar = None;
-                self.bar = Some(waiting(terminal, fetch_label(other)));
+                self.bar = Some(terminal.waiting(fetch_label(other)));
             }
         }
     }
-}
-
-fn waiting(terminal: &Terminal, text: String) -> Bar {
-    let bar = terminal.bar(None, Unit::Nothing);
-    bar.label(text);
-    bar
 }
 
 fn fetch_label(progress: &FetchProgress) -> String {

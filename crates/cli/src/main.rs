@@ -1,45 +1,89 @@
-//! The binary: what was typed becomes a job for one of the libraries, and an exit status. Only this crate
-//! owns the terminal, the signals and the exit status.
+//! The binary: a command line becomes a call of one of the libraries, and an exit status. Only this crate owns the
+//! terminal, the signals and the exit status. Each command's arguments are in the command's module.
 
 mod arguments;
 mod bench;
 mod calibrate;
 mod compare;
+mod comparison_progress;
+mod experiment_report;
 mod failure;
 mod init;
 mod lab_command;
 mod lab_status;
 mod listener;
-mod live;
-mod logs;
 mod manual;
-mod metrics;
 mod null_server;
 mod options;
 mod password;
 mod pgbench;
+mod progress;
 mod quickstart;
 mod relay;
 mod reporting;
+mod run_output;
 mod runs;
 mod server_command;
 mod serving;
-mod showing;
 mod signals;
 mod stderr_queue;
-mod storing;
 mod terminal;
-mod watcher;
+mod tracer;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser, Subcommand};
 
-use arguments::{Arguments, Command};
 use failure::Failure;
 use signals::Signals;
-use terminal::Terminal;
+use terminal::{Colour, Terminal};
+
+/// Measures PostgreSQL: throughput, true percentiles, and what the measuring itself cost
+#[derive(Debug, Parser)]
+#[command(name = "pgmeter", version, max_term_width = 110, subcommand_required = true)]
+#[command(
+    after_help = "`pgmeter pgbench …`, or pgmeter called through a link named pgbench, takes pgbench's command line:\n\
+                        see `pgmeter pgbench --help`"
+)]
+struct Arguments {
+    /// When to use colour in reports
+    #[arg(long = "color", value_name = "WHEN", default_value = "auto", global = true)]
+    colour: Colour,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start an embedded PostgreSQL, load it, run two workloads, report: nothing to set up before
+    Quickstart(quickstart::QuickstartArguments),
+    /// Run a workload against any server
+    Bench(Box<bench::BenchArguments>),
+    /// Create and fill the tables of a workload
+    Init(init::InitArguments),
+    /// Show runs that were recorded: one, or several side by side as a page, a table or a picture
+    Report(reporting::ReportArguments),
+    /// Find out what pgmeter itself can do at best on this machine, so that runs can be held against it
+    Calibrate(calibrate::CalibrateArguments),
+    /// List the runs that are stored, newest last; `import` takes records into the store
+    Runs(runs::RunsArguments),
+    /// Run experiments from files: many trials in an order that noise cannot fool, resumable
+    Lab(lab_command::LabArguments),
+    /// Is B faster than A? Blocks of both in turns, until the answer is sure; the exit status says it too
+    Compare(Box<compare::CompareArguments>),
+    /// Install, start, stop and list PostgreSQL servers managed by pgmeter
+    Server(server_command::ServerArguments),
+    /// Put a network between clients and a server: delay, jitter, limited bandwidth, in user space
+    Relay(relay::RelayArguments),
+    /// Print completions for a shell: pgmeter completions bash > ~/.local/share/bash-completion/completions/pgmeter
+    Completions(manual::CompletionsArguments),
+    /// Write manual pages, one for each command
+    Man(manual::ManArguments),
+    /// Answer every query at once and do nothing: what is measured against it is the load generator
+    #[command(hide = true)]
+    NullServer(null_server::NullServerArguments),
+}
 
 fn main() -> ExitCode {
     if let Some(call) = pgbench::Call::of_process() {
@@ -47,7 +91,7 @@ fn main() -> ExitCode {
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return misunderstood(&error),
+        Err(error) => return show_usage_error(&error),
     };
     let terminal = Terminal::of_process(arguments.colour);
     let signals = match Signals::catch() {
@@ -57,7 +101,7 @@ fn main() -> ExitCode {
             return failure.exit_code(None);
         }
     };
-    let result = obey(&arguments.command, &terminal, &signals);
+    let result = execute(&arguments.command, &terminal, &signals);
     let result = match (result, terminal.lost()) {
         (Ok(_), Some(error)) => Err(Failure::System { what: "write to standard output".to_owned(), error }),
         (result, _) => result,
@@ -73,18 +117,18 @@ fn main() -> ExitCode {
     code
 }
 
-/// What was typed makes no sense, or asks for help. Where an error has the wording of Rust's own parsers, ours takes its
+/// The command line is wrong, or asks for help. Where an error has the wording of Rust's own parsers, ours takes its
 /// place.
-fn misunderstood(error: &clap::Error) -> ExitCode {
+fn show_usage_error(error: &clap::Error) -> ExitCode {
     let shown = error.render();
     let to_stderr = error.use_stderr();
     let colour = if to_stderr { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
     let colour = colour && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let text = if colour { shown.ansi().to_string() } else { shown.to_string() };
     if to_stderr {
-        terminal::talk_styled(&arguments::in_plain_words(&masked(&text)));
+        terminal::write_styled(&in_plain_words(&masked(&text)));
     } else {
-        terminal::put_out(&text);
+        terminal::print_help(&text);
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
@@ -95,7 +139,21 @@ fn masked(text: &str) -> String {
     format!("{}\n{help}", results::SafeText::from(error))
 }
 
-fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitCode, Failure> {
+/// How Rust's parsers of numbers call what is wrong, and how people do.
+const PLAIN_WORDS: [(&str, &str); 6] = [
+    ("invalid float literal", "expected a number, such as 10 or 0.5"),
+    ("cannot parse float from empty string", "expected a number, such as 10 or 0.5"),
+    ("invalid digit found in string", "expected a whole number"),
+    ("cannot parse integer from empty string", "expected a whole number"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("number too small to fit in target type", "the number is too small"),
+];
+
+fn in_plain_words(text: &str) -> String {
+    PLAIN_WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
+}
+
+fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Compare(arguments) => return compare::run(arguments, terminal, signals),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),
@@ -105,11 +163,21 @@ fn obey(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<Exi
         Command::Calibrate(arguments) => calibrate::run(arguments, terminal, signals),
         Command::Runs(arguments) => runs::run(arguments, terminal),
         Command::Lab(arguments) => lab_command::run(arguments, terminal, signals),
-        Command::Server(arguments) => server_command::run(&arguments.action, terminal, signals),
+        Command::Server(arguments) => server_command::run(arguments, terminal, signals),
         Command::Relay(arguments) => relay::run(arguments, terminal, signals),
-        Command::Completions(arguments) => manual::completions(arguments, terminal),
-        Command::Man(arguments) => manual::man(arguments),
+        Command::Completions(arguments) => manual::completions(arguments, Arguments::command(), terminal),
+        Command::Man(arguments) => manual::man(arguments, Arguments::command()),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
 }

@@ -3,25 +3,22 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Word, words};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
     /// The shell
-    shell: ShellName,
+    #[arg(value_parser = words(&SHELLS))]
+    shell: Shell,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ShellName {
-    Bash,
-    Zsh,
-    Fish,
-}
+const SHELLS: [Word<Shell>; 3] =
+    [("bash", "", Shell::Bash), ("zsh", "", Shell::Zsh), ("fish", "", Shell::Fish)];
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
@@ -30,22 +27,21 @@ pub(crate) struct ManArguments {
     directory: PathBuf,
 }
 
-pub(crate) fn completions(arguments: &CompletionsArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let shell = match arguments.shell {
-        ShellName::Bash => Shell::Bash,
-        ShellName::Zsh => Shell::Zsh,
-        ShellName::Fish => Shell::Fish,
-    };
+pub(crate) fn completions(
+    arguments: &CompletionsArguments,
+    mut command: Command,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "pgmeter", &mut script);
-    terminal.print(&String::from_utf8_lossy(&script));
+    clap_complete::generate(arguments.shell, &mut command, "pgmeter", &mut script);
+    terminal.print_bytes(&script);
     Ok(())
 }
 
-pub(crate) fn man(arguments: &ManArguments) -> Result<(), Failure> {
+pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<(), Failure> {
     let directory = &arguments.directory;
-    let written = std::fs::create_dir_all(directory)
-        .and_then(|()| clap_mangen::generate_to(Arguments::command(), directory));
+    let written =
+        std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));
     let what = || format!("write manual pages into {}", directory.display());
     written.map_err(|error| Failure::System { what: what(), error })
 }

@@ -1,16 +1,34 @@
-//! `pgmeter null-server`: the null server as a process of its own, for whoever measures a load generator.
+//! `pgmeter null-server`: the null server as a process of its own, for measurements of a load generator.
 //! Prints how to connect, and ends with its standard input or at a signal.
 
 use std::time::Duration;
 
+use clap::Args;
 use null::session::Rows;
 use null::{ListenAddress, NullOptions, NullServer, Stalls};
+use run::options::seconds;
 
-use crate::arguments::NullServerArguments;
+use crate::arguments::positive_seconds;
 use crate::failure::Failure;
 use crate::serving::{self, TypedPlace};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct NullServerArguments {
+    /// Directory for its Unix socket (with a slash), or HOST:PORT; port 0 is a free one
+    #[arg(long, value_name = "DIR|HOST:PORT")]
+    listen: String,
+    /// Rows that each SELECT returns
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    rows: u32,
+    /// Seconds after which it falls silent, again and again
+    #[arg(long, value_name = "SECONDS", requires = "stall_for", value_parser = seconds)]
+    stall_every: Option<f64>,
+    /// Seconds for which it is silent then
+    #[arg(long, value_name = "SECONDS", requires = "stall_every", value_parser = positive_seconds)]
+    stall_for: Option<f64>,
+}
 
 pub(crate) fn run(
     arguments: &NullServerArguments,
@@ -25,9 +43,10 @@ pub(crate) fn run(
             TypedPlace::Path(directory) => ListenAddress::Unix(directory),
             TypedPlace::Tcp(address) => ListenAddress::Tcp(address),
         })?;
-    let stalls = arguments
-        .stall_for
-        .map(|length| Stalls { every: seconds(arguments.stall_every), length: seconds(Some(length)) });
+    let stalls = arguments.stall_for.zip(arguments.stall_every).map(|(length, every)| Stalls {
+        every: Duration::from_secs_f64(every),
+        length: Duration::from_secs_f64(length),
+    });
     let rows = Rows { count: arguments.rows, ..Rows::default() };
     run::raise_descriptors_to_maximum();
     let server = NullServer::listen(&place, NullOptions { rows, stalls, ..NullOptions::default() })
@@ -44,8 +63,4 @@ pub(crate) fn run(
     } else {
         Err(Failure::Usage("the null server has ended by itself; nothing is answered any more".to_owned()))
     }
-}
-
-fn seconds(number: Option<f64>) -> Duration {
-    Duration::from_secs_f64(number.unwrap_or_default())
 }

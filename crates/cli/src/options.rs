@@ -30,15 +30,9 @@ pub(crate) trait RunCommand: Clone + Send + Sync + 'static {
 /// The options that were given to a command.
 #[derive(Clone, Debug)]
 pub(crate) struct RunOptions<C> {
-    given: Vec<(&'static RunOption, Given)>,
+    /// Texts of lists are read later: they may hold secrets, which clap's errors would show.
+    given: Vec<(&'static RunOption, Vec<Value>)>,
     command: PhantomData<C>,
-}
-
-/// Lists are read later: their words may hold secrets, which clap's errors would show.
-#[derive(Clone, Debug)]
-enum Given {
-    Value(Value),
-    Words(Vec<String>),
 }
 
 impl<C: RunCommand> RunOptions<C> {
@@ -58,11 +52,14 @@ impl<C: RunCommand> RunOptions<C> {
 
     /// The options that were given, in the order of the table, with their values.
     pub(crate) fn values(&self) -> Result<Vec<(&'static RunOption, Value)>, Failure> {
-        let value = |(option, given): &(&'static RunOption, Given)| {
-            let value = match (given, option.kind) {
-                (Given::Value(value), _) => value.clone(),
-                (Given::Words(words), Kind::Words(read)) => read(words).map_err(Failure::Usage)?,
-                (Given::Words(words), kind) => kind.word(&words.concat()).map_err(Failure::Usage)?,
+        let value = |(option, given): &(&'static RunOption, Vec<Value>)| {
+            let value = match (option.kind, given.as_slice()) {
+                (Kind::Words(read), texts) => {
+                    let texts: Vec<String> = texts.iter().map(Value::on_command_line).collect();
+                    read(&texts).map_err(Failure::Usage)?
+                }
+                (_, [value]) => value.clone(),
+                _ => Value::Unset,
             };
             Ok((*option, value))
         };
@@ -110,14 +107,10 @@ impl<C: RunCommand> FromArgMatches for RunOptions<C> {
     }
 }
 
-/// What an option was given.
-fn given(option: &RunOption, matches: &ArgMatches) -> Given {
+fn given(option: &RunOption, matches: &ArgMatches) -> Vec<Value> {
     match option.kind {
-        Kind::Flag => Given::Value(Value::Truth(true)),
-        Kind::Words(_) => {
-            Given::Words(matches.get_many(option.name).into_iter().flatten().cloned().collect())
-        }
-        _ => Given::Value(matches.get_one(option.name).cloned().unwrap_or(Value::Unset)),
+        Kind::Flag => vec![Value::Truth(true)],
+        _ => matches.get_many(option.name).into_iter().flatten().cloned().collect(),
     }
 }
 
@@ -137,7 +130,9 @@ fn argument(option: &RunOption, flag: Flag, base: &RunSpec) -> Arg {
     }
     match option.kind {
         Kind::Flag => argument.action(ArgAction::SetTrue),
-        Kind::Words(_) => argument.action(ArgAction::Append).value_name(flag.value_name),
+        Kind::Words(_) => {
+            argument.action(ArgAction::Append).value_name(flag.value_name).value_parser(parser(Kind::Text))
+        }
         Kind::Rate | Kind::Milliseconds => argument
             .value_name(flag.value_name)
             .value_parser(parser(option.kind))

@@ -1,10 +1,11 @@
 //! `pgmeter quickstart`: from nothing to a measured run, and nothing left behind.
 //! The server is `server`'s, the run is `run`'s.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use ::lab::{Listener, Programs, instrumentation, obtain, sweep, warn_without_statements};
-use clap::Arg;
+use ::lab::{Listener, obtain, sweep, warn_without_statements};
+use clap::{Arg, Args};
 use connect::{Environment, Overrides};
 use engine::Limit;
 use run::options::RunOption;
@@ -12,21 +13,42 @@ use run::{RunSpec, Runner, ScriptSource, ScriptSpec};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, Script, Workload};
 
-use crate::arguments::QuickstartArguments;
-use crate::bench::progress_style;
+use crate::arguments::{InstallationArguments, StoreArguments};
 use crate::failure::Failure;
-use crate::init::{self, Noise};
+use crate::init::{self, LoadView};
 use crate::listener::listening;
-use crate::live::Live;
-use crate::options::{self, RunCommand};
+use crate::options::{self, RunCommand, RunOptions};
+use crate::progress::ProgressStyle;
 use crate::reporting;
-use crate::showing::{OwnShowing, Watching};
+use crate::run_output::{self, OutputOptions};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
+#[derive(Debug, Args)]
+pub(crate) struct QuickstartArguments {
+    #[command(flatten)]
+    installation: InstallationArguments,
+    /// Connect over TCP (127.0.0.1, with a random password) instead of the Unix socket
+    #[arg(long)]
+    tcp: bool,
+    /// Scale of the tables: 100,000 accounts each (about 15 MB)
+    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    scale: u32,
+    #[command(flatten)]
+    run: RunOptions<Quickstart>,
+    #[command(flatten)]
+    places: StoreArguments,
+    /// Write the workloads side by side as a page with charts, in one file that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Keep the server running afterwards, and say how to connect
+    #[arg(long)]
+    keep: bool,
+}
+
 /// The command, as it begins.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quickstart;
+struct Quickstart;
 
 impl RunCommand for Quickstart {
     const OPTIONS: &'static [&'static str] = &[
@@ -90,20 +112,21 @@ fn measure_on_server(
     let spec = RunSpec { workload: Some(spec.workload.clone().unwrap_or_default()), ..spec };
     let workload = spec.workload.clone().unwrap_or_default().open()?;
     sweep(locations, listener);
-    let programs = Programs {
-        version: &arguments.pg_version,
-        bin_dir: arguments.bin_dir.as_deref(),
-        checksum: arguments.checksum.as_ref(),
-    };
-    let installation = signals.leave_at_once(|| obtain(programs, locations, listener))?;
+    let installation =
+        signals.leave_at_once(|| obtain(arguments.installation.programs(), locations, listener))?;
     signals.check()?;
 
     let busy = listener.busy(format_args!("starting PostgreSQL {} …", installation.version));
-    let options =
-        ServerOptions { stop: Some(signals.shared_stop()), ..server_options(arguments, spec.clients)? };
+    let mut options = ServerOptions {
+        tcp: arguments.tcp,
+        stop: Some(signals.shared_stop()),
+        ..arguments.installation.server_options()?
+    };
+    let connections = spec.clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
+    options.settings.insert(0, ("max_connections".to_owned(), connections.to_string()));
     let mut server = Server::start(&installation, &options, locations)?;
     drop(busy);
-    warn_without_statements(&server, arguments.no_instrumentation, listener);
+    warn_without_statements(&server, arguments.installation.no_instrumentation, listener);
     let result = measure(arguments, &spec, &*workload, &server, terminal, signals);
     if arguments.keep && result.is_ok() {
         let status = server.keep()?;
@@ -134,18 +157,16 @@ fn measure(
     let mut session = signals.connect(&target)?;
     let options =
         InitOptions { scale: arguments.scale, jobs: run::loading_sessions(), ..InitOptions::default() };
-    let loaded = init::load(workload, &target, &mut session, &options, Noise::Bars, terminal, signals);
+    let view = LoadView::new(terminal);
+    let loaded = init::load(workload, &target, &mut session, &options, view, signals);
     // An interrupted load of a server that goes away needs no advice on how to load it again.
     signals.check()?;
     loaded?;
     drop(session);
-    let mut shown = Vec::new();
+    let mut measured = Vec::new();
     for mix in workload.quickstart() {
         signals.check()?;
         terminal.say(format_args!("\n{}", heading(&mix, spec)));
-        let live = Live::new(terminal, progress_style(None, terminal), None);
-        let mut showing =
-            OwnShowing::new(terminal, live, spec.clients, arguments.places.clone(), Watching::default());
         // A script that runs by itself needs no weight.
         let script = |script: &&Script| ScriptSpec {
             source: ScriptSource::OfWorkload(script.name.clone().into_owned()),
@@ -153,13 +174,17 @@ fn measure(
         };
         let scripts = mix.iter().map(script).collect();
         let runner = Runner::on(target.clone(), RunSpec { scripts, ..spec.clone() })?;
-        showing.run(runner, signals)?;
-        shown.extend(showing.take_shown());
+        let output = OutputOptions {
+            progress: ProgressStyle::choose(None, terminal),
+            metrics: None,
+            logs: None,
+            verbose_errors: false,
+            commands: false,
+            places: arguments.places.places(),
+        };
+        run_output::run(runner, output, &mut measured, terminal, signals)?;
     }
-    match &arguments.html {
-        Some(path) => reporting::write_page(&shown, path, terminal),
-        None => Ok(()),
-    }
+    reporting::write_page(&measured, arguments.html.as_deref(), terminal)
 }
 
 fn heading(mix: &[&Script], spec: &RunSpec) -> String {
@@ -174,34 +199,4 @@ fn heading(mix: &[&Script], spec: &RunSpec) -> String {
         spec.clients,
         spec.warmup.as_secs_f64()
     )
-}
-
-fn server_options(arguments: &QuickstartArguments, clients: u32) -> Result<ServerOptions, Failure> {
-    let mut settings = settings(&arguments.settings)?;
-    let connections = clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
-    settings.insert(0, ("max_connections".to_owned(), connections.to_string()));
-    let server_user = arguments.server_user.clone();
-    let instrumentation = instrumentation(arguments.no_instrumentation);
-    Ok(ServerOptions {
-        settings,
-        server_user,
-        tcp: arguments.tcp,
-        instrumentation,
-        ..ServerOptions::default()
-    })
-}
-
-/// Splits `NAME=VALUE`.
-pub(crate) fn settings(texts: &[String]) -> Result<Vec<(String, String)>, Failure> {
-    texts
-        .iter()
-        .map(|text| match text.split_once('=') {
-            Some((name, value)) if !name.trim().is_empty() => {
-                Ok((name.trim().to_owned(), value.trim().to_owned()))
-            }
-            _ => Err(Failure::Usage(format!(
-                "--set {text}: expected NAME=VALUE, such as --set shared_buffers=1GB"
-            ))),
-        })
-        .collect()
 }

@@ -7,9 +7,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use relay::{Address, Config, JitterShape, Network, Relay, RelayError, Statistics};
+use run::options::with_unit;
 
+use crate::arguments::{Word, words};
 use crate::failure::Failure;
 use crate::serving::{self, TypedPlace};
 use crate::signals::Signals;
@@ -44,8 +46,8 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
     jitter: Duration,
     /// How they lie around it: anywhere within the jitter, or normally distributed with it as standard deviation
-    #[arg(long, value_name = "SHAPE", default_value = "uniform")]
-    jitter_shape: ShapeName,
+    #[arg(long, value_name = "SHAPE", default_value = "uniform", value_parser = words(&JITTER_SHAPES))]
+    jitter_shape: JitterShape,
     /// Bits per second in each direction, of all connections together, such as 100Mbit [default: no limit]
     #[arg(long, value_name = "BITS", value_parser = bandwidth)]
     bandwidth: Option<u64>,
@@ -57,21 +59,14 @@ pub(crate) struct RelayArguments {
     own_directory: bool,
 }
 
-/// How single delays lie around the mean.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ShapeName {
-    Uniform,
-    Normal,
-}
+const JITTER_SHAPES: [Word<JitterShape>; 2] =
+    [("uniform", "", JitterShape::Uniform), ("normal", "", JitterShape::Normal)];
 
 pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let network = Network {
         delay: arguments.delay,
         jitter: arguments.jitter,
-        jitter_shape: match arguments.jitter_shape {
-            ShapeName::Uniform => JitterShape::Uniform,
-            ShapeName::Normal => JitterShape::Normal,
-        },
+        jitter_shape: arguments.jitter_shape,
         bandwidth_bits_per_s: arguments.bandwidth,
         seed: arguments.random_seed,
     };
@@ -86,7 +81,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
         relay.is_running()
     };
     let line = || {
-        // One that has ended is noticed at once by whoever looks whether it goes on.
+        // If it has ended, `goes_on` notices it at once.
         if let Ok(since) = relay.take_statistics() {
             terminal.print(&format!("{}\n", ::relay::Traffic::of(&since)));
             all.add(&since);
@@ -160,25 +155,21 @@ fn told(statistics: &Statistics) -> String {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let ns = if text == "0" { Some(0.0) } else { with_unit(text, &TIME_UNITS, TIME_MAX_NS) };
+    let ns = if text == "0" { Some(0.0) } else { up_to(TIME_MAX_NS, text, &TIME_UNITS) };
     let ns = ns.ok_or("expected a time with its unit, such as 10ms, 500us or 1.5s")?;
     Ok(Duration::from_secs_f64(ns / 1e9))
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between 1 and a limit far below 2⁶³
 fn bandwidth(text: &str) -> Result<u64, String> {
-    match with_unit(&text.to_ascii_lowercase(), &BANDWIDTH_UNITS, BANDWIDTH_MAX) {
+    match up_to(BANDWIDTH_MAX, &text.to_ascii_lowercase(), &BANDWIDTH_UNITS) {
         Some(bits) if bits >= 1.0 => Ok(bits as u64),
         _ => Err("expected bits per second with their unit, such as 100Mbit, 1Gbit or 64kbit".to_owned()),
     }
 }
 
-/// A number from 0 up to a limit, and a unit.
-fn with_unit(text: &str, units: &[(&str, f64)], most: f64) -> Option<f64> {
-    let (number, factor) =
-        units.iter().find_map(|(unit, factor)| text.strip_suffix(unit).map(|number| (number, factor)))?;
-    let number: f64 = number.trim_end().parse().ok()?;
-    Some(number * factor).filter(|number| (0.0..=most).contains(number))
+fn up_to(most: f64, text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    with_unit(text, units, "").ok().filter(|number| *number <= most)
 }
 
 impl From<RelayError> for Failure {

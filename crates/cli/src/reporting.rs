@@ -1,20 +1,69 @@
 //! `pgmeter report`: recorded runs, experiments and comparisons in another form, and the page that `bench` and
 //! `quickstart` write. What the forms say is `report`'s affair; here records are found and files written.
 
-mod comparisons;
-pub(crate) mod experiments;
-
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use report::Run;
-use results::Record;
+use ::lab::Profile;
+use clap::{Args, ValueEnum};
+use report::experiment::{self, Overview};
+use report::{Run, TextStyle};
+use results::{Record, Store};
 
-use crate::arguments::{FormatName, ReportArguments};
+use crate::arguments::{StoreArguments, Word, words};
+use crate::experiment_report;
 use crate::failure::Failure;
-use crate::showing::Shown;
 use crate::terminal::Terminal;
+
+/// The forms of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// The summary, as after a run
+    Text,
+    /// The record; of several runs a list
+    Json,
+    /// For issues and notes
+    Markdown,
+    /// One line for each figure
+    Csv,
+    /// A page with charts, in one file that needs no network
+    Html,
+    /// The main charts as a drawing
+    Svg,
+    /// The main charts as a picture
+    Png,
+}
+
+/// The sizes in which an experiment is run.
+const PROFILES: [Word<Profile>; 2] =
+    [("full", "As the file says", Profile::Full), ("quick", "With --quick", Profile::Quick)];
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// Runs: by number as `pgmeter runs` lists them, `last`, `last-1` for the one before, or a record's path; the others
+    /// are compared with the first. The file of an experiment stands for the newest of its name. Without any: the one
+    /// experiment in the store
+    #[arg(value_name = "RUN")]
+    runs: Vec<String>,
+    /// The newest experiment of this name, instead of runs
+    #[arg(long, value_name = "NAME", conflicts_with = "runs")]
+    experiment: Option<String>,
+    /// Of that, the one in this size [default: whichever was begun last]
+    #[arg(long, value_name = "PROFILE", value_parser = words(&PROFILES))]
+    profile: Option<Profile>,
+    /// A comparison of `pgmeter compare`, by its number or `last`, instead of runs; as text or JSON
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["runs", "experiment", "profile"])]
+    comparison: Option<String>,
+    /// What to make of them; several runs are held against the first
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    format: FormatName,
+    /// File to write, instead of standard output (`-`); replaced if it is there
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    places: StoreArguments,
+}
 
 /// Runs that are shown at once; each takes some time and memory.
 const RUNS_MAX: usize = 1_000;
@@ -37,57 +86,114 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
             "this is not for a terminal: name a file with -o, such as -o {example}"
         )));
     }
-    if let Some(which) = comparison {
-        let style = text_style(terminal, output.is_some());
-        let report = comparisons::report(&places.store(), which, *format, &style)?;
-        return put_out(report.as_bytes(), output.as_deref(), terminal);
+    let mut style = *terminal.style();
+    style.colour &= output.is_none();
+    let store = &places.store();
+    let report = if let Some(which) = comparison {
+        comparison_report(store, which, *format, &style)?.into_bytes()
+    } else if let Some(name) = experiment_report::asked_for(runs, experiment.as_deref(), *profile, store)? {
+        form_of_experiment(&experiment_report::overview(store, &name, *profile)?, *format, &style)?
+    } else {
+        form_of_runs(&find(runs, *format, store)?, *format, &style)?
+    };
+    match output {
+        Some(path) => write(path, &report, terminal)?,
+        None => terminal.print_bytes(&report),
     }
-    if let Some(name) = experiments::asked_for(runs, experiment.as_deref(), *profile, &places.store())? {
-        let overview =
-            experiments::overview(&places.store(), &name, profile.map(crate::arguments::ProfileName::name))?;
-        let report = experiments::report(&overview, *format, &text_style(terminal, output.is_some()))?;
-        return put_out(&report, output.as_deref(), terminal);
-    }
+    Ok(())
+}
+
+/// The runs that are named, each with the name that the report has for it.
+fn find(runs: &[String], format: FormatName, store: &Path) -> Result<Vec<(String, Record)>, Failure> {
     let named = runs.iter().map(|which| {
-        let (number, record) = results::find_numbered(&places.store(), which)?;
+        let (number, record) = results::find_numbered(store, which)?;
         let name = match number {
             // A column of the table has the number alone, which programs can read.
-            Some(number) if *format == FormatName::Csv => number.to_string(),
+            Some(number) if format == FormatName::Csv => number.to_string(),
             Some(number) => format!("run {number}"),
             None => Path::new(which).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         };
         Ok((name, record))
     });
-    let named: Vec<(String, Record)> = named.collect::<Result<_, Failure>>()?;
-    let runs: Vec<Run<'_>> = named.iter().map(|(name, record)| Run { name, record }).collect();
-    let report = match format {
-        FormatName::Text => text(&runs, terminal, output.is_some()),
-        FormatName::Json => report::json(&runs),
-        FormatName::Markdown => report::markdown(&runs),
-        FormatName::Csv => report::csv(&runs),
-        FormatName::Html => report::html(&runs),
-        FormatName::Svg => report::svg(&runs),
-        FormatName::Png => return put_out(&report::png(&runs)?, output.as_deref(), terminal),
-    };
-    put_out(report.as_bytes(), output.as_deref(), terminal)
+    named.collect()
 }
 
-/// Into the file, or to standard output.
-fn put_out(report: &[u8], output: Option<&Path>, terminal: &Terminal) -> Result<(), Failure> {
-    match output {
-        Some(path) => write(path, report, terminal),
-        None => {
-            terminal.print_bytes(report);
-            Ok(())
+fn form_of_runs(
+    runs: &[(String, Record)],
+    format: FormatName,
+    style: &TextStyle,
+) -> Result<Vec<u8>, Failure> {
+    let runs = &borrowed(runs);
+    let text = match (format, runs.as_slice()) {
+        (FormatName::Text, [run]) => {
+            report::text(run.record, style) + &report::command_table(run.record, style)
         }
+        (FormatName::Text, several) => report::side_by_side(several, style),
+        (FormatName::Json, runs) => report::json(runs),
+        (FormatName::Markdown, runs) => report::markdown(runs),
+        (FormatName::Csv, runs) => report::csv(runs),
+        (FormatName::Html, runs) => report::html(runs),
+        (FormatName::Svg, runs) => report::svg(runs),
+        (FormatName::Png, runs) => return Ok(report::png(runs)?),
+    };
+    Ok(text.into_bytes())
+}
+
+fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
+    runs.iter().map(|(name, record)| Run { name, record }).collect()
+}
+
+fn form_of_experiment(
+    overview: &Overview,
+    format: FormatName,
+    style: &TextStyle,
+) -> Result<Vec<u8>, Failure> {
+    let text = match format {
+        FormatName::Text => experiment::text(overview, style),
+        FormatName::Markdown => experiment::markdown(overview),
+        FormatName::Html => experiment::html(overview),
+        FormatName::Csv => experiment::csv(overview),
+        FormatName::Json => experiment::json(overview),
+        FormatName::Svg => experiment::svg(overview),
+        FormatName::Png => return Ok(experiment::png(overview)?),
+    };
+    Ok(text.into_bytes())
+}
+
+/// The newest comparison, as with runs.
+const LAST: &str = "last";
+
+/// The comparison of this number, or the newest.
+fn comparison_report(
+    store: &Path,
+    which: &str,
+    format: FormatName,
+    style: &TextStyle,
+) -> Result<String, Failure> {
+    let opened = Store::open(store)?;
+    let refuse =
+        |what: String| Failure::Usage(format!("the store {} has no comparison{what}", store.display()));
+    let Some(newest) = opened.newest_comparison()? else {
+        return Err(refuse(": make one with pgmeter compare".to_owned()));
+    };
+    let number = if which == LAST { Some(newest) } else { which.parse().ok() };
+    let Some(number) = number.filter(|number| (1..=newest).contains(number)) else {
+        return Err(refuse(format!(" {which}: it has 1 to {newest}, of which the newest is \"{LAST}\"")));
+    };
+    let record = opened.comparison(number)?;
+    match format {
+        FormatName::Text => Ok(report::comparison(&record, style)),
+        FormatName::Json => Ok(results::escaped_json(record.to_json())),
+        _ => Err(Failure::Usage(
+            "a comparison can be had as text or json: choose one with --format".to_owned(),
+        )),
     }
 }
 
 /// Fails now if the page could not be written after a run that may take hours.
 pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::Report { path: path.display().to_string(), error };
     if path.is_dir() {
-        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
+        return Err(unwritable(path)(io::ErrorKind::IsADirectory.into()));
     }
     if path.as_os_str() == "-" {
         return Err(Failure::Usage(
@@ -100,43 +206,38 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let draft = draft(path);
-    fs::File::create_new(&draft).and_then(|_| fs::remove_file(&draft)).map_err(failed)
+    fs::File::create_new(&draft).and_then(|_| fs::remove_file(&draft)).map_err(unwritable(path))
 }
 
-/// Writes the page of runs that have just been measured; without any there is none.
-pub(crate) fn write_page(shown: &[Shown], path: &Path, terminal: &Terminal) -> Result<(), Failure> {
-    if shown.is_empty() {
-        return Ok(());
-    }
-    let runs: Vec<Run<'_>> = shown.iter().map(|run| Run { name: &run.name, record: &run.record }).collect();
-    write(path, report::html(&runs).as_bytes(), terminal)
-}
-
-/// The summary of a run, or several runs side by side; without colours in a file.
-fn text(runs: &[Run<'_>], terminal: &Terminal, to_file: bool) -> String {
-    let style = text_style(terminal, to_file);
-    match runs {
-        [run] => report::text(run.record, &style) + &report::command_table(run.record, &style),
-        several => report::side_by_side(several, &style),
+/// Writes the page of runs that have just been measured, if one is asked for and there are any.
+pub(crate) fn write_page(
+    measured: &[(String, Record)],
+    path: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    match path {
+        Some(path) if !measured.is_empty() => {
+            write(path, report::html(&borrowed(measured)).as_bytes(), terminal)
+        }
+        _ => Ok(()),
     }
 }
 
-fn text_style(terminal: &Terminal, to_file: bool) -> report::TextStyle {
-    let mut style = *terminal.style();
-    style.colour &= !to_file;
-    style
+fn unwritable(path: &Path) -> impl Fn(io::Error) -> Failure {
+    let what = format!("write the report to \"{}\"", path.display());
+    move |error| Failure::System { what: what.clone(), error }
 }
 
 /// Writes beside the file and renames, so that nobody finds half a page.
 fn write(path: &Path, content: &[u8], terminal: &Terminal) -> Result<(), Failure> {
-    let failed = |error| Failure::Report { path: path.display().to_string(), error };
+    let failed = unwritable(path);
     if path.exists() && !path.is_file() {
         // A pipe or a device, such as /dev/stdout, cannot be replaced.
-        fs::write(path, content).map_err(failed)?;
+        fs::write(path, content).map_err(&failed)?;
     } else {
         let draft = draft(path);
         // Never through a link or into a file that somebody else put there.
-        let mut file = fs::File::create_new(&draft).map_err(failed)?;
+        let mut file = fs::File::create_new(&draft).map_err(&failed)?;
         let written = file.write_all(content).and_then(|()| fs::rename(&draft, path));
         written.map_err(|error| {
             // If it cannot be removed either, the first error is the one to tell.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use results::{Imported, Store};
 
+use crate::arguments::StoreArguments;
 use crate::failure::Failure;
-use crate::storing::StoreArguments;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
@@ -80,8 +80,12 @@ fn import(places: &StoreArguments, files: &[PathBuf], terminal: &Terminal) -> Re
     let store = store.path().display();
     let (runs, were) = (if new == 1 { "run" } else { "runs" }, if known == 1 { "was" } else { "were" });
     terminal.say(format_args!("{store}: {new} {runs} imported, {known} {were} known, {refused} refused"));
-    if refused > 0 {
-        return Err(Failure::NotImported { refused, files: files.len() });
-    }
-    Ok(())
+    let files = files.len();
+    Err(Failure::Usage(match (refused, files) {
+        (0, _) => return Ok(()),
+        (_, 1) => "the file was not imported".to_owned(),
+        (refused, files) if refused == files => format!("none of the {files} files was imported"),
+        (1, files) => format!("1 of {files} files was not imported; the others were"),
+        (refused, files) => format!("{refused} of {files} files were not imported; the others were"),
+    }))
 }

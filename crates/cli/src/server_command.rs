@@ -1,19 +1,64 @@
 //! `pgmeter server …`: servers that stay, by name.
 //! All is done by `server`; here it is called and its answers are shown.
 
-use ::lab::{Listener, Programs, instrumentation, obtain, sweep};
+use ::lab::{Listener, obtain, sweep};
+use clap::{Args, Subcommand};
 use run::StorePlaces;
 use server::named::{self, Status};
 use server::{Locations, ServerOptions};
 
-use crate::arguments::ServerAction;
+use crate::arguments::InstallationArguments;
 use crate::failure::Failure;
 use crate::listener::listening;
-use crate::quickstart::settings;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
-pub(crate) fn run(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct ServerArguments {
+    #[command(subcommand)]
+    action: ServerAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum ServerAction {
+    /// Make a server: fetch its programs if need be, and create its data directory
+    Install {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        installation: InstallationArguments,
+    },
+    /// Start it, and say how to connect
+    Start {
+        /// Its name
+        name: String,
+        /// Listen on TCP too (127.0.0.1, with a random password); otherwise only on a Unix socket in a private directory
+        #[arg(long)]
+        tcp: bool,
+    },
+    /// Stop it; its data stay
+    Stop {
+        /// Its name
+        name: String,
+        /// Remove its data too
+        #[arg(long)]
+        remove: bool,
+    },
+    /// List all servers
+    List,
+    /// Tell all about one server
+    Status {
+        /// Its name
+        name: String,
+    },
+}
+
+pub(crate) fn run(
+    arguments: &ServerArguments,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<(), Failure> {
+    let ServerArguments { action } = arguments;
     match action {
         // A server that is being made is removed before the program ends.
         ServerAction::Install { .. } => act(action, terminal, signals),
@@ -35,32 +80,14 @@ fn obey(
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     sweep(&locations, listener);
     match action {
-        ServerAction::Install {
-            name,
-            pg_version,
-            bin_dir,
-            checksum,
-            server_user,
-            settings: texts,
-            no_instrumentation,
-        } => {
+        ServerAction::Install { name, installation: arguments } => {
             let options = ServerOptions {
                 name: Some(name.clone()),
-                settings: settings(texts)?,
-                server_user: server_user.clone(),
                 keep: true,
-                instrumentation: instrumentation(*no_instrumentation),
                 stop: Some(signals.shared_stop()),
-                ..ServerOptions::default()
+                ..arguments.server_options()?
             };
-            let obtain = || {
-                let programs = Programs {
-                    version: pg_version,
-                    bin_dir: bin_dir.as_deref(),
-                    checksum: checksum.as_ref(),
-                };
-                obtain(programs, &locations, listener)
-            };
+            let obtain = || obtain(arguments.programs(), &locations, listener);
             let installation = signals.leave_at_once(obtain)?;
             let status = named::install(name, &installation, &options, &locations)?;
             terminal.say(format_args!("server {name} is made: {}", status.data_dir.display()));

@@ -1,9 +1,9 @@
-//! Talk on stderr while a load is measured: it goes through a queue to a thread of its own, so that a full pipe or a
+//! Messages on stderr while a load is measured: they go through a queue to a thread of its own, so that a full pipe or a
 //! stopped terminal holds up neither workers nor the end of the run. What does not fit is dropped and counted. At all
-//! other times talk is written at once. `terminal` decides what a message looks like; it calls this.
+//! other times messages are written at once. `terminal` decides what a message looks like; it calls this.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) enum Message {
     /// Lines that stay.
-    Talk(String),
+    Lines(String),
     /// Lines that the next message replaces, and how many they are.
     View(String, usize),
 }
@@ -24,7 +24,7 @@ pub(crate) enum Message {
 impl Message {
     fn bytes(&self) -> usize {
         match self {
-            Self::Talk(text) | Self::View(text, _) => text.len(),
+            Self::Lines(text) | Self::View(text, _) => text.len(),
         }
     }
 }
@@ -47,15 +47,7 @@ struct Queue {
     is_stuck: bool,
 }
 
-static QUEUE: Mutex<Queue> = Mutex::new(Queue {
-    waiting: VecDeque::new(),
-    bytes: 0,
-    dropped: 0,
-    loads: 0,
-    has_writer: false,
-    is_writing: false,
-    is_stuck: false,
-});
+static QUEUE: LazyLock<Mutex<Queue>> = LazyLock::new(Mutex::default);
 /// Told whenever a message came or was written.
 static CHANGED: Condvar = Condvar::new();
 
@@ -172,20 +164,20 @@ fn write_all(show: Show) {
 mod tests {
     use super::*;
 
-    fn talk(length: usize) -> Message {
-        Message::Talk("x".repeat(length))
+    fn lines(length: usize) -> Message {
+        Message::Lines("x".repeat(length))
     }
 
     #[test]
     fn what_does_not_fit_is_dropped_and_counted_and_there_is_room_again_later() {
         let mut queue = Queue::default();
-        queue.add(talk(WAITING_BYTES_MAX));
-        queue.add(talk(1));
+        queue.add(lines(WAITING_BYTES_MAX));
+        queue.add(lines(1));
         queue.add(Message::View("view\n".to_owned(), 1));
         assert_eq!((queue.waiting.len(), queue.dropped), (1, 2));
         let first = queue.waiting.pop_front().expect("a message");
         queue.bytes -= first.bytes();
-        queue.add(talk(1));
+        queue.add(lines(1));
         assert_eq!((queue.waiting.len(), queue.bytes, queue.dropped), (1, 1, 2));
     }
 
@@ -196,7 +188,7 @@ mod tests {
             queue.add(Message::View(format!("view {number}\n"), 1));
         }
         assert!(matches!(queue.waiting.make_contiguous(), [Message::View(text, 1)] if text == "view 999\n"));
-        queue.add(talk(5));
+        queue.add(lines(5));
         queue.add(Message::View("after\n".to_owned(), 1));
         assert_eq!((queue.waiting.len(), queue.dropped), (3, 0));
         assert_eq!(queue.bytes, "view 999\n".len() + 5 + "after\n".len());

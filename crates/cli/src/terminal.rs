@@ -1,10 +1,10 @@
-//! The only place that writes to the terminal: data to stdout, talk to stderr, bars where stderr is one.
+//! The only place that writes to the terminal: data to stdout, messages to stderr, bars where stderr is one.
 //! What a report looks like is `report`'s affair; here it is only put out.
 
 use std::cell::Cell;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -31,8 +31,8 @@ const WIDTH_ELSEWHERE: usize = 100;
 /// stdout and stderr of this process.
 pub(crate) struct Terminal {
     style: TextStyle,
-    /// Of what is said to stderr.
-    talk_colour: bool,
+    /// Of messages on stderr.
+    message_colour: bool,
     interactive: bool,
     prints_to_one: bool,
     /// The last error in writing data.
@@ -40,10 +40,10 @@ pub(crate) struct Terminal {
 }
 
 /// Lines of a view that stand at the end of the screen, to be drawn over. There is one screen for all of the process, and
-/// workers talk too.
+/// workers write messages too.
 static DRAWN: Mutex<usize> = Mutex::new(0);
 
-/// What is never said, the longest first.
+/// Values that are masked in messages, the longest first.
 static SECRETS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl Terminal {
@@ -60,7 +60,7 @@ impl Terminal {
         let prints_to_one = stdout.is_terminal();
         let interactive = io::stderr().is_terminal();
         let style = TextStyle { colour: wanted(prints_to_one), width };
-        Self { style, talk_colour: wanted(interactive), interactive, prints_to_one, lost: Cell::new(None) }
+        Self { style, message_colour: wanted(interactive), interactive, prints_to_one, lost: Cell::new(None) }
     }
 
     /// How reports are to look.
@@ -73,15 +73,15 @@ impl Terminal {
         self.prints_to_one
     }
 
-    /// Whether somebody watches stderr.
-    pub(crate) fn is_watched(&self) -> bool {
+    /// Whether stderr is a terminal.
+    pub(crate) fn is_interactive(&self) -> bool {
         self.interactive
     }
 
     /// How lines that are drawn on stderr are to look; its width may change at any time.
-    pub(crate) fn talk_style(&self) -> TextStyle {
+    pub(crate) fn message_style(&self) -> TextStyle {
         let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-        TextStyle { colour: self.talk_colour, width: if width == 0 { WIDTH_ELSEWHERE } else { width } }
+        TextStyle { colour: self.message_colour, width: if width == 0 { WIDTH_ELSEWHERE } else { width } }
     }
 
     /// Whether lines on stderr can be drawn over.
@@ -92,18 +92,17 @@ impl Terminal {
     /// Puts these lines in the place of those that were drawn before.
     pub(crate) fn draw(&self, lines: &[String]) {
         let text = lines.iter().map(|line| format!("{line}\n")).collect();
-        say_now_or_queue(Message::View(text, lines.len()));
+        show_or_queue(Message::View(text, lines.len()));
     }
 
     /// Takes away what was drawn.
     pub(crate) fn erase(&self) {
-        talk("");
+        write_message("");
     }
 
     /// Data, to stdout. A reader that has gone away (`| head`) is no error of ours.
     pub(crate) fn print(&self, text: &str) {
-        let mut stdout = io::stdout().lock();
-        self.note_loss(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+        self.print_bytes(text.as_bytes());
     }
 
     /// Why data could not be written, if some could not; a reader that has gone away is no reason.
@@ -111,23 +110,19 @@ impl Terminal {
         self.lost.take()
     }
 
-    fn note_loss(&self, written: io::Result<()>) {
-        if let Err(error) = written
+    /// Data that is no text, to stdout.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) {
+        let mut stdout = io::stdout().lock();
+        if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush())
             && error.kind() != io::ErrorKind::BrokenPipe
         {
             self.lost.set(Some(error));
         }
     }
 
-    /// Data that is no text, to stdout.
-    pub(crate) fn print_bytes(&self, bytes: &[u8]) {
-        let mut stdout = io::stdout().lock();
-        self.note_loss(stdout.write_all(bytes).and_then(|()| stdout.flush()));
-    }
-
-    /// A line of talk, to stderr.
+    /// A message of one line, to stderr.
     pub(crate) fn say(&self, text: impl Display) {
-        talk(&format!("{text}\n"));
+        write_message(&format!("{text}\n"));
     }
 
     pub(crate) fn warn(&self, text: impl Display) {
@@ -140,37 +135,49 @@ impl Terminal {
         self.say(format_args!("pgmeter: error: {text}"));
     }
 
-    /// A bar for work of known or unknown size; nothing is drawn where nobody watches.
-    pub(crate) fn bar(&self, total: Option<u64>, unit: Unit) -> Bar {
+    /// A bar for work of unknown size.
+    pub(crate) fn waiting(&self, label: String) -> Bar {
+        let bar = self.bar_with(None, "{msg} {elapsed}");
+        bar.label(label);
+        bar
+    }
+
+    /// A bar for work of this size.
+    pub(crate) fn bar(&self, total: u64, unit: Unit) -> Bar {
+        self.bar_with(Some(total), unit.template())
+    }
+
+    /// Nothing is drawn if stderr is no terminal.
+    fn bar_with(&self, total: Option<u64>, template: &str) -> Bar {
         let target =
             if self.interactive { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(total, target);
-        let style = ProgressStyle::with_template(unit.template(total.is_some()));
+        let style = ProgressStyle::with_template(template);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━━─"));
         bar.enable_steady_tick(TICK);
         Bar { bar, counts: total.is_some() }
     }
 }
 
-/// Help, to stdout; nobody needs to know if nobody reads it.
-pub(crate) fn put_out(text: &str) {
+/// Help, to stdout; an error in writing it is none of the program.
+pub(crate) fn print_help(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Says something on stderr, whole, whichever thread says it; a view that is drawn there makes room until it is drawn
-/// again. There may be others' words in it, such as a server's: what steers a terminal is shown as its code.
-pub(crate) fn talk(text: &str) {
+/// Writes a message to stderr, whole, whichever thread writes it; a view that is drawn there makes room until it is drawn
+/// again. The message may quote others, such as a server: what steers a terminal is shown as its code.
+pub(crate) fn write_message(text: &str) {
     let text = {
         let secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
         secrets
             .iter()
             .fold(results::escaped(text).into_owned(), |text, secret| run::mask_value(&text, secret))
     };
-    talk_styled(&text);
+    write_styled(&text);
 }
 
-/// These values are not said: servers quote statements in their errors, with the values of variables in them.
-pub(crate) fn never_say(values: Vec<String>) {
+/// Masks these values in all messages: servers quote statements in their errors, with the values of variables in them.
+pub(crate) fn mask(values: impl IntoIterator<Item = String>) {
     let mut secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
     secrets.extend(values);
     // The longest first: another may be a part of it.
@@ -178,8 +185,8 @@ pub(crate) fn never_say(values: Vec<String>) {
 }
 
 /// The same for text that has colours.
-pub(crate) fn talk_styled(text: &str) {
-    say_now_or_queue(Message::Talk(text.to_owned()));
+pub(crate) fn write_styled(text: &str) {
+    show_or_queue(Message::Lines(text.to_owned()));
 }
 
 /// From now on nobody waits for stderr, until the load is over.
@@ -193,19 +200,21 @@ pub(crate) fn measure() -> Measuring {
     })
 }
 
-fn say_now_or_queue(message: Message) {
+fn show_or_queue(message: Message) {
     if let Some(message) = stderr_queue::add(message) {
         show(&message);
     }
 }
 
 fn show(message: &Message) {
-    let mut drawn = drawn();
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
     let (text, lines) = match message {
-        Message::Talk(text) => (text, 0),
+        Message::Lines(text) => (text, 0),
         Message::View(text, lines) => (text, *lines),
     };
-    put(&format!("{}{text}", erasing(*drawn)));
+    // Goes up so many lines and erases to the end of the screen (ECMA-48, §8.3.22 CUU and §8.3.39 ED).
+    let erasing = if *drawn == 0 { String::new() } else { format!("\x1b[{drawn}A\r\x1b[J") };
+    let _ = io::stderr().lock().write_all(format!("{erasing}{text}").as_bytes());
     *drawn = lines;
 }
 
@@ -217,24 +226,11 @@ fn would_be_stopped() -> bool {
     stops && tcgetpgrp(&stderr).is_ok_and(|foreground| foreground != getpgrp())
 }
 
-fn drawn() -> MutexGuard<'static, usize> {
-    DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn put(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Goes up so many lines and erases to the end of the screen (ECMA-48, §8.3.22 CUU and §8.3.39 ED).
-fn erasing(lines: usize) -> String {
-    if lines == 0 { String::new() } else { format!("\x1b[{lines}A\r\x1b[J") }
-}
-
 const TICK: Duration = Duration::from_millis(200);
 
 /// The last line of a program that is left at once; there may be a bar on the line before.
 pub(crate) fn say_interrupted() {
-    talk("\npgmeter: error: interrupted; nothing was measured\n");
+    write_message("\npgmeter: error: interrupted; nothing was measured\n");
     stderr_queue::flush();
 }
 
@@ -243,17 +239,13 @@ pub(crate) fn say_interrupted() {
 pub(crate) enum Unit {
     Bytes,
     Rows,
-    Nothing,
 }
 
 impl Unit {
-    fn template(self, total_known: bool) -> &'static str {
-        match (self, total_known) {
-            (Self::Bytes, true) => "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left",
-            (Self::Bytes, false) => "{msg} {bytes} {bytes_per_sec}",
-            (Self::Rows, true) => "{msg} {bar:30} {human_pos}/{human_len} rows, {prefix} left",
-            (Self::Rows, false) => "{msg} {human_pos} rows",
-            (Self::Nothing, _) => "{msg} {elapsed}",
+    fn template(self) -> &'static str {
+        match self {
+            Self::Bytes => "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left",
+            Self::Rows => "{msg} {bar:30} {human_pos}/{human_len} rows, {prefix} left",
         }
     }
 }
@@ -274,13 +266,9 @@ impl Bar {
         self.bar.set_message(results::escaped(&text.into()).into_owned());
     }
 
-    /// The same, for a bar whose owner knows better how long the rest will take.
-    pub(crate) fn reached_with(&self, position: u64, total: u64, left: String) {
+    /// Shows how much is done, and how long the rest will take where the unit's own estimate is not shown.
+    pub(crate) fn reached(&self, position: u64, total: u64, left: String) {
         self.bar.set_prefix(left);
-        self.reached(position, total);
-    }
-
-    pub(crate) fn reached(&self, position: u64, total: u64) {
         self.bar.set_length(total);
         self.bar.set_position(position);
     }

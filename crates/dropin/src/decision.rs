@@ -3,8 +3,10 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
-use run::ScriptText;
+use engine::{Limit, Plan};
+use run::{ScriptText, Vacuum};
 use script::PARAMETERS_MAX;
 use workload::{PartitionMethod, Partitioning, Step, Tpcb};
 
@@ -21,16 +23,19 @@ pub enum Task {
     Benchmark,
 }
 
+/// Transactions of each client when nothing was asked for.
+const DEFAULT_TRANSACTIONS: u64 = 10;
+
 /// Checks everything that can be checked without a server, and fills in what was left open.
 ///
 /// # Errors
 /// The first thing that is wrong, in pgbench's order.
 pub fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop> {
     if options.scripts.texts.is_empty() && !options.initialize {
-        let builtin = scripts::builtin("tpcb-like".as_ref())?;
+        let builtin = scripts::builtin("tpcb-like")?;
         options.add_script(ScriptText { weight: 1, ..ScriptText::of_workload(builtin, &Tpcb) })?;
     }
-    if let Some(text) = options.scripts.too_many_parameters(options.protocol) {
+    if let Some(text) = options.scripts.too_many_parameters(options.spec.protocol) {
         return Err(Stop::error(format_args!(
             "statement has too many arguments (maximum is {PARAMETERS_MAX}): {text}"
         )));
@@ -38,21 +43,22 @@ pub fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop
     if !options.initialize && options.scripts.total_weight() == 0 {
         return Err(Stop::error("total script weight must not be zero"));
     }
-    options.jobs = options.jobs.min(options.clients);
     name_database(options, others)?;
     if options.initialize {
         check_initialization(options)?;
+        complete_initialization(options);
         return Ok(Task::Initialize);
     }
     check_benchmark(options)?;
+    complete_benchmark(options);
     Ok(Task::Benchmark)
 }
 
 /// `-d`, or the first other argument; the variables come later. `-U` has no say in it.
 fn name_database(options: &mut Options, others: Vec<OsString>) -> Result<(), Stop> {
     let mut others = others.into_iter().map(|other| encoding::decode(other.as_bytes()).into_owned());
-    if options.dbname.is_none() {
-        options.dbname = others.next();
+    if options.connection.dbname.is_none() {
+        options.connection.dbname = others.next();
     }
     match others.next() {
         None => Ok(()),
@@ -63,30 +69,26 @@ fn name_database(options: &mut Options, others: Vec<OsString>) -> Result<(), Sto
     }
 }
 
-fn check_initialization(options: &mut Options) -> Result<(), Stop> {
+fn check_initialization(options: &Options) -> Result<(), Stop> {
     if options.benchmark_option {
         return refuse("some of the specified options cannot be used in initialization (-i) mode");
     }
     if options.partitions == 0 && options.partition_method.is_some() {
         return refuse("--partition-method requires greater than zero --partitions");
     }
-    let mut steps = options.steps.take().unwrap_or_else(|| Step::DEFAULT.to_vec());
-    if options.no_vacuum {
-        steps.retain(|step| *step != Step::Vacuum);
-    }
-    if options.foreign_keys && !steps.contains(&Step::ForeignKeys) {
-        steps.push(Step::ForeignKeys);
-    }
-    options.steps = Some(steps);
     Ok(())
 }
 
-impl Options {
-    /// How the accounts are split, if they are.
-    #[must_use]
-    pub fn partitioning(&self) -> Option<Partitioning> {
-        let method = self.partition_method.unwrap_or(PartitionMethod::Range);
-        (self.partitions > 0).then_some(Partitioning { method, partitions: self.partitions })
+fn complete_initialization(options: &mut Options) {
+    let method = options.partition_method.unwrap_or(PartitionMethod::Range);
+    let partitioning = Partitioning { method, partitions: options.partitions };
+    options.init.partitioning = (options.partitions > 0).then_some(partitioning);
+    options.init.scale = options.spec.scale.unwrap_or(1);
+    if options.no_vacuum {
+        options.init.steps.retain(|step| *step != Step::Vacuum);
+    }
+    if options.foreign_keys {
+        options.init.add_foreign_keys();
     }
 }
 
@@ -126,13 +128,40 @@ fn check_benchmark(options: &Options) -> Result<(), Stop> {
     if options.progress_timestamp && options.progress.is_none() {
         return refuse("--progress-timestamp is allowed only under --progress");
     }
-    if options.max_tries == 0 && options.latency_limit.is_none() && options.duration.is_none() {
+    if options.spec.max_tries.is_none() && options.latency_limit.is_none() && options.duration.is_none() {
         return refuse(
             "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
         );
     }
     Ok(())
 }
+
+fn complete_benchmark(options: &mut Options) {
+    let spec = &mut options.spec;
+    spec.workers = spec.workers.min(spec.clients);
+    spec.limit = match options.duration {
+        Some(seconds) => Limit::Duration(Duration::from_secs(seconds.into())),
+        None => Limit::TransactionsPerClient(options.transactions.map_or(DEFAULT_TRANSACTIONS, u64::from)),
+    };
+    // Without an end to the rate there is no waiting, as there; a rate that nobody reaches is the greatest there is.
+    let rate_max = Plan::RATE_PER_WORKER_MAX * f64::from(spec.workers);
+    spec.rate_tps = options.rate.filter(|rate| rate.is_finite()).map(|rate| rate.min(rate_max));
+    spec.latency_limit = options.latency_limit.and_then(whole_microseconds);
+    spec.vacuum = match (options.no_vacuum, options.vacuum_all) {
+        (true, _) => Vacuum::Nothing,
+        (false, false) => Vacuum::SmallTables,
+        (false, true) => Vacuum::AllTables,
+    };
+}
+
+/// A limit in whole microseconds; what is below one is none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "too long for ever is for ever")]
+fn whole_microseconds(milliseconds: f64) -> Option<Duration> {
+    let limit = Duration::from_micros((milliseconds * MICROS_PER_MILLI) as u64);
+    (!limit.is_zero()).then_some(limit)
+}
+
+const MICROS_PER_MILLI: f64 = 1000.0;
 
 fn refuse(sentence: &str) -> Result<(), Stop> {
     Err(Stop::error(sentence))

@@ -13,7 +13,6 @@ mod numbers;
 mod options;
 mod scripts;
 mod seed;
-mod spec;
 mod system_words;
 
 pub use abort::abort_messages;
@@ -21,5 +20,4 @@ pub use decision::{Task, decide};
 pub use help::{HELP, version, version_line};
 pub use message::{Level, Message, PROGRAM, Stop};
 pub use options::Options;
-pub use spec::DEFAULT_TRANSACTIONS;
 pub use system_words::{system_words, without_number};

@@ -1,21 +1,22 @@
 //! Every option of pgbench as a row of a table: how it is written, which mode it belongs to, what it does.
 //! Options are acted on one by one, from left to right, as pgbench does; what they mean together is `decision`'s.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 
-use engine::Protocol;
-use run::{ScriptText, Scripts};
-use script::Dialect;
-use workload::{PartitionMethod, Step, Tpcb, WorkloadError};
+use connect::Overrides;
+use engine::Grace;
+use results::ObserveLevel;
+use run::options::PROTOCOLS;
+use run::{RunSpec, SCRIPTS_MAX, ScriptText, Scripts, TooFewDescriptors};
+use workload::{InitOptions, Logging, PartitionMethod, Step, Tpcb, WorkloadError};
 
 use crate::getopt::{Argument, CommandLine, Found, Order, Spelling};
 use crate::message::{Level, Message, Stop};
 use crate::numbers::{self, BadInteger};
 use crate::{scripts, seed};
-use run::TooFewDescriptors;
 
 /// The mode that an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,38 +41,41 @@ use Mode::{Benchmark as Run, Both, Initialization as Init};
 const ROWS: [Row; 45] = [
     Row("builtin", Some(b'b'), With, Run, |o, a, _| o.add_builtin(a)),
     Row("client", Some(b'c'), With, Run, |o, a, _| o.set_clients(a)),
-    Row("connect", Some(b'C'), Alone, Run, |o, _, _| set(&mut o.reconnect)),
-    Row("dbname", Some(b'd'), With, Both, |o, a, _| text(&mut o.dbname, a)),
+    Row("connect", Some(b'C'), Alone, Run, |o, _, _| set(&mut o.spec.reconnect)),
+    Row("dbname", Some(b'd'), With, Both, |o, a, _| text(&mut o.connection.dbname, a)),
     Row("define", Some(b'D'), With, Run, |o, a, _| o.define(a)),
     Row("file", Some(b'f'), With, Run, |o, a, _| o.add_file(a)),
     Row("fillfactor", Some(b'F'), With, Init, |o, a, _| {
-        int(&mut o.fillfactor, a, "-F/--fillfactor", 10..=100)
+        int(&mut o.init.fillfactor, a, "-F/--fillfactor", 10..=100)
     }),
-    Row("host", Some(b'h'), With, Both, |o, a, _| text(&mut o.host, a)),
+    Row("host", Some(b'h'), With, Both, |o, a, _| text(&mut o.connection.host, a)),
     Row("initialize", Some(b'i'), Alone, Both, |o, _, _| set(&mut o.initialize)),
     Row("init-steps", Some(b'I'), With, Init, |o, a, _| o.set_steps(a)),
-    Row("jobs", Some(b'j'), With, Run, |o, a, _| int(&mut o.jobs, a, "-j/--jobs", ANY_COUNT)),
+    Row("jobs", Some(b'j'), With, Run, |o, a, _| int(&mut o.spec.workers, a, "-j/--jobs", ANY_COUNT)),
     Row("log", Some(b'l'), Alone, Run, |o, _, _| set(&mut o.log)),
-    Row("latency-limit", Some(b'L'), With, Run, |o, a, _| o.set_latency_limit(a)),
+    Row("latency-limit", Some(b'L'), With, Run, |o, a, _| positive(&mut o.latency_limit, a, "latency limit")),
     Row("no-vacuum", Some(b'n'), Alone, Both, |o, _, _| set(&mut o.no_vacuum)),
-    Row("port", Some(b'p'), With, Both, |o, a, _| text(&mut o.port, a)),
+    Row("port", Some(b'p'), With, Both, |o, a, _| text(&mut o.connection.port, a)),
     Row("progress", Some(b'P'), With, Run, |o, a, _| some_int(&mut o.progress, a, "-P/--progress")),
     Row("protocol", Some(b'M'), With, Run, |o, a, _| o.set_protocol(a)),
     Row("quiet", Some(b'q'), Alone, Init, |o, _, _| set(&mut o.quiet)),
     Row("report-per-command", Some(b'r'), Alone, Run, |o, _, _| set(&mut o.per_command)),
-    Row("rate", Some(b'R'), With, Run, |o, a, _| o.set_rate(a)),
-    Row("scale", Some(b's'), With, Both, |o, a, _| some_int(&mut o.scale, a, "-s/--scale")),
+    Row("rate", Some(b'R'), With, Run, |o, a, _| positive(&mut o.rate, a, "rate limit")),
+    Row("scale", Some(b's'), With, Both, |o, a, _| some_int(&mut o.spec.scale, a, "-s/--scale")),
     Row("select-only", Some(b'S'), Alone, Run, |o, _, _| o.add_builtin(OsStr::new("select-only"))),
     Row("skip-some-updates", Some(b'N'), Alone, Run, |o, _, _| o.add_builtin(OsStr::new("simple-update"))),
     Row("time", Some(b'T'), With, Run, |o, a, _| some_int(&mut o.duration, a, "-T/--time")),
     Row("transactions", Some(b't'), With, Run, |o, a, _| {
         some_int(&mut o.transactions, a, "-t/--transactions")
     }),
-    Row("username", Some(b'U'), With, Both, |o, a, _| text(&mut o.username, a)),
+    Row("username", Some(b'U'), With, Both, |o, a, _| text(&mut o.connection.user, a)),
     Row("vacuum-all", Some(b'v'), Alone, Run, |o, _, _| set(&mut o.vacuum_all)),
-    Row("unlogged-tables", None, Alone, Init, |o, _, _| set(&mut o.unlogged)),
-    Row("tablespace", None, With, Init, |o, a, _| text(&mut o.tablespace, a)),
-    Row("index-tablespace", None, With, Init, |o, a, _| text(&mut o.index_tablespace, a)),
+    Row("unlogged-tables", None, Alone, Init, |o, _, _| {
+        o.init.logging = Logging::NoneAsPgbench;
+        Ok(())
+    }),
+    Row("tablespace", None, With, Init, |o, a, _| text(&mut o.init.tablespace, a)),
+    Row("index-tablespace", None, With, Init, |o, a, _| text(&mut o.init.index_tablespace, a)),
     Row("sampling-rate", None, With, Run, |o, a, _| o.set_sampling_rate(a)),
     Row("aggregate-interval", None, With, Run, |o, a, _| {
         some_int(&mut o.aggregate_interval, a, "--aggregate-interval")
@@ -79,124 +83,63 @@ const ROWS: [Row; 45] = [
     Row("progress-timestamp", None, Alone, Run, |o, _, _| set(&mut o.progress_timestamp)),
     Row("log-prefix", None, With, Run, |o, a, _| path(&mut o.log_prefix, a)),
     Row("foreign-keys", None, Alone, Init, |o, _, _| set(&mut o.foreign_keys)),
-    Row("random-seed", None, With, Run, |o, a, d| o.set_seed(a, seed::Origin::Option, d)),
-    Row("show-script", None, With, Both, |_, a, _| Err(Stop::done(scripts::shown(scripts::builtin(a)?)))),
+    Row("random-seed", None, With, Run, |o, a, d| o.set_seed(a, "--random-seed option", d)),
+    Row("show-script", None, With, Both, |_, a, _| {
+        Err(Stop::done(scripts::shown(scripts::builtin(&encoding::decode(a.as_bytes()))?)))
+    }),
     Row("partitions", None, With, Init, |o, a, _| int(&mut o.partitions, a, "--partitions", 0..=i32::MAX)),
     Row("partition-method", None, With, Init, |o, a, _| o.set_partition_method(a)),
     Row("failures-detailed", None, Alone, Run, |o, _, _| set(&mut o.failures_detailed)),
     Row("max-tries", None, With, Run, |o, a, _| o.set_max_tries(a)),
     Row("verbose-errors", None, Alone, Run, |o, _, _| set(&mut o.verbose_errors)),
-    Row("exit-on-abort", None, Alone, Run, |o, _, _| set(&mut o.exit_on_abort)),
+    Row("exit-on-abort", None, Alone, Run, |o, _, _| set(&mut o.spec.exit_on_abort)),
     Row("debug", None, Alone, Both, |o, _, _| set(&mut o.debug)),
-    Row("continue-on-error", None, Alone, Run, |o, _, _| set(&mut o.continue_on_error)),
+    Row("continue-on-error", None, Alone, Run, |o, _, _| set(&mut o.spec.continue_on_error)),
 ];
 
 const ANY_COUNT: RangeInclusive<i32> = 1..=i32::MAX;
 
-/// All that was asked for, as it was asked for; fields are called as the options.
-#[derive(Debug)]
+/// All that was asked for. What several options or their order decide is filled in by [`crate::decide`]; the other fields
+/// are called as the options.
+#[derive(Debug, Default)]
 #[allow(missing_docs)] // the options of pgbench, by their names
 pub struct Options {
     pub initialize: bool,
     /// An option was used that belongs to this mode only.
-    pub initialization_option: bool,
-    pub benchmark_option: bool,
-
-    pub steps: Option<Vec<Step>>,
-    pub fillfactor: u32,
-    pub quiet: bool,
-    pub foreign_keys: bool,
-    pub index_tablespace: Option<String>,
-    pub tablespace: Option<String>,
-    pub unlogged: bool,
-    pub partitions: u32,
-    pub partition_method: Option<PartitionMethod>,
-
-    pub no_vacuum: bool,
-    pub scale: Option<u32>,
+    pub(crate) initialization_option: bool,
+    pub(crate) benchmark_option: bool,
+    pub connection: Overrides,
     pub debug: bool,
-    pub dbname: Option<String>,
-    pub host: Option<String>,
-    pub port: Option<String>,
-    pub username: Option<String>,
+    pub(crate) no_vacuum: bool,
 
+    /// How tables are loaded.
+    pub init: InitOptions,
+    pub quiet: bool,
+    pub(crate) foreign_keys: bool,
+    pub(crate) partitions: u32,
+    pub(crate) partition_method: Option<PartitionMethod>,
+
+    /// How transactions are run; their scripts are in the next field.
+    pub spec: RunSpec,
     pub scripts: Scripts,
-    pub clients: u32,
-    pub jobs: u32,
-    pub reconnect: bool,
-    pub variables: BTreeMap<String, String>,
     pub log: bool,
     pub log_prefix: Option<OsString>,
     pub sampling_rate: Option<f64>,
     pub aggregate_interval: Option<u32>,
     /// In milliseconds.
-    pub latency_limit: Option<f64>,
-    pub protocol: Protocol,
+    pub(crate) latency_limit: Option<f64>,
     pub progress: Option<u32>,
     pub progress_timestamp: bool,
     pub per_command: bool,
-    pub rate: Option<f64>,
-    pub transactions: Option<u32>,
-    pub duration: Option<u32>,
-    pub vacuum_all: bool,
-    /// 0: unlimited.
-    pub max_tries: u32,
-    pub continue_on_error: bool,
-    pub exit_on_abort: bool,
+    pub(crate) rate: Option<f64>,
+    pub(crate) transactions: Option<u32>,
+    pub(crate) duration: Option<u32>,
+    pub(crate) vacuum_all: bool,
     pub failures_detailed: bool,
     pub verbose_errors: bool,
-    pub seed: u64,
 }
 
 impl Options {
-    fn new() -> Self {
-        Self {
-            initialize: false,
-            initialization_option: false,
-            benchmark_option: false,
-            steps: None,
-            fillfactor: 100,
-            quiet: false,
-            foreign_keys: false,
-            index_tablespace: None,
-            tablespace: None,
-            unlogged: false,
-            partitions: 0,
-            partition_method: None,
-            no_vacuum: false,
-            scale: None,
-            debug: false,
-            dbname: None,
-            host: None,
-            port: None,
-            username: None,
-            scripts: Scripts::new(Dialect::Pgbench),
-            clients: 1,
-            jobs: 1,
-            reconnect: false,
-            variables: BTreeMap::new(),
-            log: false,
-            log_prefix: None,
-            sampling_rate: None,
-            aggregate_interval: None,
-            latency_limit: None,
-            protocol: Protocol::Simple,
-            progress: None,
-            progress_timestamp: false,
-            per_command: false,
-            rate: None,
-            transactions: None,
-            duration: None,
-            vacuum_all: false,
-            max_tries: 1,
-            continue_on_error: false,
-            exit_on_abort: false,
-            failures_detailed: false,
-            verbose_errors: false,
-            seed: seed::of_time(),
-        }
-    }
-
     /// Acts on each option; also returns the arguments that are none. `typed` is the program's name as getopt
     /// shows it.
     /// # Errors
@@ -206,9 +149,16 @@ impl Options {
         typed: &str,
         told: Told<'_>,
     ) -> Result<(Self, Vec<OsString>), Stop> {
-        let mut options = Self::new();
+        let mut options = Self::default();
+        options.init.jobs = run::loading_sessions();
+        options.spec = RunSpec {
+            grace: Grace::Unlimited,
+            observe: ObserveLevel::Off,
+            seed: Some(seed::of_time()),
+            ..RunSpec::default()
+        };
         if let Some(text) = std::env::var_os("PGBENCH_RANDOM_SEED") {
-            options.set_seed(&text, seed::Origin::Variable, told)?;
+            options.set_seed(&text, "PGBENCH_RANDOM_SEED environment variable", told)?;
         }
         let order =
             if std::env::var_os("POSIXLY_CORRECT").is_some() { Order::Posix } else { Order::Permuted };
@@ -244,26 +194,25 @@ pub(crate) fn spellings() -> Vec<Spelling> {
 /// What single options do beyond being remembered.
 impl Options {
     fn add_builtin(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        let (name, weight) = scripts::weighted(argument)?;
+        let text = encoding::decode(argument.as_bytes());
+        let (name, weight) = scripts::weighted(&text)?;
         if name == "list" {
             return Err(Stop::done(scripts::builtin_list()));
         }
-        let builtin = scripts::builtin(&name)?;
+        let builtin = scripts::builtin(name)?;
         self.add_script(ScriptText { weight, ..ScriptText::of_workload(builtin, &Tpcb) })
     }
 
     fn add_file(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        let (path, weight) = scripts::weighted(argument)?;
-        self.add_script(scripts::read(&path, weight)?)
+        let text = encoding::decode(argument.as_bytes());
+        let (path, weight) = scripts::weighted(&text)?;
+        self.add_script(scripts::read(path, weight)?)
     }
 
     pub(crate) fn add_script(&mut self, text: ScriptText) -> Result<(), Stop> {
         self.scripts.add(text).map_err(Stop::error)?;
-        if self.scripts.texts.len() > scripts::SCRIPTS_MAX {
-            return Err(Stop::error(format_args!(
-                "at most {} SQL scripts are allowed",
-                scripts::SCRIPTS_MAX
-            )));
+        if self.scripts.texts.len() > SCRIPTS_MAX {
+            return Err(Stop::error(format_args!("at most {} SQL scripts are allowed", SCRIPTS_MAX)));
         }
         Ok(())
     }
@@ -276,7 +225,7 @@ impl Options {
                     return Err(Stop::error(format_args!("option: invalid variable name: \"{name}\"")));
                 }
                 // The last definition of a name wins.
-                self.variables.insert(name.to_owned(), value.to_owned());
+                self.spec.variables.insert(name.to_owned(), value.to_owned());
                 Ok(())
             }
             _ => Err(Stop::error(format_args!("invalid variable definition: \"{text}\""))),
@@ -284,42 +233,24 @@ impl Options {
     }
 
     fn set_clients(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        int(&mut self.clients, argument, "-c/--client", ANY_COUNT)?;
-        run::provide_descriptors(u64::from(self.clients)).map_err(|TooFewDescriptors { needed, limit }| {
-            Stop::error(format_args!("need at least {needed} open files, but system limit is {limit}"))
-                .and(Level::Hint, "Ask for fewer clients, or raise the limit with ulimit -n.")
-        })
+        int(&mut self.spec.clients, argument, "-c/--client", ANY_COUNT)?;
+        run::provide_descriptors(u64::from(self.spec.clients)).map_err(
+            |TooFewDescriptors { needed, limit }| {
+                Stop::error(format_args!("need at least {needed} open files, but system limit is {limit}"))
+                    .and(Level::Hint, "Ask for fewer clients, or raise the limit with ulimit -n.")
+            },
+        )
     }
 
     fn set_steps(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        let steps =
-            Step::parse_list(&encoding::decode(argument.as_bytes())).map_err(|error| match error {
-                WorkloadError::UnknownStep { letter } => {
-                    Stop::error(format_args!("unrecognized initialization step \"{letter}\""))
-                        .and(Level::Detail, format_args!("Allowed step characters are: \"{STEP_LETTERS}\"."))
-                }
-                other => Stop::error(other),
-            })?;
-        self.steps = Some(steps);
-        Ok(())
-    }
-
-    fn set_latency_limit(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        let milliseconds = numbers::atof(argument.as_bytes());
-        // What is no number passes, as it does there.
-        if milliseconds <= 0.0 {
-            return Err(invalid("latency limit", argument));
-        }
-        self.latency_limit = Some(milliseconds);
-        Ok(())
-    }
-
-    fn set_rate(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        let rate = numbers::atof(argument.as_bytes());
-        if rate <= 0.0 {
-            return Err(invalid("rate limit", argument));
-        }
-        self.rate = Some(rate);
+        let steps = Step::parse_list(&encoding::decode(argument.as_bytes()));
+        self.init.steps = steps.map_err(|error| match error {
+            WorkloadError::UnknownStep { letter } => {
+                Stop::error(format_args!("unrecognized initialization step \"{letter}\""))
+                    .and(Level::Detail, format_args!("Allowed step characters are: \"{STEP_LETTERS}\"."))
+            }
+            other => Stop::error(other),
+        })?;
         Ok(())
     }
 
@@ -334,38 +265,35 @@ impl Options {
     }
 
     fn set_max_tries(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        let tries = numbers::atoi(argument.as_bytes());
-        self.max_tries = u32::try_from(tries).map_err(|_| invalid("number of maximum tries", argument))?;
+        let tries = u32::try_from(numbers::atoi(argument.as_bytes()));
+        let tries = tries.map_err(|_| invalid("number of maximum tries", argument))?;
+        self.spec.max_tries = NonZeroU32::new(tries);
         Ok(())
     }
 
     fn set_protocol(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        self.protocol = match argument.as_bytes() {
-            b"simple" => Protocol::Simple,
-            b"extended" => Protocol::Extended,
-            b"prepared" => Protocol::Prepared,
-            _ => return Err(invalid("query mode (-M)", argument)),
-        };
+        let named = PROTOCOLS.iter().find(|(name, _)| argument == *name);
+        self.spec.protocol = named.ok_or_else(|| invalid("query mode (-M)", argument))?.1;
         Ok(())
     }
 
     fn set_partition_method(&mut self, argument: &OsStr) -> Result<(), Stop> {
-        self.partition_method = Some(if argument.eq_ignore_ascii_case("range") {
-            PartitionMethod::Range
-        } else if argument.eq_ignore_ascii_case("hash") {
-            PartitionMethod::Hash
-        } else {
+        let methods = [("range", PartitionMethod::Range), ("hash", PartitionMethod::Hash)];
+        let named = methods.into_iter().find(|(name, _)| argument.eq_ignore_ascii_case(name));
+        let (_, method) = named.ok_or_else(|| {
             let given = encoding::decode(argument.as_bytes());
-            return Err(Stop::error(format_args!(
+            Stop::error(format_args!(
                 "invalid partition method, expecting \"range\" or \"hash\", got: \"{given}\""
-            )));
-        });
+            ))
+        })?;
+        self.partition_method = Some(method);
         Ok(())
     }
 
-    fn set_seed(&mut self, text: &OsStr, origin: seed::Origin, told: Told<'_>) -> Result<(), Stop> {
-        self.seed = seed::named(text, origin)?;
-        told(Message { level: Level::Info, text: format!("setting random seed to {}", self.seed) });
+    fn set_seed(&mut self, text: &OsStr, origin: &str, told: Told<'_>) -> Result<(), Stop> {
+        let seed = seed::named(text, origin)?;
+        self.spec.seed = Some(seed);
+        told(Message { level: Level::Info, text: format!("setting random seed to {seed}") });
         Ok(())
     }
 }
@@ -388,21 +316,35 @@ fn path(place: &mut Option<OsString>, argument: &OsStr) -> Result<(), Stop> {
     Ok(())
 }
 
-fn int(place: &mut u32, argument: &OsStr, name: &str, range: RangeInclusive<i32>) -> Result<(), Stop> {
-    match numbers::integer(argument.as_bytes(), range.clone()) {
-        Ok(value) => {
-            *place = value.unsigned_abs();
-            Ok(())
-        }
-        Err(BadInteger::Invalid) => {
+fn int<T: TryFrom<i32>>(
+    place: &mut T,
+    argument: &OsStr,
+    name: &str,
+    range: RangeInclusive<i32>,
+) -> Result<(), Stop> {
+    let value = numbers::integer(argument.as_bytes(), range.clone());
+    let value = value.and_then(|value| T::try_from(value).map_err(|_| BadInteger::OutOfRange));
+    *place = value.map_err(|bad| match bad {
+        BadInteger::Invalid => {
             let given = encoding::decode(argument.as_bytes());
-            Err(Stop::error(format_args!("invalid value \"{given}\" for option {name}")))
+            Stop::error(format_args!("invalid value \"{given}\" for option {name}"))
         }
-        Err(BadInteger::OutOfRange) => {
+        BadInteger::OutOfRange => {
             let (low, high) = range.into_inner();
-            Err(Stop::error(format_args!("{name} must be in range {low}..{high}")))
+            Stop::error(format_args!("{name} must be in range {low}..{high}"))
         }
+    })?;
+    Ok(())
+}
+
+/// A number above 0. What is no number passes, as it does there.
+fn positive(place: &mut Option<f64>, argument: &OsStr, what: &str) -> Result<(), Stop> {
+    let number = numbers::atof(argument.as_bytes());
+    if number <= 0.0 {
+        return Err(invalid(what, argument));
     }
+    *place = Some(number);
+    Ok(())
 }
 
 fn some_int(place: &mut Option<u32>, argument: &OsStr, name: &str) -> Result<(), Stop> {

@@ -10,30 +10,19 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::message::{Level, Stop};
 use crate::numbers;
 
-/// Where a seed was named.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Origin {
-    Option,
-    Variable,
-}
-
-/// The seed that this text names: `time`, `rand` or a number.
-pub(crate) fn named(text: &OsStr, origin: Origin) -> Result<u64, Stop> {
+/// The seed that this text names: `time`, `rand` or a number. `origin` is where the text comes from, for the message.
+pub(crate) fn named(text: &OsStr, origin: &str) -> Result<u64, Stop> {
     match text.as_bytes() {
         b"time" => Ok(of_time()),
         // The hasher's keys come from the system's random numbers.
         b"rand" => Ok(RandomState::new().hash_one("pgbench")),
         other => numbers::unsigned(other).ok_or_else(|| {
-            let place = match origin {
-                Origin::Option => "--random-seed option",
-                Origin::Variable => "PGBENCH_RANDOM_SEED environment variable",
-            };
             Stop::error(format_args!(
                 "unrecognized random seed option \"{}\"",
                 encoding::decode(text.as_bytes())
             ))
             .and(Level::Detail, "Expecting an unsigned integer, \"time\" or \"rand\".")
-            .and(Level::Error, format_args!("error while setting random seed from {place}"))
+            .and(Level::Error, format_args!("error while setting random seed from {origin}"))
         }),
     }
 }

@@ -1,11 +1,11 @@
 //! The figures of a run while it goes on, in the text format of OpenMetrics 1.0, for Prometheus and its relatives.
-//! Pure: `cli` serves it over HTTP. Counters count what was measured, not the warm-up; times are in seconds, as the
+//! Pure: `metrics_server` serves it over HTTP. Counters count what was measured, not the warm-up; times are in seconds, as the
 //! standard wants.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use stats::{Distribution, ScriptStats};
+use stats::{Counts, Distribution, ScriptStats};
 
 /// What the standard calls this text.
 pub const OPEN_METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -37,21 +37,12 @@ pub struct Metrics<'a> {
 pub fn open_metrics(metrics: &Metrics<'_>) -> String {
     let Metrics { version, protocol, clients, measured, warmup, tps, scripts, waits } = metrics;
     let mut out = Text(String::new());
-    out.family("pgmeter_run", "info", None, "What runs.");
+    out.family("pgmeter_run", "info", "What runs.");
     out.sample("pgmeter_run_info", &[("version", version), ("protocol", protocol)], 1.0);
-    out.family("pgmeter_clients", "gauge", None, "Simulated users, each with its own connection.");
-    out.sample("pgmeter_clients", &[], f64::from(*clients));
-    out.family("pgmeter_measured_seconds", "gauge", Some("seconds"), "Time since measuring began.");
-    out.sample("pgmeter_measured_seconds", &[], measured.as_secs_f64());
-    out.family("pgmeter_warming_up", "gauge", None, "1 until measuring begins, then 0.");
-    out.sample("pgmeter_warming_up", &[], f64::from(u8::from(*warmup)));
-    out.family(
-        "pgmeter_throughput",
-        "gauge",
-        None,
-        "Succeeded transactions per second, in the newest second.",
-    );
-    out.sample("pgmeter_throughput", &[], *tps);
+    out.gauge("pgmeter_clients", "Simulated users, each with its own connection.", f64::from(*clients));
+    out.gauge("pgmeter_measured_seconds", "Time since measuring began.", measured.as_secs_f64());
+    out.gauge("pgmeter_warming_up", "1 until measuring begins, then 0.", f64::from(u8::from(*warmup)));
+    out.gauge("pgmeter_throughput", "Succeeded transactions per second, in the newest second.", *tps);
     transactions(&mut out, scripts);
     late_or_skipped(&mut out, scripts);
     latencies(&mut out, "response", "From when a transaction was scheduled to its end.", scripts, |s| {
@@ -61,12 +52,7 @@ pub fn open_metrics(metrics: &Metrics<'_>) -> String {
         &s.service
     });
     if !waits.is_empty() {
-        out.family(
-            "pgmeter_backends",
-            "gauge",
-            None,
-            "Backends of the run by what they waited for, on average.",
-        );
+        out.family("pgmeter_backends", "gauge", "Backends of the run by what they waited for, on average.");
         for (event_type, event, backends) in waits {
             out.sample("pgmeter_backends", &[("event_type", event_type), ("event", event)], *backends);
         }
@@ -75,8 +61,11 @@ pub fn open_metrics(metrics: &Metrics<'_>) -> String {
     out.0
 }
 
+/// A number among the counts of a script.
+type Number = fn(&Counts) -> u64;
+
 fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
-    out.family("pgmeter_transactions", "counter", None, "Transactions by script and ending.");
+    out.family("pgmeter_transactions", "counter", "Transactions by script and ending.");
     for (script, stats) in scripts {
         let counts = &stats.counts;
         let endings = [
@@ -93,27 +82,24 @@ fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
             );
         }
     }
-    out.family("pgmeter_retries", "counter", None, "Tries after the first, by script.");
-    for (script, stats) in scripts {
-        out.sample("pgmeter_retries_total", &[("script", script)], stats.counts.retries as f64);
-    }
-    out.family("pgmeter_late_transactions", "counter", None, "Succeeded above the latency limit, by script.");
-    for (script, stats) in scripts {
-        out.sample("pgmeter_late_transactions_total", &[("script", script)], stats.counts.late as f64);
+    let counters: [(&str, &str, Number); 2] = [
+        ("pgmeter_retries", "Tries after the first, by script.", |counts| counts.retries),
+        ("pgmeter_late_transactions", "Succeeded above the latency limit, by script.", |counts| counts.late),
+    ];
+    for (name, help, number) in counters {
+        out.family(name, "counter", help);
+        for (script, stats) in scripts {
+            out.sample(&format!("{name}_total"), &[("script", script)], number(&stats.counts) as f64);
+        }
     }
 }
 
 /// Of all that were due, as everywhere; 0 without a latency limit.
 fn late_or_skipped(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
-    let mut all = stats::Counts::default();
+    let mut all = Counts::default();
     scripts.iter().for_each(|(_, script)| all.merge(&script.counts));
-    out.family(
-        "pgmeter_late_or_skipped_ratio",
-        "gauge",
-        Some("ratio"),
-        "Share of all transactions that were due that were skipped or above the latency limit.",
-    );
-    out.sample("pgmeter_late_or_skipped_ratio", &[], all.late_or_skipped_share());
+    let help = "Share of all transactions that were due that were skipped or above the latency limit.";
+    out.gauge("pgmeter_late_or_skipped_ratio", help, all.late_or_skipped_share());
 }
 
 /// A summary: quantiles of the whole measured time, which are true to three digits.
@@ -127,7 +113,7 @@ fn latencies(
     const QUANTILES: [(&str, f64); 5] =
         [("0.5", 0.5), ("0.9", 0.9), ("0.95", 0.95), ("0.99", 0.99), ("0.999", 0.999)];
     let name = format!("pgmeter_{kind}_seconds");
-    out.family(&name, "summary", Some("seconds"), help);
+    out.family(&name, "summary", help);
     for (script, stats) in scripts {
         let distribution = of(stats);
         for (label, q) in QUANTILES {
@@ -145,12 +131,19 @@ fn latencies(
 struct Text(String);
 
 impl Text {
-    fn family(&mut self, name: &str, kind: &str, unit: Option<&str>, help: &str) {
+    /// A unit is the last part of the name, as the standard wants.
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# TYPE {name} {kind}");
-        if let Some(unit) = unit {
+        if let Some((_, unit @ ("seconds" | "ratio"))) = name.rsplit_once('_') {
             let _ = writeln!(self.0, "# UNIT {name} {unit}");
         }
         let _ = writeln!(self.0, "# HELP {name} {help}");
+    }
+
+    /// A family of one sample.
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.family(name, "gauge", help);
+        self.sample(name, &[], value);
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {

@@ -9,6 +9,7 @@
 #![doc = include_str!("../examples/p99.rs")]
 //! ```
 
+mod calibrate;
 mod command_line;
 mod control;
 mod descriptors;
@@ -27,6 +28,7 @@ mod scripts;
 mod secrets;
 mod spec;
 
+pub use calibrate::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, calibrate, calibration_spec};
 pub use command_line::command_line;
 pub use control::{Control, OUT_OF_TIME};
 pub use descriptors::{TooFewDescriptors, provide_descriptors, raise_descriptors_to_maximum};
@@ -39,6 +41,6 @@ pub use loading::{load, loading_sessions};
 pub use options::event_loop_of_environment;
 pub use plan_record::{connection_to, fresh_seed, host};
 pub use runner::{Circumstances, Finished, OutputLoss, Prepared, Runner, Tracers, connect};
-pub use scripts::{ScriptText, Scripts, read_script};
+pub use scripts::{SCRIPTS_MAX, ScriptText, Scripts, read_script};
 pub use secrets::{mask_value, recorded_variables, secret_values, without_secret_values};
 pub use spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};

@@ -570,7 +570,7 @@ fn builtins(words: &[String]) -> Result<Value, String> {
 
 fn scripts(words: &[String], source: fn(&str) -> ScriptSource) -> Result<Value, String> {
     let script = |word: &String| {
-        let (name, weight) = weighted(word)?;
+        let (name, weight) = weighted(word, value::weight)?;
         Ok(ScriptSpec { source: source(name), weight })
     };
     Ok(Value::Scripts(words.iter().map(script).collect::<Result<_, String>>()?))

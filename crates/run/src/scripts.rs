@@ -95,8 +95,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
     File::open(path).and_then(read_script).map_err(unreadable)
 }
 
-/// Scripts that share their variables.
-#[derive(Debug)]
+/// Scripts that share their variables; by default in pgbench's dialect.
+#[derive(Debug, Default)]
 pub struct Scripts {
     dialect: Dialect,
     /// As they were given.
@@ -107,15 +107,9 @@ pub struct Scripts {
 }
 
 /// Most scripts in a mix, as in pgbench.
-const SCRIPTS_MAX: usize = 128;
+pub const SCRIPTS_MAX: usize = 128;
 
 impl Scripts {
-    /// None yet.
-    #[must_use]
-    pub fn new(dialect: Dialect) -> Self {
-        Self { dialect, texts: Vec::new(), programs: Vec::new(), symbols: Symbols::new() }
-    }
-
     /// Reads and parses all of them, in pgmeter's own dialect; the workload's mix if none is named.
     ///
     /// # Errors
@@ -130,7 +124,7 @@ impl Scripts {
         } else {
             specs.iter().map(|spec| ScriptText::of(spec, workload)).collect::<Result<Vec<_>, _>>()?
         };
-        let mut scripts = Self::new(Dialect::Extended);
+        let mut scripts = Self { dialect: Dialect::Extended, ..Self::default() };
         texts.into_iter().try_for_each(|text| scripts.add(text)).map_err(RunError::Script)?;
         Ok(scripts)
     }

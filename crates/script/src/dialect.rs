@@ -2,9 +2,10 @@
 //! it; `meta` reads the additions. They are described here, each with an example.
 
 /// Which language a script is written in.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// pgbench's, and nothing else: the additions are refused in pgbench's words.
+    #[default]
     Pgbench,
     /// pgbench's with three things more.
     ///

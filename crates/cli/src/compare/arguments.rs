@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::lab::{Cell, Comparable, CompareOptions, Design, Experiment, Profile, Typed};
-use clap::{Arg, Args, ValueEnum};
+use clap::{Arg, ArgAction, Args, ValueEnum};
 use results::ComparedMetric;
 use run::options::{RunOption, Value, key, percent};
 use run::{RunSpec, ScriptSource, ScriptSpec};
 
-use crate::arguments::positive_seconds;
+use crate::arguments::{StoreArguments, Word, positive_seconds, words};
 use crate::failure::Failure;
 use crate::options::{self, RunCommand, RunOptions};
-use crate::storing::StoreArguments;
 
 /// The load that is compared, as it begins: an experiment's.
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +104,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "PERCENT", default_value = "2%", help_heading = "How to judge", value_parser = percent)]
     tolerance: f64,
     /// The figure that decides [default: tps; with a rate: p50]
-    #[arg(long, value_name = "METRIC", help_heading = "How to judge")]
-    metric: Option<MetricName>,
+    #[arg(long, value_name = "METRIC", help_heading = "How to judge", value_parser = words(&METRICS))]
+    metric: Option<ComparedMetric>,
     /// Seconds measured in a block [default: 0.25, longer if transactions take long]
     #[arg(long, value_name = "SECONDS", help_heading = "How to judge", value_parser = positive_seconds)]
     block: Option<f64>,
@@ -114,8 +113,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "N", default_value_t = 1, hide = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     blocks: u32,
     /// Whether the server makes a checkpoint before each block of a load that writes
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "How to judge")]
-    checkpoint: CheckpointName,
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "How to judge", action = ArgAction::Set, value_parser = words(&CHECKPOINTS))]
+    checkpoint: bool,
     /// Number from which the order and all random draws come [default: the experiment's, else from the system]
     #[arg(long, value_name = "SEED", alias = "random-seed", help_heading = "How to judge")]
     seed: Option<u64>,
@@ -134,45 +133,22 @@ pub(crate) enum OutputName {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum MetricName {
-    /// Transactions per second
-    Tps,
-    /// Median latency
-    P50,
-    /// Latency that one transaction in a hundred exceeds
-    P99,
-    /// Processor time of the server's backends for each transaction
-    ServerCpu,
-    /// Processor time of pgmeter for each transaction
-    ClientCpu,
-    /// Write-ahead log for each transaction
-    Wal,
-    /// Full-page images in the write-ahead log for each transaction
-    FullPageImages,
-}
+const METRICS: [Word<ComparedMetric>; 7] = [
+    ("tps", "Transactions per second", ComparedMetric::Tps),
+    ("p50", "Median latency", ComparedMetric::P50),
+    ("p99", "Latency that one transaction in a hundred exceeds", ComparedMetric::P99),
+    ("server-cpu", "Processor time of the server's backends for each transaction", ComparedMetric::ServerCpu),
+    ("client-cpu", "Processor time of pgmeter for each transaction", ComparedMetric::ClientCpu),
+    ("wal", "Write-ahead log for each transaction", ComparedMetric::Wal),
+    (
+        "full-page-images",
+        "Full-page images in the write-ahead log for each transaction",
+        ComparedMetric::FullPageImages,
+    ),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum CheckpointName {
-    /// If blocks write and the role may ask for one
-    Auto,
-    /// Not at all
-    Never,
-}
-
-impl MetricName {
-    fn meaning(self) -> ComparedMetric {
-        match self {
-            MetricName::Tps => ComparedMetric::Tps,
-            MetricName::P50 => ComparedMetric::P50,
-            MetricName::P99 => ComparedMetric::P99,
-            MetricName::ServerCpu => ComparedMetric::ServerCpu,
-            MetricName::ClientCpu => ComparedMetric::ClientCpu,
-            MetricName::Wal => ComparedMetric::Wal,
-            MetricName::FullPageImages => ComparedMetric::FullPageImages,
-        }
-    }
-}
+const CHECKPOINTS: [Word<bool>; 2] =
+    [("auto", "If blocks write and the role may ask for one", true), ("never", "Not at all", false)];
 
 /// What an experiment is called that nobody has named.
 const NAME: &str = "compare";
@@ -263,12 +239,9 @@ impl CompareArguments {
         Ok(CompareOptions {
             budget_s,
             tolerance: self.tolerance,
-            decisive: self.metric.map_or(usual, MetricName::meaning),
+            decisive: self.metric.unwrap_or(usual),
             seed: self.seed.or(design.seed_given).unwrap_or_else(seed_of_the_system),
-            checkpoints: match self.checkpoint {
-                CheckpointName::Auto => true,
-                CheckpointName::Never => false,
-            },
+            checkpoints: self.checkpoint,
             block_s: self.block,
             blocks: self.blocks as usize,
         })

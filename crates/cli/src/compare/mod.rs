@@ -2,17 +2,16 @@
 //! and the exit status. docs/comparing.md explains the method.
 
 mod arguments;
-mod view;
 
 use std::process::ExitCode;
 
 use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus};
 
 pub(crate) use arguments::CompareArguments;
-pub(crate) use view::ComparisonView;
 
 use crate::failure::Failure;
-use crate::listener::{circumstances, listening};
+use crate::listener::listening;
+use crate::run_output::circumstances;
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
 use arguments::OutputName;
@@ -39,7 +38,7 @@ fn compare(
 ) -> Result<ExitCode, Failure> {
     let what = arguments.comparable()?;
     let cells = arguments::sides(&what)?;
-    terminal::never_say(::lab::secret_values(&cells));
+    terminal::mask(::lab::secret_values(&cells));
     let options = arguments.options(&cells, &what.experiment.design)?;
     let places = arguments.places.places();
     let (record, kept) = listening(terminal, places.clone(), |listener| {

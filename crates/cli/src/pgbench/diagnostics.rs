@@ -3,7 +3,7 @@
 //! file names and servers go out as they came, but not to a terminal, which they could steer. When a reader has gone away the program ends, as programs in C do.
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -19,65 +19,51 @@ pub(super) struct Diagnostics {
     colours: Option<Colours>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Colours {
-    error: String,
-    warning: String,
-    note: String,
-    locus: String,
-}
+/// Names of colours in `PG_COLORS`, with the colours that are used unless it changes them.
+const COLOURS: [(&str, &str); 4] =
+    [("error", "01;31"), ("warning", "01;35"), ("note", "01;36"), ("locus", "01")];
 
-impl Colours {
-    /// The usual colours, changed by `PG_COLORS` (`error=01;31:note=…`).
-    fn of(wishes: &str) -> Self {
-        let mut colours = Self {
-            error: "01;31".to_owned(),
-            warning: "01;35".to_owned(),
-            note: "01;36".to_owned(),
-            locus: "01".to_owned(),
-        };
-        for wish in wishes.split(':') {
-            let Some((name, value)) = wish.split_once('=') else { continue };
-            match name {
-                "error" => colours.error = value.to_owned(),
-                "warning" => colours.warning = value.to_owned(),
-                "note" => colours.note = value.to_owned(),
-                "locus" => colours.locus = value.to_owned(),
-                _ => {}
-            }
+/// Colours by name.
+type Colours = BTreeMap<&'static str, String>;
+
+/// The usual colours, changed by `PG_COLORS` (`error=01;31:note=…`).
+fn colours(changes: &str) -> Colours {
+    let mut colours: Colours = COLOURS.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    for (name, value) in changes.split(':').filter_map(|change| change.split_once('=')) {
+        if let Some(colour) = colours.get_mut(name) {
+            value.clone_into(colour);
         }
-        colours
     }
+    colours
 }
 
 impl Diagnostics {
     pub(super) fn of_process() -> Self {
-        let wish = std::env::var_os("PG_COLOR");
-        let coloured = match wish.as_deref().and_then(OsStr::to_str) {
-            Some("always") => true,
-            Some("auto") => io::stderr().is_terminal(),
+        let is_coloured = match std::env::var("PG_COLOR").as_deref() {
+            Ok("always") => true,
+            Ok("auto") => io::stderr().is_terminal(),
             _ => false,
         };
-        let wishes = || std::env::var("PG_COLORS").unwrap_or_default();
-        Self { colours: coloured.then(|| Colours::of(&wishes())) }
+        let changes = || std::env::var("PG_COLORS").unwrap_or_default();
+        Self { colours: is_coloured.then(|| colours(&changes())) }
     }
 
     /// The message as it is shown, without line end.
     fn render(&self, level: Level, text: &str) -> String {
-        let (word, colour): (_, fn(&Colours) -> &str) = match level {
-            Level::Error => ("error: ", |colours| &colours.error),
-            Level::Warning => ("warning: ", |colours| &colours.warning),
-            Level::Detail => ("detail: ", |colours| &colours.note),
-            Level::Hint => ("hint: ", |colours| &colours.note),
-            Level::Info => ("", |_| ""),
+        let (word, colour) = match level {
+            Level::Error => ("error: ", "error"),
+            Level::Warning => ("warning: ", "warning"),
+            Level::Detail => ("detail: ", "note"),
+            Level::Hint => ("hint: ", "note"),
+            Level::Info => ("", ""),
             Level::Bare => return text.to_owned(),
         };
         let Some(colours) = &self.colours else { return format!("{PROGRAM}: {word}{text}") };
         let word = match word {
             "" => String::new(),
-            _ => format!("\x1b[{}m{word}\x1b[0m", colour(colours)),
+            _ => format!("\x1b[{}m{word}\x1b[0m", colours[colour]),
         };
-        format!("\x1b[{}m{PROGRAM}: \x1b[0m{word}{text}", colours.locus)
+        format!("\x1b[{}m{PROGRAM}: \x1b[0m{word}{text}", colours["locus"])
     }
 
     /// A line on stderr.
@@ -151,10 +137,10 @@ mod tests {
 
     #[test]
     fn colours_are_those_of_all_programs_of_postgresql() {
-        let coloured = Diagnostics { colours: Some(Colours::of("")) };
+        let coloured = Diagnostics { colours: Some(colours("")) };
         let expected = "\x1b[01mpgbench: \x1b[0m\x1b[01;31merror: \x1b[0mno";
         assert_eq!(coloured.render(Level::Error, "no"), expected);
-        let wished = Diagnostics { colours: Some(Colours::of("note=3:error=1:locus=2:x")) };
+        let wished = Diagnostics { colours: Some(colours("note=3:error=1:locus=2:x")) };
         assert_eq!(wished.render(Level::Hint, "h"), "\x1b[2mpgbench: \x1b[0m\x1b[3mhint: \x1b[0mh");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dropin::{Level, Message, Options, Stop};
-use workload::{InitOptions, InitProgress, InitReport, Logging, Tpcb, Workload, WorkloadError};
+use workload::{InitProgress, InitReport, Tpcb, Workload, WorkloadError};
 
 use super::diagnostics::Diagnostics;
 use super::sessions;
@@ -25,10 +25,9 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
     let mut target = sessions::target(&options)?;
     let signals = Signals::catch_to_cancel().map_err(Stop::error)?;
     let mut session = sessions::open(&mut target, diagnostics, &signals)?;
-    let init_options = init_options(&options);
     let mut lines = Lines::new(diagnostics, &options);
     let result = signals.guard(&mut session, |session| {
-        Tpcb.load(&target, session, &init_options, &mut |progress| {
+        Tpcb.load(&target, session, &options.init, &mut |progress| {
             lines.show(progress);
             match signals.stop().load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
@@ -39,20 +38,6 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
     let report = result.map_err(failed)?;
     diagnostics.write(&done(&report));
     Ok(())
-}
-
-fn init_options(options: &Options) -> InitOptions {
-    InitOptions {
-        scale: options.scale.unwrap_or(1),
-        steps: options.steps.clone().unwrap_or_default(),
-        fillfactor: u8::try_from(options.fillfactor).unwrap_or(100),
-        partitioning: options.partitioning(),
-        logging: if options.unlogged { Logging::NoneAsPgbench } else { Logging::All },
-        tablespace: options.tablespace.clone(),
-        index_tablespace: options.index_tablespace.clone(),
-        jobs: run::loading_sessions(),
-        ..InitOptions::default()
-    }
 }
 
 /// The error in pgbench's words.

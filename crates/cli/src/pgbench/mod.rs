@@ -1,12 +1,12 @@
 //! `pgmeter pgbench …`, and the binary called as `pgbench` through a link: pgbench's command line, output and
 //! exit statuses in front of the same engine that `pgmeter bench` uses. Called by `main` before its own options.
 
-mod appearance;
 mod benchmark;
+mod client_messages;
 mod diagnostics;
 mod initialization;
+mod output;
 mod sessions;
-mod talk;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -51,7 +51,7 @@ impl Call {
             diagnostics.print(&text);
             return ExitCode::SUCCESS;
         }
-        match self.obey(&diagnostics) {
+        match self.execute(&diagnostics) {
             Ok(()) => ExitCode::SUCCESS,
             Err(Stop { messages, code }) => {
                 diagnostics.say_all(&messages);
@@ -60,7 +60,7 @@ impl Call {
         }
     }
 
-    fn obey(self, diagnostics: &Diagnostics) -> Result<(), Stop> {
+    fn execute(self, diagnostics: &Diagnostics) -> Result<(), Stop> {
         let (mut options, others) = Options::act_on(self.arguments, &self.typed, &mut |message| {
             diagnostics.say_all(&[message]);
         })?;

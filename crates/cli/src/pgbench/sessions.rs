@@ -13,11 +13,9 @@ use crate::signals::Signals;
 pub(super) fn target(options: &Options) -> Result<Target, Stop> {
     let environment = Environment::of_process();
     let overrides = Overrides {
-        host: options.host.clone(),
-        port: options.port.clone(),
-        user: options.username.clone(),
         dbname: Some(database(options, &environment)),
         fallback_application_name: Some(PROGRAM.to_owned()),
+        ..options.connection.clone()
     };
     let purpose = if options.initialize { INITIALIZATION } else { SETUP };
     let target = connect::resolve(None, &overrides, &environment)
@@ -32,7 +30,8 @@ fn database(options: &Options, environment: &Environment) -> String {
         let value = environment.variables.get(name)?.to_string_lossy().into_owned();
         (!value.is_empty()).then_some(value)
     };
-    let named = options.dbname.clone().or_else(|| variable("PGDATABASE")).or_else(|| variable("PGUSER"));
+    let named =
+        options.connection.dbname.clone().or_else(|| variable("PGDATABASE")).or_else(|| variable("PGUSER"));
     named.or_else(|| environment.os_user.clone()).unwrap_or_default()
 }
 

@@ -94,7 +94,7 @@ fn pgbench(seed: u64) -> Run {
         panic!("these are options of pgbench")
     };
     assert!(dropin::decide(&mut options, others).is_ok());
-    let spec = RunSpec::from(&options);
+    let spec = options.spec;
     let circumstances = Circumstances { compatibility: Compatibility::Pgbench, ..Circumstances::default() };
     let runner = Runner::with_scripts(place.target(), spec, options.scripts).under(circumstances);
     let record = runner.run(&Control::default()).expect("a run").record;

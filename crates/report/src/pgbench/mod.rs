@@ -1,8 +1,8 @@
-//! What pgbench 19 prints about a run and writes into its logs, line for line, so that whoever parses it
-//! notices no difference. Made from the record and from samples; nothing is measured for it.
+//! What pgbench 19 prints about a run and writes into its logs, line for line, so that programs that
+//! parse it notice no difference. Made from the record and from samples; nothing is measured for it.
 //!
 //! In reading order: [`final_report`] shows a whole run, [`ProgressMeter`] its progress; [`transaction_line`] and
-//! [`AggregateLog`] are the two kinds of log. [`Columns`] are the parts that depend on the run's options;
+//! [`AggregateLog`] are the two kinds of log, which [`LogFiles`] writes. [`Columns`] are the parts that depend on the run's options;
 //! `c_numbers` writes numbers as C does. Called by the drop-in of `cli`, and by `bench` for logs.
 
 use results::Plan;
@@ -17,10 +17,13 @@ mod transaction_log;
 
 mod aggregate_log;
 
+mod log_files;
+
 mod c_numbers;
 
 pub use aggregate_log::AggregateLog;
 pub use final_report::{Presentation, final_report};
+pub use log_files::{LogFiles, LogOptions, OnLogError, Sampler, WorkerLog};
 pub use progress::{ProgressClock, ProgressMeter, progress_line};
 pub use transaction_log::{LogFormat, transaction_line};
 

@@ -365,21 +365,25 @@ fn positive_number(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Splits `NAME@WEIGHT` at the last `@`.
+/// Splits `NAME@WEIGHT` at the last `@`. `number` reads the weight, or returns a hint for the message.
 ///
 /// # Errors
 /// The weight is no number, or too large.
-pub fn weighted(text: &str) -> Result<(&str, u32), String> {
+pub fn weighted(text: &str, number: fn(&str) -> Result<i64, &'static str>) -> Result<(&str, u32), String> {
     let Some((name, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
-    match weight.parse::<i64>() {
-        Ok(number) => match u32::try_from(number).ok().filter(|weight| *weight <= i32::MAX.cast_unsigned()) {
-            Some(weight) => Ok((name, weight)),
-            None => Err(format!("weight specification out of range (0 .. {}): {number}", i32::MAX)),
-        },
-        Err(_) => Err(format!(
-            "invalid weight specification: @{weight} (a file name that contains @ needs a weight after it)"
-        )),
+    let number = number(weight).map_err(|hint| format!("invalid weight specification: @{weight}{hint}"))?;
+    match u32::try_from(number).ok().filter(|weight| *weight <= i32::MAX.cast_unsigned()) {
+        Some(weight) => Ok((name, weight)),
+        None => Err(format!("weight specification out of range (0 .. {}): {number}", i32::MAX)),
     }
+}
+
+/// A weight behind `@` on pgmeter's own command lines.
+///
+/// # Errors
+/// It is no number; a hint.
+pub(super) fn weight(text: &str) -> Result<i64, &'static str> {
+    text.parse().map_err(|_| " (a file name that contains @ needs a weight after it)")
 }
 
 #[cfg(test)]
@@ -416,13 +420,14 @@ mod tests {
 
     #[test]
     fn a_weight_follows_the_last_at_sign() {
-        assert_eq!(weighted("a.sql"), Ok(("a.sql", 1)));
-        assert_eq!(weighted("a@b.sql@3"), Ok(("a@b.sql", 3)));
+        assert_eq!(weighted("a.sql", weight), Ok(("a.sql", 1)));
+        assert_eq!(weighted("a@b.sql@3", weight), Ok(("a@b.sql", 3)));
         assert!(
-            weighted("a@b.sql").is_err_and(|why| why.starts_with("invalid weight specification: @b.sql"))
+            weighted("a@b.sql", weight)
+                .is_err_and(|why| why.starts_with("invalid weight specification: @b.sql"))
         );
         assert_eq!(
-            weighted("a@-1"),
+            weighted("a@-1", weight),
             Err("weight specification out of range (0 .. 2147483647): -1".to_owned())
         );
     }

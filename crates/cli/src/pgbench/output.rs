@@ -1,71 +1,64 @@
-//! What a run of the drop-in looks like: the banner, the lines on stderr, the final report.
-//! Texts are made by `report::pgbench` from the record; the order in which they come is pgbench's.
-
-use std::cell::RefCell;
+//! The output of a run of the drop-in: the banner, the lines on stderr, the final report. Texts are made by
+//! `report::pgbench` from the record; their order is pgbench's.
 
 use connect::{Session, Target};
-use dropin::{Level, version};
-use engine::{End, Progress};
-use report::pgbench::{Columns, Presentation, ProgressClock, ProgressMeter, final_report};
-use results::{Plan, unix_now};
+use dropin::{Level, Options, version};
+use engine::{End, Limit, Progress};
+use report::pgbench::{Columns, LogOptions, Presentation, ProgressClock, ProgressMeter, final_report};
+use results::unix_now;
 use run::{Event, Finished, Runner, VacuumEvent};
 use workload::{WorkloadError, tpcb};
 
+use super::client_messages::PgbenchMessages;
 use super::diagnostics::Diagnostics;
 use super::sessions;
-use super::talk::Talk;
 use crate::failure::Failure;
-use crate::logs::{LogOptions, Logs};
 use crate::signals::Signals;
-use crate::watcher::TracerMaker;
+use crate::tracer::{LogFault, tracers};
 
-/// What is to be shown beyond the run itself.
-#[derive(Clone, Debug)]
-pub(super) struct Wishes {
-    pub(super) presentation: Presentation,
-    /// Seconds between progress lines.
-    pub(super) progress_s: Option<u32>,
-    pub(super) progress_timestamp: bool,
-    pub(super) verbose_errors: bool,
-    /// What goes on is told step by step.
-    pub(super) debug: Option<Debug>,
-    pub(super) logs: Option<LogOptions>,
-}
-
-/// What `--debug` tells of the plan.
-#[derive(Clone, Debug)]
-pub(super) struct Debug {
-    pub(super) clients: u32,
-    /// `nxacts: 10` or `duration: 60`.
-    pub(super) limit: String,
-}
+/// The beginning of the log files' names if no other is asked for.
+const LOG_PREFIX: &str = "pgbench_log";
 
 /// pgbench's way of showing a run.
-pub(super) struct Appearance<'a> {
+pub(super) struct Output<'a> {
     diagnostics: &'a Diagnostics,
-    wishes: Wishes,
+    options: Options,
     /// Made when the first second has passed.
     meter: Option<ProgressMeter>,
     /// What libpq would say whenever a client connects.
-    connecting: Option<String>,
+    password_file_warning: Option<String>,
 }
 
-impl<'a> Appearance<'a> {
-    pub(super) fn new(diagnostics: &'a Diagnostics, wishes: Wishes) -> Self {
-        Self { diagnostics, wishes, meter: None, connecting: None }
+impl<'a> Output<'a> {
+    pub(super) fn new(diagnostics: &'a Diagnostics, options: Options) -> Self {
+        Self { diagnostics, options, meter: None, password_file_warning: None }
     }
-}
 
-impl Appearance<'_> {
     /// Runs, and reports as pgbench does.
     pub(super) fn run(mut self, runner: Runner, signals: &Signals) -> Result<(), Failure> {
         let prepared = runner.prepare(signals, &mut |event| self.before(&event))?;
         let plan = prepared.plan();
-        let columns = Columns::of(plan, self.wishes.presentation.failures_detailed);
-        let tracers = self.tracers(plan)?;
-        // The clients connect now; with `-C` they do so later, when their tracer is there.
-        if let (Some(words), false) = (&self.connecting, plan.reconnect) {
-            (0..plan.clients).for_each(|_| self.diagnostics.write(&format!("{words}\n")));
+        let options = &self.options;
+        let columns = Columns::of(plan, options.failures_detailed);
+        let logs = options.log.then(|| LogOptions {
+            prefix: options.log_prefix.clone().unwrap_or_else(|| LOG_PREFIX.into()),
+            sampling_rate: options.sampling_rate,
+            aggregate_interval_s: options.aggregate_interval,
+            failures_detailed: options.failures_detailed,
+            writes_last_interval: false,
+        });
+        let messages = PgbenchMessages {
+            diagnostics: self.diagnostics.clone(),
+            max_tries: plan.max_tries,
+            latency_limit: options.spec.latency_limit,
+            verbose_errors: options.verbose_errors,
+            debug: options.debug,
+            password_file_warning: self.password_file_warning.clone(),
+        };
+        let tracers = tracers(logs, plan, LogFault::default(), messages)?;
+        // The clients connect now; with `-C` they do so later, and their tracer tells it.
+        if let (Some(warning), false) = (&self.password_file_warning, plan.reconnect) {
+            (0..plan.clients).for_each(|_| self.diagnostics.write(&format!("{warning}\n")));
         }
         let finished = prepared.run(signals, &*tracers, &mut |event| {
             if let Event::Second { progress, .. } = event {
@@ -75,7 +68,7 @@ impl Appearance<'_> {
         self.conclude(&finished)
     }
 
-    /// What is told before the run begins.
+    /// Messages before the run begins.
     fn before(&mut self, event: &Event<'_>) {
         match event {
             Event::Connecting(target) => sessions::warn(target, self.diagnostics),
@@ -90,17 +83,21 @@ impl Appearance<'_> {
     }
 
     fn connected(&mut self, session: &Session, target: &Target) {
-        self.connecting.clone_from(&target.password_file_warning);
+        self.password_file_warning.clone_from(&target.password_file_warning);
         let server = session.parameter("server_version").unwrap_or_default();
         self.diagnostics.print(&format!("pgbench ({}, server {server})\n", version()));
-        if let Some(Debug { clients, limit }) = &self.wishes.debug {
+        if self.options.debug {
             let host = run::host(session.address());
             let port = target.host_of(session.address()).port;
-            let sentence = format!(
-                "pghost: {host} pgport: {port} nclients: {clients} {limit} dbName: {}",
-                target.database
+            let (clients, database) = (self.options.spec.clients, &target.database);
+            let limit = match self.options.spec.limit {
+                Limit::Duration(time) => format!("duration: {}", time.as_secs()),
+                Limit::TransactionsPerClient(each) => format!("nxacts: {each}"),
+            };
+            self.diagnostics.say(
+                Level::Info,
+                format_args!("pghost: {host} pgport: {port} nclients: {clients} {limit} dbName: {database}"),
             );
-            self.diagnostics.say(Level::Info, sentence);
         }
     }
 
@@ -123,26 +120,10 @@ impl Appearance<'_> {
         }
     }
 
-    fn tracers(&self, plan: &Plan) -> Result<TracerMaker, Failure> {
-        let logs = self.wishes.logs.clone().map(|options| Logs::open(options, plan)).transpose()?;
-        let logs = RefCell::new(logs);
-        let talk = Talk::new(
-            self.diagnostics.clone(),
-            plan,
-            self.wishes.verbose_errors,
-            self.wishes.debug.is_some(),
-        )
-        .with_warning(self.connecting.clone());
-        Ok(Box::new(move |intro| {
-            let log = logs.borrow_mut().as_mut().and_then(|logs| logs.of_worker(&intro));
-            Box::new(talk.with_log(log))
-        }))
-    }
-
     fn second(&mut self, progress: &Progress<'_>, columns: Columns) {
-        let Some(every_s) = self.wishes.progress_s else { return };
+        let Some(every_s) = self.options.progress else { return };
         let meter = self.meter.get_or_insert_with(|| {
-            let clock = match self.wishes.progress_timestamp {
+            let clock = match self.options.progress_timestamp {
                 false => ProgressClock::SinceStart,
                 true => ProgressClock::Unix { start: unix_now().saturating_sub(progress.elapsed) },
             };
@@ -157,7 +138,12 @@ impl Appearance<'_> {
         if let End::AbortedOnError { worker } = outcome.end {
             return Err(Failure::Aborted(format!("Run was aborted due to an error in thread {worker}")));
         }
-        self.diagnostics.print(&final_report(record, &self.wishes.presentation));
+        let presentation = Presentation {
+            failures_detailed: self.options.failures_detailed,
+            report_per_command: self.options.per_command,
+            progress: self.options.progress.is_some(),
+        };
+        self.diagnostics.print(&final_report(record, &presentation));
         if outcome.aborted.is_empty() {
             return Ok(());
         }

@@ -1,21 +1,21 @@
-//! `--metrics ADDRESS`: serves the figures of the run that goes on, over HTTP, to whoever asks.
-//! A thread of its own listens, and each request has one; the text is made once a second by `live`.
+//! `--metrics ADDRESS`: serves the figures of the run that goes on, over HTTP. A thread of its own listens, and each
+//! request has one. The text is made once a second by `live_figures`, and published by `cli`.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::failure::Failure;
+use crate::openmetrics::OPEN_METRICS_TYPE;
 
-/// Nobody who asks takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest time for a request, and for its answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Before connections that could not be accepted are tried again.
 const PAUSE: Duration = Duration::from_millis(100);
-/// More than these at once are hung up on: nobody has so many scrapers.
-const ASKING_MAX: usize = 32;
+/// Requests that are answered at once; nobody has so many scrapers.
+const REQUESTS_MAX: usize = 32;
 /// Requests of scrapers are a few hundred bytes.
 const REQUEST_LENGTH_MAX: usize = 16 * 1024;
 
@@ -24,12 +24,10 @@ const REQUEST_LENGTH_MAX: usize = 16 * 1024;
 struct Shared {
     text: Mutex<String>,
     over: AtomicBool,
-    /// Requests under way.
-    asking: AtomicUsize,
 }
 
 /// A server of metrics; dropping it ends it.
-pub(crate) struct MetricsServer {
+pub struct MetricsServer {
     shared: Arc<Shared>,
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
@@ -37,24 +35,26 @@ pub(crate) struct MetricsServer {
 
 impl MetricsServer {
     /// Listens at `HOST:PORT`; port 0 is a free one.
-    pub(crate) fn start(address: &str) -> Result<Self, Failure> {
-        let cannot = |error| Failure::System { what: format!("serve metrics at {address}"), error };
-        let listener = TcpListener::bind(address).map_err(cannot)?;
-        let address = listener.local_addr().map_err(cannot)?;
+    ///
+    /// # Errors
+    /// The address is none, or the system refuses it.
+    pub fn start(address: &str) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
         let shared = Arc::new(Shared::default());
         let served = Arc::clone(&shared);
         let thread = thread::Builder::new().name("metrics".to_owned());
-        let thread = thread.spawn(move || serve(&listener, &served)).map_err(cannot)?;
+        let thread = thread.spawn(move || serve(&listener, &served))?;
         Ok(Self { shared, address, thread: Some(thread) })
     }
 
     /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// What is served from now on.
-    pub(crate) fn publish(&self, text: String) {
+    pub fn publish(&self, text: String) {
         *self.shared.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
@@ -71,7 +71,7 @@ impl Drop for MetricsServer {
                 SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
             });
         }
-        if TcpStream::connect_timeout(&to, PATIENCE).is_ok()
+        if TcpStream::connect_timeout(&to, TIMEOUT).is_ok()
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
@@ -87,25 +87,20 @@ fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
             thread::sleep(PAUSE);
             continue;
         };
-        let under_way = shared.asking.fetch_add(1, Ordering::SeqCst);
+        // The server and this thread have one each, and so has every request under way.
         let asked = Arc::clone(shared);
-        let answering = move || {
-            if under_way < ASKING_MAX && !asked.over.load(Ordering::SeqCst) {
-                // Whoever hangs up before the answer has no need of it.
-                let _ = answer(stream, &asked);
-            }
-            asked.asking.fetch_sub(1, Ordering::SeqCst);
-        };
-        // Without a thread this one is not answered; the next may be.
-        if thread::Builder::new().name("metrics".to_owned()).spawn(answering).is_err() {
-            shared.asking.fetch_sub(1, Ordering::SeqCst);
+        if Arc::strong_count(&asked) > 2 + REQUESTS_MAX || shared.over.load(Ordering::SeqCst) {
+            continue;
         }
+        // A client that hangs up before the answer does not need it. Without a thread this request is not answered; the
+        // next may be.
+        let _ = thread::Builder::new().name("metrics".to_owned()).spawn(move || answer(stream, &asked));
     }
 }
 
 fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -124,7 +119,7 @@ fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
         ("GET" | "HEAD", "/metrics" | "/") if text.is_empty() => {
             ("503 Service Unavailable", "text/plain", "the run has not begun yet\n")
         }
-        ("GET" | "HEAD", "/metrics" | "/") => ("200 OK", report::OPEN_METRICS_TYPE, text.as_str()),
+        ("GET" | "HEAD", "/metrics" | "/") => ("200 OK", OPEN_METRICS_TYPE, text.as_str()),
         ("GET" | "HEAD", _) => ("404 Not Found", "text/plain", "the metrics are at /metrics\n"),
         _ => ("405 Method Not Allowed", "text/plain", "ask with GET\n"),
     };

@@ -1,57 +1,30 @@
-//! What happens to clients during a run, told on stderr in pgbench's words and order; and the log files.
-//! One for each worker, called at once and on its thread. The engine decides; this only tells.
+//! Messages about clients during a run on stderr, in pgbench's words and order. The engine decides what happens; `tracer`
+//! calls this on each worker's thread.
 
 use std::time::Duration;
 
 use dropin::{Level, abort_messages};
-use engine::{ClientEvent, ClientStep, Tracer};
-use results::Plan;
+use engine::{ClientEvent, ClientStep};
 use script::{Command, CommandKind};
-use stats::Timestamp;
 
 use super::diagnostics::Diagnostics;
-use crate::logs::WorkerLog;
+use crate::tracer::ClientMessages;
 
-/// See the module.
-pub(super) struct Talk {
-    diagnostics: Diagnostics,
+/// pgbench's messages about clients.
+#[derive(Clone)]
+pub(super) struct PgbenchMessages {
+    pub(super) diagnostics: Diagnostics,
     /// `None`: no limit.
-    max_tries: Option<u32>,
-    latency_limit: Option<Duration>,
-    verbose_errors: bool,
-    /// Each step of each client is told.
-    debug: bool,
+    pub(super) max_tries: Option<u32>,
+    pub(super) latency_limit: Option<Duration>,
+    pub(super) verbose_errors: bool,
+    /// Whether each step of each client is told.
+    pub(super) debug: bool,
     /// What libpq says on stderr each time when it connects.
-    connecting: Option<String>,
-    log: Option<WorkerLog>,
+    pub(super) password_file_warning: Option<String>,
 }
 
-impl Talk {
-    pub(super) fn new(diagnostics: Diagnostics, plan: &Plan, verbose_errors: bool, debug: bool) -> Self {
-        let latency_limit =
-            plan.latency_limit_us.map(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND));
-        let latency_limit = latency_limit.and_then(Result::ok);
-        let max_tries = plan.max_tries;
-        Self { diagnostics, max_tries, latency_limit, verbose_errors, debug, connecting: None, log: None }
-    }
-
-    /// The same, saying this whenever a client connects.
-    pub(super) fn with_warning(self, connecting: Option<String>) -> Self {
-        Self { connecting, ..self }
-    }
-
-    /// The same, with a log of its own.
-    pub(super) fn with_log(&self, log: Option<WorkerLog>) -> Self {
-        Self { diagnostics: self.diagnostics.clone(), connecting: self.connecting.clone(), log, ..*self }
-    }
-
-    /// pgbench does not look whether its log could be written.
-    fn tell(&self, written: Result<(), String>) {
-        if let Err(reason) = written {
-            self.diagnostics.error(format_args!("could not write to log file: {reason}"));
-        }
-    }
-
+impl PgbenchMessages {
     /// `(try 2/3, 40.000% of the maximum time of tries was used)`
     fn tries(&self, tries: u32, elapsed: Duration) -> String {
         let mut text = format!("(try {tries}");
@@ -66,29 +39,17 @@ impl Talk {
     }
 }
 
-const MICROS_PER_SECOND: f64 = 1e6;
-
-impl Tracer for Talk {
-    fn wants_transactions(&self) -> bool {
-        self.log.is_some()
-    }
-
+impl ClientMessages for PgbenchMessages {
     fn wants_steps(&self) -> bool {
         self.debug
     }
 
-    fn transaction(&mut self, ended: &engine::EndedTransaction<'_>) {
-        if let Some(log) = &mut self.log {
-            let written = log.transaction(ended);
-            self.tell(written);
-        }
-    }
-
-    fn on_event(&mut self, event: &ClientEvent<'_>) {
+    fn event(&self, event: &ClientEvent<'_>) {
+        let info = |text: String| self.diagnostics.say(Level::Info, text);
         match event {
             ClientEvent::Connects { .. } => {
-                if let Some(words) = &self.connecting {
-                    self.diagnostics.write(&format!("{words}\n"));
+                if let Some(warning) = &self.password_file_warning {
+                    self.diagnostics.write(&format!("{warning}\n"));
                 }
             }
             ClientEvent::Aborted(aborted) => {
@@ -98,24 +59,17 @@ impl Tracer for Talk {
             }
             ClientEvent::Failed { client, script, command, error, statement } if self.verbose_errors => {
                 let words = error.report(*statement);
-                self.diagnostics.say(
-                    Level::Info,
-                    format_args!(
-                        "client {client} got an error in command {command} (SQL) of script {script}; {words}"
-                    ),
-                );
+                info(format!(
+                    "client {client} got an error in command {command} (SQL) of script {script}; {words}"
+                ));
             }
             ClientEvent::Retried { client, tries, elapsed } if self.verbose_errors => {
                 let tries = self.tries(*tries, *elapsed);
-                self.diagnostics.say(
-                    Level::Info,
-                    format_args!("client {client} repeats the transaction after the error {tries}"),
-                );
+                info(format!("client {client} repeats the transaction after the error {tries}"));
             }
             ClientEvent::GaveUp { client, tries, elapsed } if self.verbose_errors => {
                 let tries = self.tries(*tries, *elapsed);
-                self.diagnostics
-                    .say(Level::Info, format_args!("client {client} ends the failed transaction {tries}"));
+                info(format!("client {client} ends the failed transaction {tries}"));
             }
             ClientEvent::Failed { .. } | ClientEvent::Retried { .. } | ClientEvent::GaveUp { .. } => {}
             ClientEvent::Unprepared { error, statement, .. } => {
@@ -124,20 +78,15 @@ impl Tracer for Talk {
             ClientEvent::Debugged { script, command, value, .. } => {
                 self.diagnostics.write(&format!("debug(script={script},command={}): {value}\n", command + 1));
             }
-            ClientEvent::Stepped { client, what } => {
-                self.diagnostics.say(Level::Info, format_args!("client {client} {}", step_text(what)));
-            }
+            ClientEvent::Stepped { client, what } => info(format!("client {client} {}", step_text(what))),
             ClientEvent::Notice { notice, .. } => {
                 self.diagnostics.write(&format!("{}\n", notice.report_notice(None)));
             }
         }
     }
 
-    fn end(&mut self, now: Timestamp) {
-        if let Some(log) = &mut self.log {
-            let written = log.close(now);
-            self.tell(written);
-        }
+    fn log_failed(&self, reason: &str) {
+        self.diagnostics.error(format_args!("could not write to log file: {reason}"));
     }
 }
 

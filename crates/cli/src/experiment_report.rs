@@ -1,23 +1,21 @@
-//! Reports of whole experiments: which one is meant, what its file says, as far as the store has it, and the form asked
-//! for. What is shown is `report::experiment`'s affair.
+//! Whole experiments for reports: which one is meant, and what the store has of it and of its file. How it is shown is
+//! decided by `report::experiment`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path};
 
-use ::lab::{Experiment, Plan, Profile};
-use report::TextStyle;
-use report::experiment::{self, Overview};
+use ::lab::{Experiment, Plan, Profile, profile_name};
+use report::experiment::Overview;
 use results::{DEFAULT_STORE, Store, StoredExperiment};
 
-use crate::arguments::{FormatName, ProfileName};
 use crate::failure::Failure;
 
 /// The name of the experiment that is meant; `None` if runs are. Without either it is the only one that the store has.
-pub(super) fn asked_for(
+pub(crate) fn asked_for(
     runs: &[String],
     experiment: Option<&str>,
-    profile: Option<ProfileName>,
+    profile: Option<Profile>,
     store: &Path,
 ) -> Result<Option<String>, Failure> {
     if let Some(name) = experiment {
@@ -57,11 +55,11 @@ fn only_one(store: &Path) -> Result<String, Failure> {
 }
 
 /// What the store has of the newest experiment of this name.
-pub(super) fn overview(store: &Path, name: &str, profile: Option<&str>) -> Result<Overview, Failure> {
+pub(crate) fn overview(store: &Path, name: &str, profile: Option<Profile>) -> Result<Overview, Failure> {
     let opened = Store::open(store)?;
-    let Some(stored) = opened.stored_experiment(name, profile)? else {
+    let Some(stored) = opened.stored_experiment(name, profile.map(profile_name))? else {
         let names = opened.experiment_names()?;
-        let size = profile.map_or(String::new(), |profile| format!(" in the size {profile}"));
+        let size = profile.map_or(String::new(), |profile| format!(" in the size {}", profile_name(profile)));
         let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(Failure::Usage(format!(
             "the store {} has no experiment {name}{size}; it has {there}",
@@ -74,28 +72,10 @@ pub(super) fn overview(store: &Path, name: &str, profile: Option<&str>) -> Resul
     Ok(if is_default { overview } else { overview.kept_in(&store.display().to_string()) })
 }
 
-/// What is shown at the end of an experiment.
-pub(crate) fn text(store: &Path, name: &str, profile: &str, style: &TextStyle) -> Result<String, Failure> {
-    Ok(experiment::text(&overview(store, name, Some(profile))?, style))
-}
-
-/// In the form asked for.
-pub(super) fn report(overview: &Overview, format: FormatName, style: &TextStyle) -> Result<Vec<u8>, Failure> {
-    Ok(match format {
-        FormatName::Text => experiment::text(overview, style).into_bytes(),
-        FormatName::Markdown => experiment::markdown(overview).into_bytes(),
-        FormatName::Html => experiment::html(overview).into_bytes(),
-        FormatName::Csv => experiment::csv(overview).into_bytes(),
-        FormatName::Json => experiment::json(overview).into_bytes(),
-        FormatName::Svg => experiment::svg(overview).into_bytes(),
-        FormatName::Png => experiment::png(overview)?,
-    })
-}
-
 /// What the file says that the experiment was begun with. Files that it names are looked for beside it, so the stored
 /// ones are laid out for a moment; `None` if this pgmeter cannot read it.
 fn file_of(stored: &StoredExperiment) -> Option<(Experiment, Plan)> {
-    let profile = if stored.profile == "quick" { Profile::Quick } else { Profile::Full };
+    let profile = if stored.profile == profile_name(Profile::Quick) { Profile::Quick } else { Profile::Full };
     let folder = tempfile::tempdir().ok()?;
     lay_out(&stored.files, folder.path()).ok()?;
     let read = |(name, text): (&String, &String)| {

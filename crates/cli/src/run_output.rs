@@ -1,0 +1,131 @@
+//! How `pgmeter bench` and `quickstart` show a run: the progress, the report, and the record as a file. The drop-in has its
+//! own way, in `pgbench::output`.
+
+use engine::End;
+use report::MetricsServer;
+use report::pgbench::LogOptions;
+use results::Record;
+use run::{Circumstances, Event, Finished, Keeper, Kept, Runner, StorePlaces, VacuumEvent};
+
+use crate::failure::Failure;
+use crate::password;
+use crate::progress::{ProgressDisplay, ProgressStyle};
+use crate::signals::Signals;
+use crate::terminal::{self, Terminal};
+use crate::tracer::{LogFault, RunMessages, tracers};
+
+/// Reasons of aborted clients that are shown one by one.
+const REASONS_SHOWN_MAX: usize = 3;
+
+/// What is shown of a run, and where it is kept.
+pub(crate) struct OutputOptions {
+    pub(crate) progress: ProgressStyle,
+    pub(crate) metrics: Option<MetricsServer>,
+    pub(crate) logs: Option<LogOptions>,
+    pub(crate) verbose_errors: bool,
+    /// Whether the report has a table of the single commands.
+    pub(crate) commands: bool,
+    pub(crate) places: StorePlaces,
+}
+
+/// The circumstances of runs that are shown on the terminal.
+pub(crate) fn circumstances() -> Circumstances {
+    Circumstances {
+        ask_password: Some(password::ask),
+        output: Some(|| {
+            let measuring = terminal::measure();
+            Box::new(move || measuring.end())
+        }),
+        ..Circumstances::default()
+    }
+}
+
+/// Runs; the report and the record follow. A run that was measured is added to `measured` with the name that the store
+/// has for it, also if it was interrupted.
+pub(crate) fn run(
+    runner: Runner,
+    options: OutputOptions,
+    measured: &mut Vec<(String, Record)>,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<(), Failure> {
+    let mut keeper = Keeper::new(options.places);
+    let circumstances = Circumstances {
+        command_line: Some(run::command_line(runner.drawn_seed())),
+        records: Some(keeper.records()),
+        ..circumstances()
+    };
+    let prepared = runner.under(circumstances).prepare(signals, &mut |event| warn(&event, terminal))?;
+    let plan = prepared.plan();
+    let mut progress = ProgressDisplay::new(terminal, options.progress, options.metrics, Vec::new(), plan);
+    let log_fault = LogFault::default();
+    let messages = RunMessages { verbose_errors: options.verbose_errors };
+    let tracers = tracers(options.logs, plan, log_fault.clone(), messages)?;
+    keeper.begin(&prepared)?;
+    let finished = prepared.run(signals, &*tracers, &mut |event| match event {
+        Event::Second { progress: second, waits } => progress.show(second, waits),
+        Event::Checking(number) => {
+            progress.end();
+            let noun = if number == 1 { "check" } else { "checks" };
+            terminal.say(format_args!("executing {number} {noun} of the workload …"));
+        }
+        _ => {}
+    });
+    let finished = finished.inspect_err(|error| keeper.break_off(error))?;
+    progress.end();
+    // Kept before anything is shown: a terminal that is stopped must not keep the record from being written.
+    let kept = keeper.finish(&finished.record);
+    report(&finished, options.commands, terminal);
+    let Kept { run, record: path } = kept?;
+    terminal.print(&format!("\n  run {run:<11} {}\n", path.display()));
+    measured.push((format!("run {run}"), finished.record.clone()));
+    conclude(finished, &log_fault, terminal)
+}
+
+fn report(Finished { record, .. }: &Finished, commands: bool, terminal: &Terminal) {
+    terminal.say("");
+    terminal.print(&report::text(record, terminal.style()));
+    if commands {
+        terminal.print(&report::command_table(record, terminal.style()));
+    }
+}
+
+/// An aborted or interrupted run is reported and recorded too, and then is a failure.
+fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Result<(), Failure> {
+    let Finished { record, outcome, checked } = finished;
+    if record.summary.counts.scheduled == 0 {
+        terminal.warn("no transaction was scheduled in the measured time; run longer, or at a higher rate");
+    }
+    for aborted in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
+        terminal.complain(aborted);
+    }
+    match (outcome.end, outcome.aborted.len()) {
+        (End::Interrupted, _) => {
+            Err(Failure::Interrupted("interrupted; the results above are of the time until then"))
+        }
+        (End::CutOff(cut_off), 0) => Err(Failure::Aborted(cut_off.to_string())),
+        (_, 0) => match log_fault.get() {
+            None => Ok(checked?),
+            Some(reason) => Err(Failure::Usage(format!(
+                "a log file could not be written ({reason}): the log is not whole; the results above are"
+            ))),
+        },
+        (_, aborted) => Err(Failure::Aborted(format!(
+            "{aborted} of {} clients were aborted; the above results are incomplete",
+            record.plan.clients
+        ))),
+    }
+}
+
+/// Warnings of a run before it begins.
+pub(crate) fn warn(event: &Event<'_>, terminal: &Terminal) {
+    match event {
+        Event::ScaleIgnored { asked, scale, table } if asked != scale => {
+            terminal.warn(format_args!("scale option ignored, using count from {table} table ({scale})"));
+        }
+        Event::Vacuum(VacuumEvent::Failed(failure)) => {
+            terminal.warn(format_args!("{failure} (the run goes on)"));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,188 @@
+//! The figures of a run that goes on, gathered second by second, and what is shown of them: a line, a view, metrics.
+//! Pure: `cli` decides when they are shown.
+
+use std::time::Duration;
+
+use results::{Latency, Limit, Plan, WaitMean};
+use stats::{Interval, ScriptStats};
+
+use crate::live::{LiveSample, Phase};
+use crate::live_view::{LiveView, SoFar};
+use crate::openmetrics::{Metrics, open_metrics};
+
+/// Parts of a second below this are not shown as a line of their own.
+const SHORTEST_LINE: Duration = Duration::from_millis(500);
+const NANOS_PER_MICRO: f64 = 1e3;
+
+/// See the module.
+#[derive(Debug)]
+pub struct LiveFigures {
+    plan: Plan,
+    phase: Phase,
+    /// Since the first transaction.
+    elapsed: Duration,
+    /// When the measured window began, since the first transaction.
+    measuring_since: Option<Duration>,
+    /// Seconds since the last line or view, and what happened in them.
+    seconds: u32,
+    time: Duration,
+    newest: ScriptStats,
+    /// Succeeded transactions per second of this phase, a figure for each second.
+    tps_history: Vec<f64>,
+    /// All that was measured, by script.
+    measured: Vec<ScriptStats>,
+}
+
+impl LiveFigures {
+    /// Of a run of this plan, which begins.
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            plan: plan.clone(),
+            phase: Phase::WarmUp,
+            elapsed: Duration::ZERO,
+            measuring_since: None,
+            seconds: 0,
+            time: Duration::ZERO,
+            newest: ScriptStats::new(),
+            tps_history: Vec::new(),
+            measured: vec![ScriptStats::new(); plan.scripts.len()],
+        }
+    }
+
+    /// Takes in a second of the warm-up or of the measured window, which ends `elapsed` after the first transaction. False
+    /// if it is too short to be shown: a run ends a little after its last whole second.
+    pub fn add(&mut self, interval: &Interval, phase: Phase, elapsed: Duration) -> bool {
+        let length = interval.end.since(interval.start);
+        (self.phase, self.elapsed) = (phase, elapsed);
+        if phase == Phase::Measuring {
+            if self.measuring_since.is_none() {
+                self.measuring_since = Some(elapsed.saturating_sub(length));
+                self.restart();
+                self.tps_history.clear();
+            }
+            for (all, newest) in self.measured.iter_mut().zip(&interval.scripts) {
+                all.merge(newest);
+            }
+        }
+        let total = interval.total();
+        let is_whole = length >= SHORTEST_LINE;
+        if is_whole {
+            self.tps_history.push(per_second(total.counts.succeeded, length));
+        }
+        self.newest.merge(&total);
+        self.seconds += 1;
+        self.time += length;
+        is_whole
+    }
+
+    /// Seconds since the last line or view.
+    pub fn seconds(&self) -> u32 {
+        self.seconds
+    }
+
+    fn restart(&mut self) {
+        (self.seconds, self.time, self.newest) = (0, Duration::ZERO, ScriptStats::new());
+    }
+
+    /// Since measuring began, or since the warm-up did.
+    fn phase_time(&self) -> Duration {
+        self.elapsed.saturating_sub(self.measuring_since.unwrap_or(Duration::ZERO))
+    }
+
+    /// The figures of the seconds since the last line or view.
+    pub fn line(&mut self) -> LiveSample {
+        let stats = &self.newest;
+        let lag_us = || {
+            let (response, service) = (stats.response.mean_ns()?, stats.service.mean_ns()?);
+            Some((response - service) / NANOS_PER_MICRO)
+        };
+        let sample = LiveSample {
+            elapsed: self.phase_time(),
+            phase: self.phase,
+            tps: per_second(stats.counts.succeeded, self.time),
+            response_us: Latency::of(&stats.response),
+            failed: stats.counts.failed,
+            skipped: stats.counts.skipped,
+            lag_us: self.plan.rate_tps.and_then(|_| lag_us()),
+        };
+        self.restart();
+        sample
+    }
+
+    /// The same, with what was measured so far. `waits` is what the server's backends were doing lately.
+    pub fn view(&mut self, waits: &[WaitMean]) -> LiveView {
+        let second = self.line();
+        let so_far = (self.phase == Phase::Measuring).then(|| {
+            let mut all = ScriptStats::new();
+            self.measured.iter().for_each(|script| all.merge(script));
+            SoFar {
+                tps: per_second(all.counts.succeeded, second.elapsed),
+                response_us: Latency::of(&all.response),
+                counts: all.counts,
+            }
+        });
+        let done_share = self.done_share(so_far.as_ref());
+        let left = done_share.filter(|&share| share > 0.0).map(|share| {
+            let rest = second.elapsed.as_secs_f64() * (1.0 - share).max(0.0) / share;
+            Duration::try_from_secs_f64(rest).unwrap_or(Duration::MAX)
+        });
+        let scripts: Vec<&str> = self.plan.scripts.iter().map(|script| script.name.as_str()).collect();
+        let clients = if self.plan.clients == 1 { "client" } else { "clients" };
+        LiveView {
+            title: format!("{}, {} {clients}", scripts.join(" + "), self.plan.clients),
+            second,
+            done_share,
+            left,
+            tps_history: self.tps_history.clone(),
+            so_far,
+            waits: shares(waits),
+        }
+    }
+
+    /// How much of this phase is done: by time, or by transactions if those were asked for.
+    fn done_share(&self, so_far: Option<&SoFar>) -> Option<f64> {
+        let (done, all) = match (so_far, self.plan.limit) {
+            (None, _) => (self.phase_time().as_secs_f64(), self.plan.warmup_s),
+            (Some(_), Limit::Duration(time)) => (self.phase_time().as_secs_f64(), time.as_secs_f64()),
+            (Some(so_far), Limit::TransactionsPerClient(each)) => {
+                (so_far.counts.scheduled as f64, each as f64 * f64::from(self.plan.clients))
+            }
+        };
+        (all > 0.0).then(|| done / all)
+    }
+
+    /// All that was measured, for monitoring; `version` is that of pgmeter.
+    pub fn open_metrics(&self, version: &str, waits: &[WaitMean]) -> String {
+        let is_warmup = self.phase == Phase::WarmUp;
+        let names = self.plan.scripts.iter().map(|script| script.name.as_str());
+        open_metrics(&Metrics {
+            version,
+            protocol: self.plan.protocol.name(),
+            clients: self.plan.clients,
+            measured: if is_warmup { Duration::ZERO } else { self.phase_time() },
+            warmup: is_warmup,
+            tps: self.tps_history.last().copied().unwrap_or(0.0),
+            scripts: names.zip(&self.measured).collect(),
+            waits: waits
+                .iter()
+                .map(|wait| (wait.event_type.as_str(), wait.event.as_str(), wait.backends))
+                .collect(),
+        })
+    }
+}
+
+/// What backends were doing, as shares of those that were not idle, the most frequent first.
+fn shares(waits: &[WaitMean]) -> Vec<(String, f64)> {
+    let all: f64 = waits.iter().map(|wait| wait.backends).sum();
+    let name = |wait: &WaitMean| match wait.event_type.as_str() {
+        "CPU" => wait.event.clone(),
+        event_type => format!("{event_type} {}", wait.event),
+    };
+    let mut shares: Vec<_> = waits.iter().map(|wait| (name(wait), wait.backends / all)).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shares
+}
+
+fn per_second(count: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+}

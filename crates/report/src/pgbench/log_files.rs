@@ -1,0 +1,152 @@
+//! The log files of a run, one for each worker: a line for each transaction, or one for each interval. The lines are
+//! made by `transaction_log` and `aggregate_log`. Used by `pgmeter bench --log` and the drop-in.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use results::{Plan, unix_now};
+use stats::{Sample, Timestamp};
+
+use super::{AggregateLog, Columns, LogFormat, transaction_line};
+
+/// What is logged, and where.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// The beginning of the file names.
+    pub prefix: OsString,
+    /// The share of transactions that get a line; `None`: all.
+    pub sampling_rate: Option<f64>,
+    /// The seconds that a line sums up; `None`: each line is a transaction.
+    pub aggregate_interval_s: Option<u32>,
+    /// Whether failures are told apart by their kind.
+    pub failures_detailed: bool,
+    /// Whether the interval that the end of the run cuts off is written too; pgbench loses it.
+    pub writes_last_interval: bool,
+}
+
+/// The buffer of a file, in bytes: as little as with pgbench, so that a run that a signal ends loses no more of its log.
+const BUFFER_BYTES: usize = 4096;
+
+/// Called on a worker's thread when its log cannot be written and ends there.
+pub type OnLogError = Arc<dyn Fn(&io::Error) + Send + Sync>;
+
+/// Draws a number from 0 to 1, which decides whether a transaction is logged.
+pub type Sampler = Box<dyn FnMut() -> f64 + Send>;
+
+/// The files of a run.
+pub struct LogFiles {
+    options: LogOptions,
+    files: Vec<Option<File>>,
+    columns: Columns,
+    on_error: OnLogError,
+    /// The time since 1970 when the run's clock was at zero; known once the first transactions start.
+    unix_at_zero: Option<Duration>,
+}
+
+impl LogFiles {
+    /// Creates the files, empty: `PREFIX.PID` for the first worker, `PREFIX.PID.N` for the others.
+    ///
+    /// # Errors
+    /// The path of a file that cannot be created, and why.
+    pub fn create(
+        options: LogOptions,
+        plan: &Plan,
+        on_error: OnLogError,
+    ) -> Result<Self, (PathBuf, io::Error)> {
+        let columns = Columns::of(plan, options.failures_detailed);
+        let create = |worker: u32| {
+            let mut name = options.prefix.clone();
+            name.push(format!(".{}", std::process::id()));
+            if worker > 0 {
+                name.push(format!(".{worker}"));
+            }
+            File::create(&name).map(Some).map_err(|error| (name.into(), error))
+        };
+        let files = (0..plan.workers.min(plan.clients)).map(create).collect::<Result<_, _>>()?;
+        Ok(Self { options, files, columns, on_error, unix_at_zero: None })
+    }
+
+    /// The log of one worker, whose first transaction starts now.
+    pub fn of_worker(&mut self, number: usize, start: Timestamp, sampler: Sampler) -> Option<WorkerLog> {
+        let file = self.files.get_mut(number)?.take()?;
+        // One for all workers, so that their logs can be laid side by side.
+        let unix_at_zero = *self
+            .unix_at_zero
+            .get_or_insert_with(|| unix_now().saturating_sub(Duration::from_nanos(start.as_nanos())));
+        let format = LogFormat { columns: self.columns, unix_at_zero };
+        let lines = match self.options.aggregate_interval_s {
+            Some(seconds) => Lines::Intervals(Box::new(AggregateLog::new(format, seconds, start))),
+            None => Lines::Transactions(format),
+        };
+        Some(WorkerLog {
+            file: BufWriter::with_capacity(BUFFER_BYTES, file),
+            lines: Some(lines),
+            sampling: self.options.sampling_rate.map(|rate| (rate, sampler)),
+            writes_last_interval: self.options.writes_last_interval,
+            text: String::new(),
+            on_error: Arc::clone(&self.on_error),
+        })
+    }
+}
+
+/// The log of one worker.
+pub struct WorkerLog {
+    file: BufWriter<File>,
+    /// `None` once the log is closed, or could not be written.
+    lines: Option<Lines>,
+    sampling: Option<(f64, Sampler)>,
+    writes_last_interval: bool,
+    /// Lines that are not written yet.
+    text: String,
+    on_error: OnLogError,
+}
+
+/// The two kinds of log.
+enum Lines {
+    Transactions(LogFormat),
+    Intervals(Box<AggregateLog>),
+}
+
+impl WorkerLog {
+    /// Logs a transaction that is over.
+    pub fn transaction(&mut self, client: usize, number: u64, sample: &Sample) {
+        if self.sampling.as_mut().is_some_and(|(rate, sampler)| sampler() > *rate) {
+            return;
+        }
+        match &mut self.lines {
+            Some(Lines::Transactions(format)) => {
+                transaction_line(format, client, number, sample, &mut self.text);
+            }
+            Some(Lines::Intervals(log)) => log.record(sample, &mut self.text),
+            None => {}
+        }
+        self.write(|_| Ok(()));
+    }
+
+    /// Writes what is still to be written.
+    pub fn close(&mut self, now: Timestamp) {
+        let Some(lines) = self.lines.take() else { return };
+        if let Lines::Intervals(mut log) = lines {
+            if self.writes_last_interval {
+                log.finish(now, &mut self.text);
+            } else {
+                log.advance(now, &mut self.text);
+            }
+        }
+        self.write(BufWriter::flush);
+    }
+
+    /// A full disk does not end the run, but the log: with a gap it would be wrong.
+    fn write(&mut self, then: fn(&mut BufWriter<File>) -> io::Result<()>) {
+        let written = self.file.write_all(self.text.as_bytes()).and_then(|()| then(&mut self.file));
+        self.text.clear();
+        if let Err(error) = written {
+            self.lines = None;
+            (self.on_error)(&error);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What one worker can do at best on this machine: runs of growing size against a server that takes no time. The caller
+//! starts that server, and keeps the result.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use connect::Target;
+use engine::{End, Limit, Outcome, Protocol};
+use results::{Calibration, Host, Level, ObserveLevel, UtcTime};
+use stats::Distribution;
+
+use crate::control::Control;
+use crate::error::RunError;
+use crate::generator::event_loop;
+use crate::runner::{Circumstances, Runner};
+use crate::spec::{RunSpec, ScriptSource, ScriptSpec, Vacuum};
+
+/// From a client alone to more than a single worker should have.
+const CLIENTS: [u32; 5] = [1, 16, 64, 256, CALIBRATION_CLIENTS_MAX];
+/// Most clients of a step.
+pub const CALIBRATION_CLIENTS_MAX: u32 = 900;
+/// One for each number of clients, and one in the open loop.
+pub const CALIBRATION_STEPS: usize = CLIENTS.len() + 1;
+/// The cheapest statement.
+const SCRIPT: &str = "SELECT 1;";
+/// The length of a step, unless another is asked for.
+const STEP: Duration = Duration::from_secs(1);
+/// Run before each measurement, so that statements are prepared and caches are warm.
+const WARMUP: Duration = Duration::from_millis(200);
+/// The open loop, in which the worker wakes for moments it has asked for, has so many clients and this rate.
+const OPEN_LOOP: (u32, f64) = (16, 2_000.0);
+
+/// What a step runs, unless something else is asked for.
+#[must_use]
+pub fn calibration_spec() -> RunSpec {
+    let script = ScriptSource::Text { name: "calibrate".to_owned(), text: SCRIPT.to_owned() };
+    RunSpec {
+        scripts: vec![ScriptSpec::new(script)],
+        protocol: Protocol::Prepared,
+        limit: Limit::Duration(STEP),
+        warmup: WARMUP,
+        vacuum: Vacuum::Nothing,
+        observe: ObserveLevel::Off,
+        ..RunSpec::default()
+    }
+}
+
+/// Runs all steps; each is told when it begins.
+///
+/// # Errors
+/// A step fails, nothing succeeds in it, or the user asked to stop.
+pub fn calibrate(
+    target: &Target,
+    spec: &RunSpec,
+    control: &Control,
+    told: &mut dyn FnMut(String),
+) -> Result<Calibration, RunError> {
+    let measured_at = UtcTime::now();
+    let measure = |clients, rate_tps| step(target, RunSpec { clients, rate_tps, ..spec.clone() }, control);
+    let mut levels = Vec::new();
+    for clients in CLIENTS {
+        told(format!("{clients} clients"));
+        levels.push(level(clients, &measure(clients, None)?));
+    }
+    let (clients, rate) = OPEN_LOOP;
+    told(format!("{rate} transactions per second"));
+    let outcome = measure(clients, Some(rate))?;
+    let mut lateness = Distribution::new();
+    outcome.health.iter().for_each(|health| lateness.merge(&health.wakeup_lateness));
+    let used = event_loop(&outcome.event_loop);
+    Ok(Calibration::new(measured_at, Host::detect(), used.name, levels, &lateness))
+}
+
+fn step(target: &Target, spec: RunSpec, control: &Control) -> Result<Outcome, RunError> {
+    let circumstances =
+        Circumstances { asks_settings: false, calibrations: None, ..Circumstances::default() };
+    let finished = Runner::on(target.clone(), spec)?.under(circumstances).run(control);
+    // Ctrl-C reaches the null server too, and then clients may be aborted as well.
+    if control.stop().load(Ordering::Relaxed) {
+        return Err(RunError::Interrupted("interrupted; the machine was not calibrated"));
+    }
+    let outcome = finished?.outcome;
+    let failed = |reason: String| RunError::Aborted(format!("the machine was not calibrated: {reason}"));
+    match (&outcome.end, outcome.aborted.first()) {
+        (End::CutOff(cut_off), _) => Err(failed(cut_off.to_string())),
+        (_, Some(first)) => Err(failed(first.to_string())),
+        _ if outcome.summary.total.counts.succeeded == 0 => Err(RunError::Usage(
+            "nothing came back in the time: give each step more seconds with -T".to_owned(),
+        )),
+        _ => Ok(outcome),
+    }
+}
+
+/// What the only worker did.
+fn level(clients: u32, outcome: &Outcome) -> Level {
+    let total = &outcome.summary.total;
+    let cpu_ns: u64 = outcome.health.iter().map(|health| health.cpu_ns).sum();
+    let share = |ns: u64, span_ns: u64| if span_ns == 0 { 0.0 } else { ns as f64 / span_ns as f64 };
+    let waited = outcome.health.iter().filter_map(|health| Some(share(health.run_queue_ns?, health.span_ns)));
+    let median_ns = total.service.quantile_ns(0.5).unwrap_or_default();
+    Level {
+        clients,
+        round_trips_per_s: outcome.summary.tps(),
+        cpu_us_per_round_trip: micros(cpu_ns) / total.counts.succeeded as f64,
+        round_trip_us_p50: micros(median_ns),
+        run_queue_share: waited.reduce(f64::max),
+    }
+}
+
+fn micros(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
