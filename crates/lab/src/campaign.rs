@@ -20,6 +20,7 @@ use crate::leftovers;
 use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::provision::Provisioner;
+use crate::relative::find_host;
 use crate::secret_levels;
 use crate::steps::{StepSql, StepWork};
 use crate::timed;
@@ -51,7 +52,8 @@ impl Subject {
             available_bytes: server::available_memory(),
             shared_buffers_bytes: server::default_shared_buffers(),
         };
-        let mut plan = Plan::within(&experiment, &file.display().to_string(), &folder, &memory)?;
+        let mut plan =
+            Plan::within(&experiment, &file.display().to_string(), &folder, &memory, Some(&find_host))?;
         secret_levels::hide_levels(&experiment, &mut plan.cells);
         timed::check(&plan.cells)?;
         trial::check(&plan.cells)?;

@@ -9,6 +9,7 @@ use engine::Limit;
 use run::RunSpec;
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
 
+use crate::relative::Relative;
 use crate::steps::Step;
 
 /// All that one combination of levels says.
@@ -36,6 +37,8 @@ pub struct Configuration {
     pub metrics: Option<String>,
     /// What is timed, in this order; empty: it is a trial of load.
     pub steps: Vec<Step>,
+    /// Values relative to the server's host by key; a cell of a plan has the number in the field of the key.
+    pub relative: BTreeMap<&'static str, Relative>,
 }
 
 /// The load of a trial whose file says nothing about it: half a minute after a warm-up, and a client that cannot go on
@@ -63,11 +66,17 @@ impl Default for Configuration {
             load_balance: None,
             metrics: None,
             steps: Vec::new(),
+            relative: BTreeMap::new(),
         }
     }
 }
 
 impl Configuration {
+    /// Relative values in words, by key.
+    pub(crate) fn relative_words(&self) -> BTreeMap<String, String> {
+        self.relative.iter().map(|(key, relative)| ((*key).to_owned(), relative.words.clone())).collect()
+    }
+
     /// That its parts go together; a sentence if not.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self { server, data, load, .. } = self;
@@ -157,6 +166,9 @@ pub struct DataSpec {
     pub parameters: BTreeMap<String, String>,
     /// Scale: 100,000 accounts each.
     pub scale: u32,
+    /// About how many bytes of tables and indexes a unit of scale brings, as the workload says; `None` if it is unknown,
+    /// and until a plan is made.
+    pub bytes_per_scale: Option<u64>,
     /// How full, in percent, pages are packed.
     pub fillfactor: u8,
     /// Tables without write-ahead log.
@@ -241,6 +253,7 @@ impl Default for DataSpec {
             workload: Some(WorkloadName::default()),
             parameters: BTreeMap::new(),
             scale: 1,
+            bytes_per_scale: None,
             fillfactor: 100,
             unlogged: false,
             partitions: 0,
@@ -279,13 +292,5 @@ impl DataSpec {
             options.add_foreign_keys();
         }
         Ok(options)
-    }
-
-    /// About how many bytes a unit of scale brings; `None` where nothing is known of the tables.
-    pub(crate) fn bytes_per_scale(&self) -> Option<u64> {
-        match &self.workload {
-            Some(name @ WorkloadName::Shipped(_)) => name.open().ok()?.bytes_per_scale(),
-            Some(WorkloadName::Folder(_)) | None => None,
-        }
     }
 }

@@ -9,6 +9,7 @@ use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
 use workload::{PartitionMethod, WorkloadName};
 
 use crate::configuration::{Configuration, Origin, Restore};
+use crate::relative;
 use crate::schema::count;
 use crate::values::{
     dsn, file, hosts, init_steps, network, pairs, path, scripts, tablespaces, value_of, version, workload,
@@ -175,7 +176,8 @@ const DATA: [Key; 15] = [
         "scale",
         count(1, SCALE_MAX),
         field!(data.scale),
-        "100,000 accounts each, or the unit of the workload",
+        "100,000 accounts each, or the unit of the workload; \"50% of memory\": as much as fills this share of the memory \
+         of the server's host",
     ),
     Key::new(
         "fillfactor",
@@ -372,6 +374,11 @@ pub(crate) fn set(
             _ => &mut configuration.load.variables,
         };
         values.insert(child.to_owned(), node.scalar()?);
+        return Ok(());
+    }
+    configuration.relative.remove(name);
+    if let Some((key, relative)) = relative::read(name, node)? {
+        configuration.relative.insert(key, relative);
         return Ok(());
     }
     if let Some(option) = options::key(name) {

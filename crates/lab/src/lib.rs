@@ -24,6 +24,8 @@ mod plan;
 
 mod memory;
 
+mod relative;
+
 mod readiness;
 
 mod forecast;
@@ -83,6 +85,7 @@ pub use outline::{outline, rough};
 pub use plan::{Plan, Trial};
 pub use presentation::{Chart, Difference, METRICS, METRICS_OF_STEPS, STEP};
 pub use readiness::{Preparation, Readiness};
+pub use relative::{FindHost, Relative, ServerHost, find_host};
 pub use run::options::duration;
 pub use schema::{keys_table, schema};
 pub use secret_levels::{hide_values, secret_values};

@@ -3,10 +3,16 @@
 
 use std::path::Path;
 
+use config::{Complaint, Place};
+
 use crate::configuration::Configuration;
 use crate::experiment::Experiment;
 use crate::keys;
+use crate::relative::{FindHost, Hosts};
 use crate::workloads::Workloads;
+
+/// Where messages about the whole file point to.
+pub(crate) const START: Place = Place { line: 1, column: 1 };
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +23,13 @@ pub struct Cell {
     pub configuration: Configuration,
 }
 
-/// The combinations in the file's order, the last factor varying fastest. An error says what a workload lacks.
-pub(crate) fn cells(experiment: &Experiment, folder: &Path) -> Result<Vec<Cell>, String> {
+/// The combinations in the file's order, the last factor varying fastest. An error says what a workload lacks, or which
+/// relative value has no number.
+pub(crate) fn cells(
+    experiment: &Experiment,
+    folder: &Path,
+    find_host: Option<FindHost<'_>>,
+) -> Result<Vec<Cell>, Complaint> {
     let mut cells = vec![Cell { levels: Vec::new(), configuration: experiment.base.clone() }];
     for factor in &experiment.factors {
         let with = |cell: &Cell| {
@@ -42,12 +53,15 @@ pub(crate) fn cells(experiment: &Experiment, folder: &Path) -> Result<Vec<Cell>,
         experiment.exclude.iter().any(|pairs| pairs.iter().all(|pair| cell.levels.contains(pair)))
     };
     cells.retain(|cell| !is_left_out(cell));
-    let mut workloads = Workloads::default();
+    let (mut workloads, mut hosts) = (Workloads::default(), find_host.map(Hosts::new));
     for Cell { configuration, .. } in &mut cells {
-        workloads.complete(configuration)?;
+        workloads.complete(configuration).map_err(|what| Complaint::at(START, what))?;
+        if let Some(hosts) = &mut hosts {
+            hosts.resolve(configuration)?;
+        }
         if configuration.times_loading() {
             // The tables are made by the trial itself.
-            configuration.data.workload = None;
+            (configuration.data.workload, configuration.data.bytes_per_scale) = (None, None);
         }
     }
     Ok(cells)

@@ -86,7 +86,7 @@ fn server_bytes<'a>(
     data: impl Iterator<Item = &'a DataSpec> + Clone,
     default_bytes: u64,
 ) -> u64 {
-    let is_unknown = data.clone().any(|data| data.bytes_per_scale().is_none() || data.setup.is_some());
+    let is_unknown = data.clone().any(|data| data.bytes_per_scale.is_none() || data.setup.is_some());
     let data_bytes = data.map(data_bytes).max().unwrap_or(0).saturating_mul(2);
     let shared_buffers_bytes = shared_buffers_bytes(&server.settings).unwrap_or(default_bytes);
     // Memory that no page was ever put into is not taken from anybody.
@@ -96,7 +96,7 @@ fn server_bytes<'a>(
 
 /// How large a data set is, about, in bytes; nothing is known of tables that a user's SQL makes.
 pub(crate) fn data_bytes(data: &DataSpec) -> u64 {
-    let bytes_per_scale = data.bytes_per_scale().unwrap_or(0);
+    let bytes_per_scale = data.bytes_per_scale.unwrap_or(0);
     u64::from(data.scale).saturating_mul(bytes_per_scale) / u64::from(data.fillfactor.max(1)) * 100
 }
 
@@ -136,8 +136,8 @@ mod tests {
             ..ServerSpec::default()
         };
         let servers: Vec<_> = shared_buffers.iter().enumerate().map(server).collect();
-        let data: Vec<_> =
-            (0..servers.len()).map(|server| (server, DataSpec { scale, ..DataSpec::default() })).collect();
+        let spec = DataSpec { scale, bytes_per_scale: Some(16 << 20), ..DataSpec::default() };
+        let data: Vec<_> = (0..servers.len()).map(|server| (server, spec.clone())).collect();
         let mut configuration = Configuration::default();
         configuration.load.clients = clients;
         let cells = [Cell { levels: Vec::new(), configuration }];

@@ -12,6 +12,7 @@ use crate::experiment::{Experiment, Order};
 use crate::load_words::{counted, levels_in_words, load_in_words};
 use crate::memory::{Arrangement, data_bytes};
 use crate::plan::Plan;
+use crate::relative;
 use crate::steps::{Step, StepSql, StepWork};
 
 /// Trials that are listed; the others are like them.
@@ -56,6 +57,9 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     }
     if let Some(load) = load_in_words(plan) {
         let _ = writeln!(out, "  load        {load}");
+    }
+    if let Some(resolved) = relative::in_words(plan.cells.iter().map(|cell| &cell.configuration)) {
+        let _ = writeln!(out, "  resolved    {resolved}");
     }
     for step in &experiment.base.steps {
         let _ = writeln!(out, "  step        {}", step_in_words(step));
@@ -129,13 +133,15 @@ fn server_in_words(server: &ServerSpec) -> String {
 
 fn data_in_words(data: &DataSpec) -> String {
     let plain = DataSpec::default();
-    let tables = match (&data.workload, data.bytes_per_scale()) {
+    let tables = match (&data.workload, data.bytes_per_scale) {
         (None, _) => "no tables".to_owned(),
         (Some(name), None) => format!("the workload {name} at scale {}", data.scale),
         (Some(name), Some(_)) => {
             let about = WorkloadName::about().find(|(shipped, _)| *shipped == name.to_string());
-            let tables = about.map_or("", |(_, about)| about);
-            format!("{tables} at scale {}, about {}", data.scale, size(data_bytes(data)))
+            let tables = about.map_or_else(|| format!("the workload {name}"), |(_, about)| about.to_owned());
+            let bytes = data_bytes(data);
+            let about = if bytes < 1_000_000 { "" } else { "about " };
+            format!("{tables} at scale {}, {about}{}", data.scale, size(bytes))
         }
     };
     let mut words = vec![tables];

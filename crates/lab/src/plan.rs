@@ -3,16 +3,17 @@
 
 use std::path::Path;
 
-use config::{Complaint, Place};
+use config::Complaint;
 use stats::SplitMix64;
 
 use crate::LabError;
 use crate::configuration::{DataSpec, ServerSpec};
 use crate::experiment::{Experiment, Order};
 use crate::forecast::{Expected, Forecast};
-use crate::matrix::{Cell, cells};
+use crate::matrix::{Cell, START, cells};
 use crate::memory::{Arrangement, Memory};
 use crate::readiness::Readiness;
+use crate::relative::FindHost;
 
 /// An experiment, ready to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,27 +50,28 @@ const TRIALS_MAX: usize = 1_000_000;
 const COMBINATIONS_MAX: usize = 10_000;
 
 impl Plan {
-    /// Multiplies the levels out and puts the trials in order, for a machine with room for all servers. `folder` is the
-    /// experiment's.
+    /// Multiplies the levels out and puts the trials in order, for a machine with room for all servers; relative values
+    /// get no numbers. `folder` is the experiment's.
     ///
     /// # Errors
     /// If nothing is left to run, or far too much.
     pub fn of(experiment: &Experiment, file: &str, folder: &Path) -> Result<Plan, LabError> {
-        Plan::within(experiment, file, folder, &Memory::PLENTY)
+        Plan::within(experiment, file, folder, &Memory::PLENTY, None)
     }
 
-    /// The same for a machine with so much memory.
+    /// The same for a machine with so much memory. `find_host` is asked for the host of a server where a value is relative
+    /// to it; without it such a value gets no number.
     ///
     /// # Errors
-    /// If nothing is left to run, or far too much.
+    /// If nothing is left to run, or far too much, or a relative value has no number.
     pub fn within(
         experiment: &Experiment,
         file: &str,
         folder: &Path,
         memory: &Memory,
+        find_host: Option<FindHost<'_>>,
     ) -> Result<Plan, LabError> {
-        let start = Place { line: 1, column: 1 };
-        let complain = |what: String| LabError::File(Complaint::at(start, what).in_file(file));
+        let complain = |what: String| LabError::File(Complaint::at(START, what).in_file(file));
         let levels = experiment.factors.iter().map(|factor| factor.levels.len());
         let combinations = levels.fold(1, usize::saturating_mul);
         if combinations > COMBINATIONS_MAX {
@@ -82,7 +84,7 @@ impl Plan {
         if number > TRIALS_MAX {
             return Err(complain(format!("these are {number} trials, more than {TRIALS_MAX}")));
         }
-        let cells = cells(experiment, folder).map_err(complain)?;
+        let cells = cells(experiment, folder, find_host).map_err(|complaint| complaint.in_file(file))?;
         if cells.is_empty() {
             return Err(complain("all combinations are left out by exclude".to_owned()));
         }

@@ -10,6 +10,7 @@ use crate::configuration::{Configuration, default_load};
 use crate::experiment::REPEATS_MAX;
 use crate::keys::{KEYS, Section, Takes};
 use crate::presentation::{METRICS, METRICS_OF_STEPS};
+use crate::relative;
 use crate::steps::TIMES_MAX;
 
 /// A key of one of the tables of an experiment.
@@ -232,6 +233,9 @@ fn trial(own: &[Field]) -> Value {
 fn keys_of(section: Section) -> impl Iterator<Item = Property> {
     described(section).flat_map(|key| {
         let mut rule = rule(key.takes);
+        if let Some(pattern) = relative::pattern(key.name) {
+            rule = json!({ "anyOf": [rule, { "type": "string", "pattern": pattern }] });
+        }
         if let Some(word) = key.unset {
             rule = json!({ "anyOf": [rule, { "const": word }] });
         }

@@ -57,6 +57,7 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     let mut keeper = Keeper::new((*places).clone());
     let circumstances = Circumstances {
         relay_delay: relay.as_ref().map(|relay| relay.network.delay),
+        relative: cell.configuration.relative_words(),
         deadline: budget_left.map(|left| left + BUDGET_GRACE),
         silence_limit: Some(SILENCE_LIMIT),
         records: Some(keeper.records()),

@@ -193,7 +193,8 @@ mod tests {
         assert!(variable.contains("no script can call a variable \"1x\""), "{variable}");
         assert_eq!(
             sentence("clients=1,many", &[]),
-            "--factor clients=1,many: expected a whole number from 1 to 100000, found \"many\""
+            "--factor clients=1,many: expected a whole number from 1 to 100000, or up to 10000 clients per core of the server's \
+             host, such as \"2/core\", found \"many\""
         );
         assert_eq!(
             sentence("clients=1,2", &[("scale", "0")]),

@@ -32,6 +32,7 @@ impl Workloads {
         if data.workload.is_some() {
             let options = data.init_options().map_err(|error| error.to_string())?;
             workload.check_options(&options).map_err(|error| error.to_string())?;
+            data.bytes_per_scale = workload.bytes_per_scale();
         } else if let Some(name) = data.parameters.keys().next() {
             return Err(format!("there is no workload, and the parameter {name} would be one of it"));
         }

@@ -5,16 +5,25 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgmeter_lab::{
-    Arrangement, Experiment, Forecast, Memory, Plan, Preparation, Profile, Readiness, outline,
+    Arrangement, Experiment, Forecast, Memory, Origin, Plan, Preparation, Profile, Readiness, ServerHost,
+    outline,
 };
 
 const GB: u64 = 1 << 30;
+
+/// Embedded servers have 4 cores and 16 GB; others are far away.
+fn host(origin: &Origin) -> Result<ServerHost, String> {
+    match origin.dsn() {
+        None => Ok(ServerHost { cores: Some(4.0), memory_bytes: Some(16_000_000_000) }),
+        Some(_) => Err("far away; write a number".to_owned()),
+    }
+}
 
 fn read(text: &str, available_bytes: u64) -> (Experiment, Plan) {
     let folder = Path::new(".");
     let memory = Memory { available_bytes: Some(available_bytes), shared_buffers_bytes: GB };
     let experiment = Experiment::parse(text, "x.toml", folder, Profile::Full).unwrap();
-    let plan = Plan::within(&experiment, "x.toml", folder, &memory).unwrap();
+    let plan = Plan::within(&experiment, "x.toml", folder, &memory, Some(&host)).unwrap();
     (experiment, plan)
 }
 
@@ -155,14 +164,14 @@ fn a_plan_is_told_with_servers_data_time_and_why() {
       load        1 client on 1 thread, simple, 30s after 5s of warm-up
       server 1    PostgreSQL 17, embedded
       server 2    PostgreSQL 18, embedded
-      servers     one at a time, in the order of the file: with data and connections they need about 9.0 GB, too much for 2.1 GB
-      data 1      on server 1: TPC-B-like tables at scale 100, about 1.7 GB
+      servers     one at a time, in the order of the file: with data and connections they need about 8.6 GB, too much for 2.1 GB
+      data 1      on server 1: TPC-B-like tables at scale 100, about 1.6 GB
                   loaded once; a trial that writes gets a copy of its own (template database), those that only read share one
-      data 2      on server 1: TPC-B-like tables at scale 100, about 1.7 GB
+      data 2      on server 1: TPC-B-like tables at scale 100, about 1.6 GB
                   loaded once and never restored, as the file asks: trials find what those before left
-      data 3      on server 2: TPC-B-like tables at scale 100, about 1.7 GB
+      data 3      on server 2: TPC-B-like tables at scale 100, about 1.6 GB
                   loaded once; all trials share a copy, since they only read
-      data 4      on server 2: TPC-B-like tables at scale 100, about 1.7 GB
+      data 4      on server 2: TPC-B-like tables at scale 100, about 1.6 GB
                   loaded once and never restored, as the file asks: trials find what those before left
 
       1  repeat 1  version 17, script select-only, restore auto
@@ -175,7 +184,7 @@ fn a_plan_is_told_with_servers_data_time_and_why() {
     let (_, plan) = read(text, 64 * GB);
     let told = outline(&experiment, &plan);
     let servers = told.lines().find(|line| line.starts_with("  servers")).unwrap();
-    insta::assert_snapshot!(servers, @"  servers     side by side, in the order of the file: with data and connections they need about 9.0 GB of the 69 GB there are");
+    insta::assert_snapshot!(servers, @"  servers     side by side, in the order of the file: with data and connections they need about 8.6 GB of the 69 GB there are");
 }
 
 /// The ladder of the published measurement A9: each rung sets keys of several sections on top of the one before.
@@ -258,4 +267,60 @@ fn a_ladder_may_set_network_reconnecting_script_and_anything_else() {
     large 10 90: OfWorkload("tpcb-like") Prepared Unix socket unlogged settings variables
     "#);
     assert_eq!(plan.servers.len(), 2, "the setting of the last rungs asks for a server of its own");
+}
+
+#[test]
+fn relative_values_are_numbers_by_the_servers_host_and_their_levels_keep_the_words() {
+    let text = r#"
+        name = "relative"
+        data = { scale = "50% of memory" }
+        load = { clients = "1/core" }
+        factors = { clients = ["1/core", "2/core", 3], size = ["large", "small"] }
+        [levels.size.small]
+        scale = 7
+    "#;
+    let (experiment, plan) = read(text, 16 * GB);
+    let told = plan.cells.iter().map(|cell| {
+        let it = &cell.configuration;
+        (cell.levels[0].1.as_str(), it.load.clients, it.data.scale)
+    });
+    // 8 GB are 509 times the 15.7 MB of pgbench's tables.
+    let expected = [
+        ("1/core", 4, 509),
+        ("1/core", 4, 7),
+        ("2/core", 8, 509),
+        ("2/core", 8, 7),
+        ("3", 3, 509),
+        ("3", 3, 7),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(plan.data.len(), 2);
+    let words = outline(&experiment, &plan);
+    let line = "  resolved    clients 1/core = 4, clients 2/core = 8, scale 50% of memory = 509\n";
+    assert!(words.contains(line), "{words}");
+}
+
+/// What planning says of an experiment in a folder with a workload.
+fn refused(text: &str, manifest: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("own");
+    std::fs::create_dir(&own).unwrap();
+    let files = "load = [\"a.sql\"]\nscripts = [\"a.sql\"]\n";
+    std::fs::write(own.join("workload.toml"), format!("name = \"own\"\n{files}{manifest}")).unwrap();
+    std::fs::write(own.join("a.sql"), "SELECT 1;\n").unwrap();
+    let experiment = Experiment::parse(text, "x.toml", folder.path(), Profile::Full).unwrap();
+    match Plan::within(&experiment, "x.toml", folder.path(), &Memory::PLENTY, Some(&host)) {
+        Ok(plan) => format!("scale {}", plan.cells[0].configuration.data.scale),
+        Err(error) => error.to_string().replace(&folder.path().display().to_string(), "FOLDER"),
+    }
+}
+
+#[test]
+fn a_workload_of_ones_own_says_how_large_it_is() {
+    let text = "name = \"x\"\n[data]\nworkload = \"own\"\nscale = \"50% of memory\"\n";
+    assert_eq!(refused(text, "bytes_per_scale = 1_000_000\n"), "scale 8000");
+    insta::assert_snapshot!(refused(text, ""), @r#"x.toml:4:9: scale = "50% of memory": the size of the workload FOLDER/own is unknown; add bytes_per_scale to its workload.toml"#);
+    insta::assert_snapshot!(refused(&text.replace("own", "none"), ""), @r#"x.toml:4:9: scale = "50% of memory": there is no workload whose size is known; write a number"#);
+    let elsewhere = "name = \"x\"\n[server]\ndsn = \"host=a\"\n[load]\nclients = \"2/core\"\n";
+    insta::assert_snapshot!(refused(elsewhere, ""), @r#"x.toml:5:11: clients = "2/core": far away; write a number"#);
 }

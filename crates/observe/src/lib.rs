@@ -59,4 +59,5 @@ pub use extension::extension_schema;
 pub use observer::{Observer, ObserverOptions, Ran, RecentWaits};
 pub use one_backend::{Backend, BackendCpu};
 pub use processes::cpu_s;
+pub use processes::is_server_here;
 pub use scripts::Script;

@@ -90,6 +90,12 @@ pub(crate) fn young_server(pid: u32) -> Option<Process> {
     })
 }
 
+/// Whether the server process of a session that has just begun is on this host, where its number means the same.
+#[must_use]
+pub fn is_server_here(process_id: u32) -> bool {
+    young_server(process_id).is_some()
+}
+
 /// Seconds since this process number was given to somebody.
 pub(crate) fn age_s(process: &Process) -> Option<f64> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;

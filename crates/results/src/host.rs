@@ -72,7 +72,7 @@ fn cpu_count(cpuinfo: &str) -> Option<u32> {
     u32::try_from(processors.count()).ok().filter(|&count| count > 0)
 }
 
-fn memory_bytes(meminfo: &str) -> Option<u64> {
+pub(crate) fn memory_bytes(meminfo: &str) -> Option<u64> {
     let kibibytes: u64 = value(meminfo, "MemTotal", ':')?.strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }

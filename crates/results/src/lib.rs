@@ -21,7 +21,7 @@ mod host;
 
 mod conditions;
 
-mod cpu_allowance;
+mod allowance;
 mod disk;
 mod process_stat;
 
@@ -70,6 +70,7 @@ mod store;
 
 mod error;
 
+pub use allowance::{cpus_allowed, memory_allowed};
 pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
 pub use comparison::{
@@ -78,7 +79,6 @@ pub use comparison::{
 };
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Estimate, SteadyState};
-pub use cpu_allowance::cpus_allowed;
 pub use disk::{Disk, DiskHolds, FlushTime};
 pub use endings::{OtherEndings, Percentiles};
 pub use environment::{

@@ -54,6 +54,10 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Script variables set from outside (`-D`).
     pub variables: BTreeMap<String, String>,
+    /// Options that an experiment gave relative to the server's host, by key and in its words: `clients`, `2/core`. The
+    /// plan has the numbers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub relative: BTreeMap<String, String>,
     /// The command that does the same again, with the seed; passwords are masked. `null` if no single command
     /// does.
     pub command_line: Option<SafeText>,

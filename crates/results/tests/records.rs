@@ -56,6 +56,7 @@ fn plan() -> Plan {
         connection: connection("/tmp/pgmeter"),
         targets: vec![Target { name: "replica".to_owned(), connection: connection("db2") }],
         variables: [("scale".to_owned(), "10".to_owned())].into(),
+        relative: [("clients".to_owned(), "2/core".to_owned())].into(),
         command_line: Some("pgmeter bench --random-seed 18446744073709551615 -c 8".into()),
     }
 }

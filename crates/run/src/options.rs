@@ -191,6 +191,9 @@ pub const OPTIONS: &[RunOption] = &[
         .sets(|spec| spec.scale.into(), |spec, value| put(&mut spec.scale, value.optional()))
     },
     RunOption {
+        in_file: Some(
+            "Simulated users, each with its own connection; \"2/core\": so many for each core of the server's host",
+        ),
         is_key: true,
         flag: aliased("clients", Some('c'), &["client"], "N"),
         pgbench: Some("-c, --client"),

@@ -61,6 +61,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         connection: connection(&runner.target, places),
         targets: targets.collect(),
         variables,
+        relative: runner.circumstances.relative.clone(),
         command_line: runner.circumstances.command_line.clone(),
     }
 }

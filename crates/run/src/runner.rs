@@ -52,6 +52,8 @@ pub struct Circumstances {
     pub records: Option<PathBuf>,
     /// What a relay of ours between clients and server delays each way, if there is one.
     pub relay_delay: Option<Duration>,
+    /// What of the specification was given relative to the server's host, by key and in words.
+    pub relative: BTreeMap<String, String>,
     /// The command that makes the same run again.
     pub command_line: Option<SafeText>,
     /// Asks the user for a password that the server wants.
@@ -73,6 +75,7 @@ impl Default for Circumstances {
             asks_settings: true,
             records: None,
             relay_delay: None,
+            relative: BTreeMap::new(),
             command_line: None,
             ask_password: None,
             output: None,

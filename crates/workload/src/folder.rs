@@ -111,6 +111,10 @@ impl Workload for Folder {
         &self.manifest.parameters
     }
 
+    fn bytes_per_scale(&self) -> Option<u64> {
+        self.manifest.bytes_per_scale
+    }
+
     fn scripts(&self) -> &[Script] {
         &self.manifest.scripts
     }

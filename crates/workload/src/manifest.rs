@@ -20,13 +20,25 @@ pub(crate) const FILE_LENGTH_MAX: u64 = 16 << 20;
 const NAME_LENGTH_MAX: usize = 63;
 /// The most rows of a unit of scale.
 const ROWS_PER_SCALE_MAX: u64 = 1_000_000_000;
+/// The most bytes of a unit of scale: a terabyte.
+const BYTES_PER_SCALE_MAX: u64 = 1 << 40;
 /// The greatest weight of a script, as in experiments.
 const WEIGHT_MAX: u64 = 1_000_000;
 /// Variables that every script has: no parameter may have their names.
 const OWN_VARIABLES: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
 
-const KEYS: [&str; 9] =
-    ["name", "title", "source", "licence", "parameters", "tables", "load", "scripts", "checks"];
+const KEYS: [&str; 10] = [
+    "name",
+    "title",
+    "source",
+    "licence",
+    "bytes_per_scale",
+    "parameters",
+    "tables",
+    "load",
+    "scripts",
+    "checks",
+];
 
 /// Where the files of a workload are.
 #[derive(Copy, Clone, Debug)]
@@ -44,6 +56,7 @@ pub(crate) struct Manifest {
     pub(crate) title: String,
     pub(crate) source: Option<String>,
     pub(crate) licence: Option<String>,
+    pub(crate) bytes_per_scale: Option<u64>,
     pub(crate) parameters: BTreeMap<String, String>,
     pub(crate) tables: Vec<TableEntry>,
     pub(crate) load: Vec<LoadStep>,
@@ -107,6 +120,7 @@ impl Reader<'_> {
         let name = name.ok_or_else(|| needed("a name, such as name = \"shop\""))?;
         let title = top.text("title")?.unwrap_or_else(|| name.clone());
         let (source, licence) = (top.text("source")?, top.text("licence")?);
+        let bytes_per_scale = top.read("bytes_per_scale", |node| node.whole(1, BYTES_PER_SCALE_MAX))?;
         let parameters = parameters(top.table("parameters")?)?;
         let tables = tables(top.list("tables")?)?;
         let load = self.load_steps(top.list("load")?)?;
@@ -123,7 +137,19 @@ impl Reader<'_> {
             return Err(Complaint::at(at_scripts, what));
         }
         let files = std::mem::take(&mut self.read);
-        Ok(Manifest { name, title, source, licence, parameters, tables, load, scripts, checks, files })
+        Ok(Manifest {
+            name,
+            title,
+            source,
+            licence,
+            bytes_per_scale,
+            parameters,
+            tables,
+            load,
+            scripts,
+            checks,
+            files,
+        })
     }
 
     fn workload_name(&self, node: &Node) -> Result<String, Complaint> {
@@ -371,7 +397,7 @@ mod tests {
     #[test]
     fn all_keys_are_understood() {
         let manifest = parse(
-            "name = \"shop\"\ntitle = \"A shop\"\nsource = \"me\"\nlicence = \"CC0-1.0\"\n\
+            "name = \"shop\"\ntitle = \"A shop\"\nsource = \"me\"\nlicence = \"CC0-1.0\"\nbytes_per_scale = 150000\n\
              load = [{ file = \"schema.sql\", name = \"tables\", transaction = false }]\n\
              scripts = [\"sub/run.sql\", { file = \"sub/run.sql\", name = \"again\", weight = 0, only_reads = true }]\n\
              checks = [{ file = \"schema.sql\", name = \"sound\" }]\n\
@@ -381,6 +407,7 @@ mod tests {
         )
         .expect("it is sound");
         assert_eq!((manifest.title.as_str(), manifest.licence.as_deref()), ("A shop", Some("CC0-1.0")));
+        assert_eq!(manifest.bytes_per_scale, Some(150_000));
         assert_eq!((manifest.load[0].name.as_str(), manifest.load[0].is_transaction), ("tables", false));
         assert_eq!((&*manifest.scripts[1].name, manifest.scripts[1].weight), ("again", 0));
         assert!(manifest.scripts[1].only_reads);
@@ -396,6 +423,10 @@ mod tests {
         check(
             "tables = [{ name = \"t\", rows = 1 }]\n",
             "w.toml:4:25: unknown key \"rows\" in this list; known are name, rows_per_scale, before_run",
+        );
+        check(
+            "bytes_per_scale = 0\n",
+            "w.toml:4:19: expected a whole number from 1 to 1099511627776, found 0",
         );
         check("checks = [\"none.sql\"]\n", "w.toml:4:11: there is no file none.sql");
         check(

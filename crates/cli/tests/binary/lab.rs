@@ -2,12 +2,14 @@
 //! `lab`.
 
 use std::fs;
+use std::path::Path;
 
 use results::{ExperimentRow, Record, Store, TrialStatus};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Running};
+use crate::null_server::Null;
 use crate::relay::Serving;
 
 const EXPERIMENT: &str = r#"
@@ -267,4 +269,42 @@ fn no_trial_runs_on_the_data_of_another_however_they_are_brought_back() {
     let file = bench.file("clients.toml", text);
     let out = bench.run(["lab", "run", file, "--store", "out/"]).exits(0);
     assert!(out.stdout.contains("12 of 12 trials complete"), "{}{}", out.stdout, out.stderr);
+}
+
+#[test]
+fn relative_values_are_resolved_on_the_servers_host_and_the_record_has_both() {
+    let bench = Bench::new();
+    let text = |dsn: &str| {
+        format!(
+            "name = \"clients\"\nserver = {{ dsn = \"{dsn}\" }}\ndata = {{ scale = \"0.001% of memory\" }}\n\
+             load = {{ script = \"select-only\", transactions = 1, warmup = \"0s\" }}\n\
+             factors = {{ clients = [\"0.5/core\"] }}\ndesign = {{ repeats = 1 }}\n"
+        )
+    };
+    let file = bench.file("clients.toml", &text(&Cluster::shared("18").conninfo()));
+    let cores = results::cpus_allowed(std::process::id()).expect("the system tells");
+    let clients = (cores / 2.0).ceil();
+    let plan = bench.run(["lab", "plan", file]).exits(0).stdout;
+    assert!(
+        plan.contains(&format!("resolved    clients 0.5/core = {clients}, scale 0.001% of memory = ")),
+        "{plan}"
+    );
+    bench.run(["lab", "run", file, "--store", "out/"]).exits(0);
+    let row = stored(&bench, "full");
+    assert_eq!(row.trials[0].factors["clients"], "0.5/core");
+    let record = Record::read(Path::new(&bench.records_of("out")[0])).expect("it is a record");
+    assert_eq!(f64::from(record.plan.clients), clients);
+    assert_eq!(record.plan.relative["clients"], "0.5/core");
+    assert_eq!(record.plan.relative["scale"], "0.001% of memory");
+    let null = Null::start(&bench, "./", &[]);
+    let file = bench.file("null.toml", &text(&null.conninfo));
+    bench.run(["lab", "plan", file]).exits(1).says(&[
+        "null.toml:5:24: clients = \"0.5/core\": the server is not on this host, or in a container of its own",
+        "write a number",
+    ]);
+    let file = bench.file("away.toml", &text("host=/nowhere"));
+    bench
+        .run(["lab", "plan", file])
+        .exits(1)
+        .says(&["away.toml:5:24: clients = \"0.5/core\": the server's host"]);
 }

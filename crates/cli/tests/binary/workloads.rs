@@ -200,7 +200,7 @@ fn an_experiment_varies_the_workload_and_its_parameters() {
     );
     let out = bench.run(["lab", "plan", file]).exits(0);
     assert!(
-        out.stdout.contains("the workload experiments/../shop at scale 1, products = 5"),
+        out.stdout.contains("the workload experiments/../shop at scale 1, less than 1 MB, products = 5"),
         "{}",
         out.stdout
     );

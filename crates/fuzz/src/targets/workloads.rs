@@ -79,6 +79,7 @@ const VOCABULARY: Vocabulary = Vocabulary {
         "transaction",
         "only_reads",
         "rows_per_scale",
+        "bytes_per_scale",
         "before_run",
         "scale",
     ],

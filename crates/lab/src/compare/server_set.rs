@@ -19,6 +19,7 @@ use crate::memory::Memory;
 use crate::network::RunningRelay;
 use crate::plan::Plan;
 use crate::provision::{Provisioner, Ready};
+use crate::relative::find_host;
 use crate::secret_levels;
 
 /// What is compared, before anything is started.
@@ -53,7 +54,8 @@ impl Comparable {
     /// They do not go together.
     pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
         let file = self.file.as_deref().unwrap_or(Path::new("--factor")).display().to_string();
-        let mut cells = Plan::of(&self.experiment, &file, &self.folder)?.cells;
+        let plan = Plan::within(&self.experiment, &file, &self.folder, &Memory::PLENTY, Some(&find_host))?;
+        let mut cells = plan.cells;
         secret_levels::hide_levels(&self.experiment, &mut cells);
         Ok(cells)
     }

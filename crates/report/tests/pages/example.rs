@@ -318,6 +318,7 @@ fn plan(duration_s: f64) -> Plan {
             database: "bench".into(),
         },
         targets: Vec::new(),
+        relative: [].into(),
         command_line: None,
         variables: [("scale".to_owned(), "100".to_owned())].into(),
     }

@@ -91,6 +91,8 @@ pub const BARE: &[&str] = &[
 /// Values that are text.
 pub const TEXTS: &[&str] = &[
     "",
+    "2/core",
+    "50% of memory",
     " ",
     "none",
     "0",

@@ -1,0 +1,323 @@
+//! Values that are relative to the server's host: `clients = "2/core"`, `scale = "50% of memory"`. `keys` reads them,
+//! `matrix` replaces them by numbers once it knows all that a combination sets. The host is asked only where one stands.
+
+use std::collections::BTreeMap;
+
+use config::{Complaint, Node, Place, Value};
+use connect::{Environment, Overrides, Session};
+
+use crate::configuration::{Configuration, DataSpec, Origin};
+use crate::matrix::START;
+use crate::memory::data_bytes;
+
+/// A relative value, as the file has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Relative {
+    /// As it is written.
+    pub words: String,
+    /// What it is on the server's host; `None` while no host was asked.
+    pub number: Option<u32>,
+    /// The number before its unit.
+    amount: f64,
+    place: Place,
+}
+
+/// What the host of a server gives it; `None` where that is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ServerHost {
+    /// Processors that the server may use: its affinity and the CPU quotas of its control groups.
+    pub cores: Option<f64>,
+    /// Memory that the server may use: that of the host, or the limit of a control group if it is lower.
+    pub memory_bytes: Option<u64>,
+}
+
+/// A key that takes relative values.
+struct RelativeKey {
+    name: &'static str,
+    /// What stands behind the number.
+    unit: &'static str,
+    /// The largest number.
+    most: f64,
+    expected: &'static str,
+    resolve: fn(f64, &Configuration, &ServerHost) -> Result<u64, Unresolved>,
+    set: fn(&mut Configuration, u32),
+    /// The largest value that it may become.
+    most_resolved: u64,
+}
+
+/// Why a value has no number, and what to write instead.
+type Unresolved = String;
+
+const KEYS: [RelativeKey; 2] = [
+    RelativeKey {
+        name: "clients",
+        unit: "/core",
+        most: 10_000.0,
+        expected: "a whole number from 1 to 100000, or up to 10000 clients per core of the server's host, such as \"2/core\"",
+        resolve: |per_core, _, host| {
+            let cores =
+                host.cores.ok_or("the cores of the server's host are unknown; write a number of clients")?;
+            Ok(rounded_up(per_core * cores))
+        },
+        set: |it, clients| it.load.clients = clients,
+        most_resolved: 100_000,
+    },
+    RelativeKey {
+        name: "scale",
+        unit: "% of memory",
+        most: 400.0,
+        expected: "a whole number from 1 to 2147483647, or up to 400% of the memory of the server's host, such as \
+                   \"50% of memory\"",
+        resolve: |percent, it, host| {
+            let memory_bytes =
+                host.memory_bytes.ok_or("the memory of the server's host is unknown; write a number")?;
+            let unit_bytes = unit_bytes(&it.data)?;
+            Ok(rounded_down(percent / 100.0 * memory_bytes as f64 / unit_bytes as f64))
+        },
+        set: |it, scale| it.data.scale = scale,
+        most_resolved: i32::MAX.unsigned_abs() as u64,
+    },
+];
+
+fn key(name: &str) -> Option<&'static RelativeKey> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// How a relative value of this key looks, as a regular expression; `None` if the key takes none.
+pub(crate) fn pattern(name: &str) -> Option<String> {
+    key(name).map(|key| format!("^[0-9.]+ *{}$", key.unit))
+}
+
+/// The value of a key if it is text and the key takes relative values.
+pub(crate) fn read(name: &str, node: &Node) -> Result<Option<(&'static str, Relative)>, Complaint> {
+    let (Some(key), Value::Text(words)) = (key(name), &node.value) else { return Ok(None) };
+    let amount = words.strip_suffix(key.unit).map(str::trim_end).and_then(number);
+    let amount = amount.filter(|amount| *amount > 0.0 && *amount <= key.most);
+    let amount = amount.ok_or_else(|| node.expected(key.expected))?;
+    Ok(Some((key.name, Relative { words: words.clone(), number: None, amount, place: node.place })))
+}
+
+/// Digits with at most one point; `f64` alone would read `inf` and `1e9` too.
+fn number(text: &str) -> Option<f64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    text.parse().ok().filter(|_| is_plain)
+}
+
+/// Clients are never fewer than asked for, and at least one. The tolerance is for products such as 0.1 × 30.
+fn rounded_up(clients: f64) -> u64 {
+    const TOLERANCE: f64 = 1e-9;
+    rounded_down((clients - TOLERANCE).ceil())
+}
+
+/// At least 1.
+fn rounded_down(number: f64) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not below 0, and `as` saturates
+    let whole = number.floor() as u64;
+    whole.max(1)
+}
+
+/// About how large the tables are at scale 1.
+fn unit_bytes(data: &DataSpec) -> Result<u64, Unresolved> {
+    let at_one = data_bytes(&DataSpec { scale: 1, ..data.clone() });
+    match &data.workload {
+        Some(_) if at_one > 0 => Ok(at_one),
+        Some(name) => Err(format!(
+            "the size of the workload {name} is unknown; add bytes_per_scale to its workload.toml"
+        )),
+        None => Err("there is no workload whose size is known; write a number".to_owned()),
+    }
+}
+
+/// Finds out what the host of a server gives it; an error is a sentence.
+pub type FindHost<'a> = &'a dyn Fn(&Origin) -> Result<ServerHost, String>;
+
+/// Hosts of servers, each found once.
+pub(crate) struct Hosts<'a> {
+    find: FindHost<'a>,
+    found: BTreeMap<Origin, Result<ServerHost, String>>,
+}
+
+impl<'a> Hosts<'a> {
+    pub(crate) fn new(find: FindHost<'a>) -> Self {
+        Self { find, found: BTreeMap::new() }
+    }
+
+    /// Replaces relative values by numbers.
+    pub(crate) fn resolve(&mut self, configuration: &mut Configuration) -> Result<(), Complaint> {
+        for key in &KEYS {
+            let Some(relative) = configuration.relative.get(key.name).cloned() else { continue };
+            let origin = &configuration.server.origin;
+            let host = self.found.entry(origin.clone()).or_insert_with(|| (self.find)(origin));
+            let number = host
+                .clone()
+                .and_then(|host| (key.resolve)(relative.amount, configuration, &host))
+                .and_then(|number| within(number, key));
+            let number = number.map_err(|why| {
+                let what = format!("{} = \"{}\": {why}", key.name, relative.words);
+                Complaint::at(relative.place.max(START), what)
+            })?;
+            (key.set)(configuration, number);
+            configuration.relative.insert(key.name, Relative { number: Some(number), ..relative });
+        }
+        Ok(())
+    }
+}
+
+fn within(number: u64, key: &RelativeKey) -> Result<u32, Unresolved> {
+    let fits = u32::try_from(number).ok().filter(|_| number <= key.most_resolved);
+    fits.ok_or_else(|| format!("these are {number} here, more than {}; write less", key.most_resolved))
+}
+
+/// `clients 2/core = 8, scale 50% of memory = 782`: all relative values of these configurations, each once.
+pub(crate) fn in_words<'a>(
+    configurations: impl Iterator<Item = &'a Configuration> + Clone,
+) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    for key in &KEYS {
+        for relative in configurations.clone().filter_map(|it| it.relative.get(key.name)) {
+            let number = relative.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+            let words = format!("{} {} = {number}", key.name, relative.words);
+            if !told.contains(&words) {
+                told.push(words);
+            }
+        }
+    }
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// The host of a server: an embedded one runs here with the limits of this process; one that runs already is asked for
+/// a process of its own.
+///
+/// # Errors
+/// There is no connection, or the server's processes cannot be seen from here.
+pub fn find_host(origin: &Origin) -> Result<ServerHost, String> {
+    let of_process = |process_id| ServerHost {
+        cores: results::cpus_allowed(process_id),
+        memory_bytes: results::memory_allowed(process_id),
+    };
+    let Origin::Running(dsn) = origin else { return Ok(of_process(std::process::id())) };
+    let in_words = |error: connect::ConnectError| format!("the server's host cannot be examined: {error}");
+    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process());
+    let session = Session::connect(&target.map_err(in_words)?).map_err(in_words)?;
+    let process_id = session.cancel_key().process_id;
+    if observe::is_server_here(process_id) {
+        return Ok(of_process(process_id));
+    }
+    Err("the server is not on this host, or in a container of its own, so that its cores and its memory are unknown; \
+         write a number"
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GB: u64 = 1_000_000_000;
+
+    fn node(value: Value) -> Node {
+        Node { place: Place { line: 3, column: 7 }, value }
+    }
+
+    fn configuration(name: &str, words: &str) -> Configuration {
+        let mut configuration = Configuration::default();
+        configuration.data.bytes_per_scale = Some(10_000_000);
+        configuration.relative.extend(read(name, &node(Value::Text(words.to_owned()))).unwrap());
+        configuration
+    }
+
+    /// What a value becomes on a host of so many cores and so much memory.
+    fn check(name: &str, words: &str, cores: Option<f64>, memory_bytes: Option<u64>) -> Result<u32, String> {
+        let mut configuration = configuration(name, words);
+        let find = |_: &Origin| Ok(ServerHost { cores, memory_bytes });
+        Hosts::new(&find).resolve(&mut configuration).map_err(|complaint| complaint.what)?;
+        let number = configuration.relative[name].number.unwrap();
+        let set = if name == "clients" { configuration.load.clients } else { configuration.data.scale };
+        assert_eq!(number, set);
+        Ok(number)
+    }
+
+    #[test]
+    fn clients_per_core_are_rounded_up_and_are_at_least_one() {
+        let clients = |words, cores| check("clients", words, Some(cores), None);
+        assert_eq!((clients("2/core", 4.0), clients("1 /core", 1.5)), (Ok(8), Ok(2)));
+        assert_eq!((clients("0.1/core", 30.0), clients("0.01/core", 0.5)), (Ok(3), Ok(1)));
+        assert_eq!(
+            clients("10000/core", 64.0),
+            Err("clients = \"10000/core\": these are 640000 here, more than 100000; write less".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_share_of_memory_is_rounded_down_and_is_at_least_scale_one() {
+        let scale = |words, bytes| check("scale", words, None, Some(bytes));
+        assert_eq!((scale("50% of memory", 16 * GB), scale("400 % of memory", GB)), (Ok(800), Ok(400)));
+        assert_eq!((scale("33.3% of memory", GB), scale("1% of memory", 1)), (Ok(33), Ok(1)));
+    }
+
+    #[test]
+    fn rows_that_fill_half_of_a_page_take_twice_the_memory() {
+        let mut half = configuration("scale", "50% of memory");
+        half.data.fillfactor = 50;
+        let find = |_: &Origin| Ok(ServerHost { cores: None, memory_bytes: Some(16 * GB) });
+        Hosts::new(&find).resolve(&mut half).unwrap();
+        assert_eq!(half.data.scale, 400);
+    }
+
+    #[test]
+    fn other_texts_are_refused_with_their_place() {
+        for (name, words) in [
+            ("clients", "2/cores"),
+            ("clients", "0/core"),
+            ("clients", "-1/core"),
+            ("clients", "1e3/core"),
+            ("clients", "inf/core"),
+            ("clients", "/core"),
+            ("clients", "10001/core"),
+            ("clients", "50% of memory"),
+            ("scale", "500% of memory"),
+            ("scale", "0% of memory"),
+            ("scale", "50%"),
+            ("scale", "1.2.3% of memory"),
+        ] {
+            let refused = read(name, &node(Value::Text(words.to_owned()))).unwrap_err();
+            let found = format!(", found \"{words}\"");
+            assert_eq!(refused.place, Place { line: 3, column: 7 });
+            assert!(refused.what.starts_with("expected a whole number from 1 to "), "{}", refused.what);
+            assert!(refused.what.ends_with(&found), "{}", refused.what);
+        }
+        assert_eq!(read("workers", &node(Value::Text("2/core".to_owned()))), Ok(None));
+        assert_eq!(read("clients", &node(Value::Integer(2))), Ok(None));
+    }
+
+    #[test]
+    fn where_the_host_or_the_size_is_unknown_the_sentence_says_what_to_write() {
+        assert_eq!(
+            check("clients", "2/core", None, None),
+            Err(
+                "clients = \"2/core\": the cores of the server's host are unknown; write a number of clients"
+                    .to_owned()
+            )
+        );
+        assert_eq!(
+            check("scale", "50% of memory", None, None),
+            Err("scale = \"50% of memory\": the memory of the server's host is unknown; write a number"
+                .to_owned())
+        );
+        let find = |_: &Origin| Ok(ServerHost { cores: Some(1.0), memory_bytes: Some(GB) });
+        let mut unknown = configuration("scale", "50% of memory");
+        unknown.data.bytes_per_scale = None;
+        let complaint = Hosts::new(&find).resolve(&mut unknown).unwrap_err();
+        assert_eq!(complaint.place, Place { line: 3, column: 7 });
+        assert!(complaint.what.ends_with("add bytes_per_scale to its workload.toml"), "{}", complaint.what);
+        let find = |_: &Origin| Err("no way".to_owned());
+        let complaint = Hosts::new(&find).resolve(&mut configuration("clients", "1/core")).unwrap_err();
+        assert_eq!(complaint.what, "clients = \"1/core\": no way");
+    }
+
+    #[test]
+    fn an_embedded_server_has_the_cores_and_the_memory_of_this_process() {
+        let host = find_host(&Origin::Version("18".to_owned())).unwrap();
+        assert!(host.cores.is_some_and(|cores| cores > 0.0), "{host:?}");
+        assert!(host.memory_bytes.is_some_and(|bytes| bytes > 0), "{host:?}");
+    }
+}
