@@ -1,11 +1,9 @@
 //! Whole experiments for reports: which one is meant, and what the store has of it and of its file. How it is shown is
 //! decided by `report::experiment`.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Component, Path};
+use std::path::Path;
 
-use ::lab::{Experiment, Plan, Profile, profile_name};
+use ::lab::{Experiment, Folder, Plan, Profile, profile_name};
 use report::experiment::Overview;
 use results::{DEFAULT_STORE, Store, StoredExperiment};
 
@@ -72,32 +70,16 @@ pub(crate) fn overview(store: &Path, name: &str, profile: Option<Profile>) -> Re
     Ok(if is_default { overview } else { overview.kept_in(&store.display().to_string()) })
 }
 
-/// What the file says that the experiment was begun with. Files that it names are looked for beside it, so the stored
-/// ones are laid out for a moment; `None` if this pgmeter cannot read it.
+/// What the file says that the experiment was begun with; `None` if this pgmeter cannot read it.
 fn file_of(stored: &StoredExperiment) -> Option<(Experiment, Plan)> {
     let profile = if stored.profile == profile_name(Profile::Quick) { Profile::Quick } else { Profile::Full };
-    let folder = tempfile::tempdir().ok()?;
-    lay_out(&stored.files, folder.path()).ok()?;
+    let folder = Folder::Stored(&stored.files);
     let read = |(name, text): (&String, &String)| {
-        let experiment = Experiment::parse(text, name, folder.path(), profile).ok()?;
-        let plan = Plan::of(&experiment, name, folder.path()).ok()?;
+        let experiment = Experiment::parse(text, name, folder, profile).ok()?;
+        let plan = Plan::of(&experiment, name, folder).ok()?;
         (experiment.name == stored.name).then_some((experiment, plan))
     };
     stored.files.iter().filter(|(name, _)| !name.ends_with(".sql")).find_map(read)
-}
-
-/// `./a.sql` stays in the folder as `a.sql` does; what leads out of it is left out.
-fn lay_out(files: &BTreeMap<String, String>, folder: &Path) -> std::io::Result<()> {
-    let stays = |name: &String| {
-        let mut parts = Path::new(name).components();
-        parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-    };
-    for (name, text) in files.iter().filter(|(name, _)| stays(name)) {
-        let path = folder.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        fs::write(path, text)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -109,16 +91,5 @@ mod tests {
         let both = ["1", "experiments/clients.toml"].map(str::to_owned);
         let refusal = asked_for(&both, None, None, Path::new("nowhere")).unwrap_err().to_string();
         assert!(refusal.starts_with("the file of an experiment stands alone"), "{refusal}");
-    }
-
-    #[test]
-    fn files_are_laid_out_in_the_folder_and_nowhere_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let (inner, names) = (folder.path().join("inner"), ["./a.sql", "b/c.sql", "../d.sql"]);
-        fs::create_dir(&inner).unwrap();
-        let files = BTreeMap::from(names.map(|name| (name.to_owned(), "SELECT 1".to_owned())));
-        lay_out(&files, &inner).unwrap();
-        let is_there = |name: &str| inner.join(name).exists();
-        assert!(is_there("a.sql") && is_there("b/c.sql") && !folder.path().join("d.sql").exists());
     }
 }

@@ -9,7 +9,7 @@ mod files;
 pub use document::{
     Complaint, Entry, Node, Place, Table, Value, nearest, read, turns_direction, unknown_key,
 };
-pub use files::{beside, text_of};
+pub use files::{Folder, text_of};
 
 /// Something in a file is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

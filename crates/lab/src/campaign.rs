@@ -52,8 +52,13 @@ impl Subject {
             available_bytes: server::available_memory(),
             shared_buffers_bytes: server::default_shared_buffers(),
         };
-        let mut plan =
-            Plan::within(&experiment, &file.display().to_string(), &folder, &memory, Some(&find_host))?;
+        let mut plan = Plan::within(
+            &experiment,
+            &file.display().to_string(),
+            folder.as_path(),
+            &memory,
+            Some(&find_host),
+        )?;
         secret_levels::hide_levels(&experiment, &mut plan.cells);
         timed::check(&plan.cells)?;
         trial::check(&plan.cells)?;

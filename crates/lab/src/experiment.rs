@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use config::{Complaint, Entry, Node, Place, Table, Value, nearest, unknown_key};
+use config::{Complaint, Entry, Folder, Node, Place, Table, Value, nearest, unknown_key};
 
 use crate::LabError;
 use crate::configuration::Configuration;
@@ -113,7 +113,13 @@ impl Experiment {
     ///
     /// # Errors
     /// If something in it is wrong; with the place.
-    pub fn parse(text: &str, file: &str, folder: &Path, profile: Profile) -> Result<Experiment, LabError> {
+    pub fn parse<'a>(
+        text: &str,
+        file: &str,
+        folder: impl Into<Folder<'a>>,
+        profile: Profile,
+    ) -> Result<Experiment, LabError> {
+        let folder = folder.into();
         let experiment = config::read(text).and_then(|top| Reader { folder, profile }.experiment(top));
         Ok(experiment.map_err(|complaint| complaint.in_file(file))?)
     }
@@ -121,7 +127,7 @@ impl Experiment {
 
 /// What is needed while reading.
 struct Reader<'a> {
-    folder: &'a Path,
+    folder: Folder<'a>,
     profile: Profile,
 }
 

@@ -2,9 +2,8 @@
 //! A key is a row here and a line in docs/experiments.md; sections, factors, levels and cases all use the same rows.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use config::{Complaint, Entry, Node, Place};
+use config::{Complaint, Entry, Folder, Node, Place};
 use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
 use workload::{PartitionMethod, WorkloadName};
 
@@ -12,7 +11,7 @@ use crate::configuration::{Configuration, Origin, Restore};
 use crate::relative;
 use crate::schema::count;
 use crate::values::{
-    dsn, file, hosts, init_steps, network, pairs, path, scripts, tablespaces, value_of, version, workload,
+    dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version, workload,
 };
 
 /// Where a key stands if it is not a factor.
@@ -51,7 +50,7 @@ pub(crate) enum Takes {
     /// A value of one of the kinds that options have.
     Value(Kind, Set),
     /// Anything else; its rule in the JSON Schema has this name.
-    Node(&'static str, fn(&mut Configuration, &Node, &Path) -> Result<(), Complaint>),
+    Node(&'static str, fn(&mut Configuration, &Node, Folder<'_>) -> Result<(), Complaint>),
 }
 
 impl Key {
@@ -64,7 +63,7 @@ impl Key {
     const fn other(
         name: &'static str,
         rule: &'static str,
-        set: fn(&mut Configuration, &Node, &Path) -> Result<(), Complaint>,
+        set: fn(&mut Configuration, &Node, Folder<'_>) -> Result<(), Complaint>,
         help: &'static str,
     ) -> Self {
         Self { name, takes: Takes::Node(rule, set), help, get: |_| OptionValue::Unset }
@@ -126,7 +125,7 @@ const SERVER: [Key; 6] = [
         "bin_dir",
         "text",
         |it, node, folder| {
-            put(&mut it.server.origin, node.text().map(|dir| Origin::Programs(path(dir, folder))))
+            put(&mut it.server.origin, node.text().map(|dir| Origin::Programs(folder.path(dir))))
         },
         "The programs of a PostgreSQL installed here; relative to the experiment",
     ),
@@ -362,7 +361,7 @@ pub(crate) fn set(
     configuration: &mut Configuration,
     name: &str,
     node: &Node,
-    folder: &Path,
+    folder: Folder<'_>,
 ) -> Result<(), Complaint> {
     if let Some((parent, child)) = parent(name) {
         if parent == "variables" {
@@ -399,7 +398,7 @@ pub(crate) fn set(
 fn option_value(
     option: &RunOption,
     node: &Node,
-    folder: &Path,
+    folder: Folder<'_>,
     workload: Option<&WorkloadName>,
 ) -> Result<OptionValue, Complaint> {
     match option.name {

@@ -70,7 +70,7 @@ mod compare;
 
 pub use campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, profile_name};
 pub use compare::{Comparable, CompareOptions, ComparisonRun, compare};
-pub use config::Place;
+pub use config::{Folder, Place};
 pub use configuration::{
     Configuration, DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec, default_load,
 };

@@ -1,9 +1,8 @@
 //! All combinations of the levels, without those that are left out, and what each of them means. Called by `plan`.
 //! Nothing is put in order here.
 
-use std::path::Path;
-
-use config::{Complaint, Place};
+use config::{Complaint, Folder, Place};
+use workload::WorkloadName;
 
 use crate::configuration::Configuration;
 use crate::experiment::Experiment;
@@ -27,7 +26,7 @@ pub struct Cell {
 /// relative value has no number.
 pub(crate) fn cells(
     experiment: &Experiment,
-    folder: &Path,
+    folder: Folder<'_>,
     find_host: Option<FindHost<'_>>,
 ) -> Result<Vec<Cell>, Complaint> {
     let mut cells = vec![Cell { levels: Vec::new(), configuration: experiment.base.clone() }];
@@ -55,7 +54,13 @@ pub(crate) fn cells(
     cells.retain(|cell| !is_left_out(cell));
     let (mut workloads, mut hosts) = (Workloads::default(), find_host.map(Hosts::new));
     for Cell { configuration, .. } in &mut cells {
-        workloads.complete(configuration).map_err(|what| Complaint::at(START, what))?;
+        // The files of a workload that is stored cannot be read, and nothing will be run.
+        if !matches!(
+            (folder, &configuration.data.workload),
+            (Folder::Stored(_), Some(WorkloadName::Folder(_)))
+        ) {
+            workloads.complete(configuration).map_err(|what| Complaint::at(START, what))?;
+        }
         if let Some(hosts) = &mut hosts {
             hosts.resolve(configuration)?;
         }

@@ -1,9 +1,7 @@
 //! Which trials there are, in which order they run, which servers and data they need, and how long that will take.
 //! Nothing is started; `cli` shows the plan, `campaign` goes through its trials.
 
-use std::path::Path;
-
-use config::Complaint;
+use config::{Complaint, Folder};
 use stats::SplitMix64;
 
 use crate::LabError;
@@ -55,7 +53,11 @@ impl Plan {
     ///
     /// # Errors
     /// If nothing is left to run, or far too much.
-    pub fn of(experiment: &Experiment, file: &str, folder: &Path) -> Result<Plan, LabError> {
+    pub fn of<'a>(
+        experiment: &Experiment,
+        file: &str,
+        folder: impl Into<Folder<'a>>,
+    ) -> Result<Plan, LabError> {
         Plan::within(experiment, file, folder, &Memory::PLENTY, None)
     }
 
@@ -64,10 +66,10 @@ impl Plan {
     ///
     /// # Errors
     /// If nothing is left to run, or far too much, or a relative value has no number.
-    pub fn within(
+    pub fn within<'a>(
         experiment: &Experiment,
         file: &str,
-        folder: &Path,
+        folder: impl Into<Folder<'a>>,
         memory: &Memory,
         find_host: Option<FindHost<'_>>,
     ) -> Result<Plan, LabError> {
@@ -84,7 +86,8 @@ impl Plan {
         if number > TRIALS_MAX {
             return Err(complain(format!("these are {number} trials, more than {TRIALS_MAX}")));
         }
-        let cells = cells(experiment, folder, find_host).map_err(|complaint| complaint.in_file(file))?;
+        let cells =
+            cells(experiment, folder.into(), find_host).map_err(|complaint| complaint.in_file(file))?;
         if cells.is_empty() {
             return Err(complain("all combinations are left out by exclude".to_owned()));
         }

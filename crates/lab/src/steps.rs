@@ -1,10 +1,10 @@
 //! `[[step]]`: what a trial of timed steps executes, how often, and what is done at a limit. Read here and checked; the
 //! SQL is not looked into. Variables are put in, and the clock is read, when the trial runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use config::{Complaint, Node, Place, Table};
+use config::{Complaint, Folder, Node, Place, Table};
 
 use crate::configuration::Configuration;
 use crate::{keys, schema, values};
@@ -68,7 +68,7 @@ impl Configuration {
 }
 
 /// All `[[step]]`s.
-pub(crate) fn steps(nodes: Vec<Node>, folder: &Path) -> Result<Vec<Step>, Complaint> {
+pub(crate) fn steps(nodes: Vec<Node>, folder: Folder<'_>) -> Result<Vec<Step>, Complaint> {
     if let Some(node) = nodes.get(STEPS_MAX) {
         return Err(Complaint::at(node.place, format!("an experiment has at most {STEPS_MAX} steps")));
     }
@@ -84,7 +84,7 @@ pub(crate) fn steps(nodes: Vec<Node>, folder: &Path) -> Result<Vec<Step>, Compla
     Ok(steps)
 }
 
-fn step(node: Node, folder: &Path) -> Result<Step, Complaint> {
+fn step(node: Node, folder: Folder<'_>) -> Result<Step, Complaint> {
     let place = node.place;
     let mut table = node.into_table()?;
     table.check_keys("[[step]]", &schema::names(schema::STEP))?;
@@ -109,7 +109,7 @@ fn step(node: Node, folder: &Path) -> Result<Step, Complaint> {
     Ok(Step { name, work, before, times, limit, at_limit })
 }
 
-fn work(table: &mut Table, place: Place, folder: &Path) -> Result<StepWork, Complaint> {
+fn work(table: &mut Table, place: Place, folder: Folder<'_>) -> Result<StepWork, Complaint> {
     let init = table.take("init");
     let sql = one_sql(table, ("sql", "file"), folder)?;
     match (sql, init) {
@@ -121,7 +121,7 @@ fn work(table: &mut Table, place: Place, folder: &Path) -> Result<StepWork, Comp
 }
 
 /// SQL in one key, or in the file that the other names.
-fn one_sql(table: &mut Table, names: (&str, &str), folder: &Path) -> Result<Option<StepSql>, Complaint> {
+fn one_sql(table: &mut Table, names: (&str, &str), folder: Folder<'_>) -> Result<Option<StepSql>, Complaint> {
     match (table.take(names.0), table.take(names.1)) {
         (None, None) => Ok(None),
         (Some(node), None) => match node.text()? {

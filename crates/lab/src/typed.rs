@@ -1,9 +1,7 @@
 //! An experiment without a file: keys and one factor as they are typed, read by the same table as a file's. Called for
 //! `pgmeter compare`; the command line decides which options stand for which keys.
 
-use std::path::Path;
-
-use config::{Complaint, Entry, Node, Place, Value, nearest, unknown_key};
+use config::{Complaint, Entry, Folder, Node, Place, Value, nearest, unknown_key};
 
 use crate::configuration::Configuration;
 use crate::experiment::{Experiment, Factor, Level, Profile, add_level};
@@ -20,28 +18,20 @@ pub struct Typed {
     pub factor: String,
 }
 
-/// Files that are typed may be anywhere.
-const ROOT: &str = "/";
-
 impl Typed {
-    /// The folder that its experiment's files are in.
-    pub fn folder() -> &'static Path {
-        Path::new(ROOT)
-    }
-
     /// The experiment that a file with these keys would be.
     ///
     /// # Errors
     /// If a key or a value is none; with what was typed.
     pub fn experiment(&self, name: &str) -> Result<Experiment, LabError> {
         let empty = format!("name = \"{name}\"");
-        let mut experiment = Experiment::parse(&empty, name, Typed::folder(), Profile::Full)?;
+        let mut experiment = Experiment::parse(&empty, name, Folder::Typed, Profile::Full)?;
         for (key, text) in &self.keys {
             set(&mut experiment.base, key, text).map_err(|what| typed(&shown(key, text), what))?;
         }
         if !self.scripts.is_empty() {
             let node = at_no_place(Value::List(self.scripts.iter().map(script).collect()));
-            let set = keys::set(&mut experiment.base, "script", &node, Typed::folder());
+            let set = keys::set(&mut experiment.base, "script", &node, Folder::Typed);
             set.map_err(|complaint| typed("the script", complaint.what))?;
         }
         experiment.factors = vec![self.factor(&experiment.base)?];
@@ -92,7 +82,7 @@ fn set(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node,
     let plain = at_no_place(Value::Text(text.to_owned()));
     let first = value(text).unwrap_or_else(|| plain.clone());
     let mut try_it = |node: Node| -> Result<Node, Complaint> {
-        keys::set(configuration, key, &node, Typed::folder())?;
+        keys::set(configuration, key, &node, Folder::Typed)?;
         Ok(node)
     };
     try_it(first).or_else(|complaint| try_it(plain).map_err(|_| complaint.what))
@@ -155,18 +145,18 @@ mod tests {
             read("settings.wal_compression=off,pglz", &[("clients", "8"), ("version", "16.4")]).unwrap();
         let file = "name = \"compare\"\n[server]\nversion = \"16.4\"\n[load]\nclients = 8\nscript = \"select-only\"\n\
                     [factors]\n\"settings.wal_compression\" = [\"off\", \"pglz\"]\n";
-        let file = Experiment::parse(file, "f", Path::new("."), Profile::Full).unwrap();
-        let plan = |experiment: &Experiment| Plan::of(experiment, "f", Typed::folder()).unwrap().cells;
+        let file = Experiment::parse(file, "f", std::path::Path::new("."), Profile::Full).unwrap();
+        let plan = |experiment: &Experiment| Plan::of(experiment, "f", Folder::Typed).unwrap().cells;
         assert_eq!(plan(&typed), plan(&file));
     }
 
     #[test]
     fn levels_may_be_tables_and_text_needs_no_quotation_marks() {
         let typed = read("network=socket,{ kind = \"tcp\", delay = \"1ms\" }", &[]).unwrap();
-        let cells = Plan::of(&typed, "f", Typed::folder()).unwrap().cells;
+        let cells = Plan::of(&typed, "f", Folder::Typed).unwrap().cells;
         assert_eq!(cells[1].configuration.network.kind, NetworkKind::Tcp);
         let typed = read("version=9.6,18", &[]).unwrap();
-        let cells = Plan::of(&typed, "f", Typed::folder()).unwrap().cells;
+        let cells = Plan::of(&typed, "f", Folder::Typed).unwrap().cells;
         assert_eq!(cells[0].configuration.server.origin, Origin::Version("9.6".to_owned()));
     }
 

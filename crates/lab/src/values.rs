@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use config::{Complaint, Node, Value};
+use config::{Complaint, Folder, Node, Value};
 use run::options::{Kind, Value as OptionValue, expected_unit, with_unit};
 use run::{ScriptSource, ScriptSpec};
 use workload::WorkloadName;
 
 use crate::configuration::{Network, NetworkKind};
-use crate::{Typed, schema};
+use crate::schema;
 
 /// The longest delay that a relay makes.
 const NETWORK_DELAY_MAX: Duration = Duration::from_secs(3600);
@@ -36,31 +36,14 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
 }
 
 /// A file beside the experiment; `""` takes it away again.
-pub(crate) fn file(node: &Node, folder: &Path) -> Result<Option<PathBuf>, Complaint> {
+pub(crate) fn file(node: &Node, folder: Folder<'_>) -> Result<Option<PathBuf>, Complaint> {
     let name = node.text()?;
     if name.is_empty() { Ok(None) } else { beside(node, folder).map(Some) }
 }
 
 /// A file in the experiment's folder.
-pub(crate) fn beside(node: &Node, folder: &Path) -> Result<PathBuf, Complaint> {
-    if folder != Typed::folder() {
-        return config::beside(node, folder, "the experiment");
-    }
-    let path = path(node.text()?, folder);
-    if path.is_file() {
-        return Ok(path);
-    }
-    let what = format!("there is no file {} (looked for at {})", node.text()?, path.display());
-    Err(Complaint::at(node.place, what))
-}
-
-/// A path of an experiment; one that was typed counts from where the command was.
-pub(crate) fn path(text: &str, folder: &Path) -> PathBuf {
-    if folder != Typed::folder() {
-        return folder.join(text);
-    }
-    let found = std::fs::canonicalize(text).or_else(|_| std::path::absolute(text));
-    found.unwrap_or_else(|_| text.into())
+pub(crate) fn beside(node: &Node, folder: Folder<'_>) -> Result<PathBuf, Complaint> {
+    folder.file(node, "the experiment")
 }
 
 pub(crate) fn pairs(target: &mut BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
@@ -142,7 +125,7 @@ pub(crate) fn init_steps(node: &Node) -> Result<String, Complaint> {
 /// A built-in script, a file, or a list of such with weights: `["a.sql", { script = "select-only", weight = 9 }]`.
 pub(crate) fn scripts(
     node: &Node,
-    folder: &Path,
+    folder: Folder<'_>,
     workload: Option<&WorkloadName>,
 ) -> Result<Vec<ScriptSpec>, Complaint> {
     let one_script = |node: &Node| one_script(node, folder, workload);
@@ -154,7 +137,11 @@ pub(crate) fn scripts(
     Ok(scripts)
 }
 
-fn one_script(node: &Node, folder: &Path, workload: Option<&WorkloadName>) -> Result<ScriptSpec, Complaint> {
+fn one_script(
+    node: &Node,
+    folder: Folder<'_>,
+    workload: Option<&WorkloadName>,
+) -> Result<ScriptSpec, Complaint> {
     if let Value::Table(_) = &node.value {
         let mut table = node.clone().into_table()?;
         table.check_keys("a script", &schema::names(schema::SCRIPT))?;
@@ -183,15 +170,19 @@ fn one_script(node: &Node, folder: &Path, workload: Option<&WorkloadName>) -> Re
 }
 
 /// The name of a shipped workload, a folder relative to the experiment's, or "none". A folder is read later, once.
-pub(crate) fn workload(node: &Node, folder: &Path) -> Result<Option<WorkloadName>, Complaint> {
+pub(crate) fn workload(node: &Node, folder: Folder<'_>) -> Result<Option<WorkloadName>, Complaint> {
     match node.text()? {
         "none" => Ok(None),
         name => {
-            let base = if folder == Typed::folder() { Path::new("") } else { folder };
+            let base = match folder {
+                Folder::Disk(base) => base,
+                Folder::Typed => Path::new(""),
+                Folder::Stored(_) => return Ok(Some(WorkloadName::stored(name))),
+            };
             let found = WorkloadName::find(name, base);
             let found = found.map_err(|error| Complaint::at(node.place, error.to_string()))?;
             Ok(Some(match found {
-                WorkloadName::Folder(_) => WorkloadName::Folder(path(name, folder)),
+                WorkloadName::Folder(_) => WorkloadName::Folder(folder.path(name)),
                 shipped @ WorkloadName::Shipped(_) => shipped,
             }))
         }

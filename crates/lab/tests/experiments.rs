@@ -254,3 +254,17 @@ fn infinity_and_nan_are_no_values_of_any_key() {
     let said = folder.read("name = \"x\"\n[factors]\n\"settings.a\" = [1, nan]\n", Profile::Full);
     assert_eq!(said.err().as_deref(), Some("x.toml:3:20: expected a finite number, found NaN"));
 }
+
+#[test]
+fn an_experiment_that_a_store_keeps_is_read_without_its_folder() {
+    let text = "name = \"kept\"\n[data]\nworkload = \"./gone\"\n[load]\nscript = \"./sql/a.sql\"\n[factors]\nclients = [1, 2]\n";
+    let files = [("kept.toml", text), ("sql/a.sql", "SELECT 1;\n")];
+    let files = files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+    let read =
+        |text: &str| Experiment::parse(text, "kept.toml", pgmeter_lab::Folder::Stored(&files), Profile::Full);
+    let experiment = read(text).unwrap();
+    let plan = Plan::of(&experiment, "kept.toml", pgmeter_lab::Folder::Stored(&files)).unwrap();
+    assert_eq!(plan.cells.len(), 2);
+    let other = read(&text.replace("a.sql", "b.sql")).unwrap_err().to_string();
+    assert!(other.contains("there is no file ./sql/b.sql"), "{other}");
+}

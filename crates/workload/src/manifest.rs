@@ -167,7 +167,7 @@ impl Reader<'_> {
         let name = node.text()?;
         let (path, text) = match self.files {
             Files::Folder(folder) => {
-                let path = config::beside(node, folder, "the workload")?;
+                let path = config::Folder::Disk(folder).file(node, "the workload")?;
                 let text = config::text_of(&path, FILE_LENGTH_MAX)
                     .map_err(|error| Complaint::at(node.place, format!("cannot read {name}: {error}")))?;
                 (path, text)

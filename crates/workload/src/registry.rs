@@ -67,6 +67,12 @@ impl WorkloadName {
         Err(WorkloadError::UnknownWorkload { name: text.to_owned(), known: known.join(", "), nearest })
     }
 
+    /// The workload of this name in an experiment that is kept: it is shipped, or a folder that may be gone.
+    pub fn stored(name: &str) -> WorkloadName {
+        let shipped = WORKLOADS.iter().find(|row| row.name == name);
+        shipped.map_or_else(|| WorkloadName::Folder(name.into()), |row| WorkloadName::Shipped(row.name))
+    }
+
     /// Reads the workload.
     ///
     /// # Errors

@@ -177,12 +177,17 @@ impl CompareArguments {
             let typed = self.typed()?;
             check_beside_factor(&typed)?;
             let experiment = typed.experiment(NAME)?;
-            let folder = Typed::folder().to_owned();
-            return Ok(Comparable { experiment, folder, file: None, profile: Profile::Full, server_user });
+            return Ok(Comparable {
+                experiment,
+                folder: None,
+                file: None,
+                profile: Profile::Full,
+                server_user,
+            });
         };
         let profile = if self.quick { Profile::Quick } else { Profile::Full };
         let experiment = Experiment::read(file, profile)?;
-        let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
+        let folder = Some(file.parent().unwrap_or(Path::new(".")).to_owned());
         Ok(Comparable { experiment, folder, file: Some(file.clone()), profile, server_user })
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use config::Folder;
 use connect::Target;
 use run::{Control, RunError, fresh_seed};
 
@@ -27,8 +28,8 @@ use crate::secret_levels;
 pub struct Comparable {
     /// As its file, or what was typed, says.
     pub experiment: Experiment,
-    /// Where its files are.
-    pub folder: PathBuf,
+    /// Where its files are; `None`: they were typed.
+    pub folder: Option<PathBuf>,
     /// The experiment's file; what was typed has none.
     pub file: Option<PathBuf>,
     /// Its size.
@@ -43,7 +44,7 @@ impl Comparable {
             experiment: self.experiment.clone(),
             plan: Plan::of_cells(&self.experiment, cells, &Memory::PLENTY),
             profile: self.profile,
-            folder: self.folder.clone(),
+            folder: self.folder.clone().unwrap_or_default(),
             file: self.file.clone().unwrap_or_default(),
         }
     }
@@ -54,7 +55,8 @@ impl Comparable {
     /// They do not go together.
     pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
         let file = self.file.as_deref().unwrap_or(Path::new("--factor")).display().to_string();
-        let plan = Plan::within(&self.experiment, &file, &self.folder, &Memory::PLENTY, Some(&find_host))?;
+        let folder = self.folder.as_deref().map_or(Folder::Typed, Folder::Disk);
+        let plan = Plan::within(&self.experiment, &file, folder, &Memory::PLENTY, Some(&find_host))?;
         let mut cells = plan.cells;
         secret_levels::hide_levels(&self.experiment, &mut cells);
         Ok(cells)

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::write::{NewRun, Rows, complete_row};
 use super::Store;
+use super::write::{NewRun, Rows, complete_row};
 use crate::{Record, ResultsError};
 
 /// What became of a record that was to be imported; the number of its run.
