@@ -1,7 +1,9 @@
 //! `pgmeter calibrate`: what one worker can do at best on this machine, against a server that takes no time and has a
 //! process of its own. The result is kept, so that later runs can be held against it; `bench` never calibrates.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -117,7 +119,11 @@ struct NullServer {
 impl NullServer {
     fn start() -> Result<Self, Failure> {
         let failed = |error| Failure::System { what: "start the null server".to_owned(), error };
-        let directory = tempfile::Builder::new().prefix("pgmeter-calibrate-").tempdir().map_err(failed)?;
+        // Nobody else may connect.
+        let permissions = fs::Permissions::from_mode(0o700);
+        let directory =
+            tempfile::Builder::new().prefix("pgmeter-calibrate-").permissions(permissions).tempdir();
+        let directory = directory.map_err(failed)?;
         // The path ends with a slash, so that it is taken for a directory whatever it is called.
         let listen = directory.path().join("");
         let mut child = Command::new(std::env::current_exe().map_err(failed)?)

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::lab::{Campaign, CampaignLimits, ExecutionContext, Listener, Profile, Subject};
+use ::lab::{Campaign, CampaignLimits, ExecutionContext, FindHost, Listener, Profile, Subject};
 use clap::{Args, Subcommand};
 use results::SafeText;
 
@@ -92,9 +92,9 @@ impl From<&Limits> for CampaignLimits {
     }
 }
 
-fn read(Which { file, quick }: &Which) -> Result<Subject, Failure> {
+fn read(Which { file, quick }: &Which, find_host: Option<FindHost<'_>>) -> Result<Subject, Failure> {
     let profile = if *quick { Profile::Quick } else { Profile::Full };
-    let subject = Subject::read(file, profile)?;
+    let subject = Subject::read(file, profile, find_host)?;
     terminal::mask(::lab::secret_values(&subject.plan.cells));
     Ok(subject)
 }
@@ -102,25 +102,25 @@ fn read(Which { file, quick }: &Which) -> Result<Subject, Failure> {
 pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     match &arguments.action {
         LabAction::Plan { which } => {
-            let Subject { experiment, plan, .. } = read(which)?;
+            let Subject { experiment, plan, .. } = read(which, Some(&::lab::find_host))?;
             let outline = ::lab::outline(&experiment, &plan);
             let outline = SafeText::from(::lab::hide_values(&plan.cells, &outline));
             terminal.print(&results::escaped(outline.as_str()));
             Ok(())
         }
         LabAction::Run(TrialsArguments { which, places, limits }) => {
-            let subject = read(which)?;
+            let subject = read(which, Some(&::lab::find_host))?;
             listening(terminal, places.places(), |listener| {
                 let campaign = Campaign::begin(subject, places.places(), listener)?;
                 run_trials(campaign, limits, listener, signals)
             })
         }
         LabAction::Resume(TrialsArguments { which, places, limits }) => {
-            let campaign = Campaign::find(read(which)?, places.places())?;
+            let campaign = Campaign::find(read(which, Some(&::lab::find_host))?, places.places())?;
             listening(terminal, places.places(), |listener| run_trials(campaign, limits, listener, signals))
         }
         LabAction::Status { which, places } => {
-            let campaign = Campaign::find(read(which)?, places.places())?;
+            let campaign = Campaign::find(read(which, None)?, places.places())?;
             let (subject, row) = (campaign.subject(), campaign.row());
             terminal.print(&(lab_status::standing(subject, row) + &lab_status::outlook(subject, row)));
             Ok(())

@@ -20,7 +20,7 @@ use crate::leftovers;
 use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::provision::Provisioner;
-use crate::relative::find_host;
+use crate::relative::FindHost;
 use crate::secret_levels;
 use crate::steps::{StepSql, StepWork};
 use crate::timed;
@@ -41,24 +41,20 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Reads, checks and plans. Labels that are secret are hidden.
+    /// Reads, checks and plans. Labels that are secret are hidden. Without `find_host`, values that are relative to a server's
+    /// host get no number: for what only looks at the store.
     ///
     /// # Errors
     /// The file, or one that it names, is wrong.
-    pub fn read(file: &Path, profile: Profile) -> Result<Self, LabError> {
+    pub fn read(file: &Path, profile: Profile, find_host: Option<FindHost<'_>>) -> Result<Self, LabError> {
         let experiment = Experiment::read(file, profile)?;
         let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
         let memory = Memory {
             available_bytes: server::available_memory(),
             shared_buffers_bytes: server::default_shared_buffers(),
         };
-        let mut plan = Plan::within(
-            &experiment,
-            &file.display().to_string(),
-            folder.as_path(),
-            &memory,
-            Some(&find_host),
-        )?;
+        let mut plan =
+            Plan::within(&experiment, &file.display().to_string(), folder.as_path(), &memory, find_host)?;
         secret_levels::hide_levels(&experiment, &mut plan.cells);
         timed::check(&plan.cells)?;
         trial::check(&plan.cells)?;

@@ -239,11 +239,11 @@ pub(super) fn resolve(conninfo: &str) -> Result<Target, RunError> {
 const LATE_US: f64 = 200.0;
 
 /// Says in a trial's record what the relay cost and how late it was.
-pub(super) fn add_cost(record: &mut Record, relay: &RunningRelay) {
-    match relay.traffic() {
+pub(super) fn add_cost(record: &mut Record, network: &Network, traffic: Result<Traffic, RunError>) {
+    match traffic {
         Ok(passed) => {
             let transactions = record.summary.counts.succeeded + record.summary.counts.failed;
-            let Cost { note, warning } = Cost::of(&passed, transactions, &relay.network);
+            let Cost { note, warning } = Cost::of(&passed, transactions, network);
             record.notes.push(SafeText::from(note));
             record.warnings.extend(warning.map(SafeText::from));
         }

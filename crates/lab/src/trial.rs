@@ -72,16 +72,20 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     forget_what_passed();
     let run = keeper.begin(&prepared)?;
     places.open()?.begin_trial(*trial, run)?;
+    // Checks use the relay too, so that it is asked before them.
+    let mut traffic = None;
     let finished = prepared.run(control, tracers, &mut |event| {
-        if matches!(&event, run::Event::Second { progress, .. } if progress.warmup) {
-            forget_what_passed();
+        match &event {
+            run::Event::Second { progress, .. } if progress.warmup => forget_what_passed(),
+            run::Event::Checking(_) => traffic = relay.as_ref().map(|relay| relay.traffic()),
+            _ => {}
         }
         listener.tell(Event::Run(event));
     });
     listener.tell(Event::RunEnded);
     let run::Finished { mut record, checked, .. } = finished.inspect_err(|error| keeper.break_off(error))?;
     if let Some(relay) = &relay {
-        network::add_cost(&mut record, relay);
+        network::add_cost(&mut record, &relay.network, traffic.unwrap_or_else(|| relay.traffic()));
     }
     let finished = finish(keeper.finish(&record)?.run, record)?;
     checked.map(|()| finished)

@@ -49,7 +49,7 @@ pub struct Ran {
     pub warmup_transactions: u64,
 }
 
-/// What the observing thread is received.
+/// What the observing thread receives.
 enum Message {
     MeasureFrom(Instant),
     Finish(Ran),

@@ -20,6 +20,7 @@ use crate::processes::{self, Process};
 use crate::profile::{self, Reading};
 use crate::scripts::Matcher;
 use crate::series::{Series, Snapshot, figures};
+use crate::session::ObserverSession;
 use crate::strata::Strata;
 use crate::waits::{Seen, Tally};
 
@@ -283,7 +284,7 @@ impl Watch {
         self.take_usage(rows.iter().filter_map(look).collect());
     }
 
-    /// What was read just now of backends, and whether they are parallel workers; session the server who they are took its
+    /// What was read just now of backends, and whether they are parallel workers; asking the server who they are took its
     /// time before.
     fn take_usage(&mut self, found: Vec<(u32, bool, Process)>) {
         let at_s = self.now_s();
@@ -292,7 +293,7 @@ impl Watch {
         self.backends.look(found.into_iter().map(|(pid, _, process)| (pid, process)), at_s);
     }
 
-    /// Those that were there at the last second, without session the server: of a run of a few seconds the last whole one
+    /// Those that were there at the last second, without asking the server: of a run of a few seconds the last whole one
     /// may be half of it ago when it ends.
     fn look_again_at_backends(&mut self) {
         let known = self.backends.known();
@@ -355,7 +356,7 @@ impl Watch {
         self.events.vacuums(rows.iter().filter_map(vacuuming).collect(), at_s);
     }
 
-    /// For what backends queue. ObserverSession takes the locks of the table of locks for a moment, so only when there is a
+    /// For what backends queue. Asking takes the locks of the table of locks for a moment, so only when there is a
     /// queue, and only if everything is to be seen.
     fn look_at_queues(&mut self) {
         if !std::mem::take(&mut self.has_queue) || self.level != ObserveLevel::Full {
@@ -431,9 +432,9 @@ impl Watch {
         self.server_cpus_allowed =
             self.server.postmaster.and_then(|_| results::cpus_allowed(self.server.session.pid()));
         self.own_cpu_s = self.own_cpu().zip(self.own_cpu_at_origin_s).map(|(now, then)| now - then);
-        let last_failure = self.server.session.last_failure.clone().unwrap_or_default();
         if self.server.session.is_lost() {
-            self.server.missing.push(Missing::new("everything after the connection was lost", last_failure));
+            let why = self.server.session.last_failure.clone().unwrap_or_default();
+            self.server.missing.push(Missing::new("everything after the connection was lost", why));
         } else {
             self.wait_for_backends();
             if let Some(snapshot) = self.read_all() {
@@ -454,9 +455,9 @@ impl Watch {
                 self.ended_at_end = self.backends.ended();
             }
             if self.server.session.failures > 0 {
-                let failures = self.server.session.failures;
-                let why =
-                    format!("{failures} questions were answered with an error, the last: {last_failure}");
+                let ObserverSession { failures, last_failure, .. } = &self.server.session;
+                let last = last_failure.as_deref().unwrap_or_default();
+                let why = format!("{failures} questions were answered with an error, the last: {last}");
                 self.server.missing.push(Missing::new("some readings", why));
             }
         }

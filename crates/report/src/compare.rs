@@ -3,7 +3,7 @@
 
 use results::Estimate;
 
-use stats::{CONFIDENCE, SampleMean, permutation_p};
+use stats::{CONFIDENCE, INTERVALS_MIN, SampleMean, permutation_p};
 
 /// What can be said of two means.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -34,6 +34,11 @@ pub(crate) struct Mean {
 }
 
 impl Mean {
+    /// Whether there are too few seconds for an interval.
+    pub(crate) fn is_short(&self) -> bool {
+        self.seconds.len() < INTERVALS_MIN
+    }
+
     /// As sure as its interval is wide, whose lower bound is never below 0.
     fn sample_mean(&self) -> Option<SampleMean> {
         let Estimate { low, high, degrees_of_freedom, .. } = self.estimate?;
@@ -51,7 +56,12 @@ pub(crate) fn compare(first: &Mean, second: &Mean) -> Comparison {
     let difference = second.value - first.value;
     let half_width = || second.sample_mean()?.minus(&first.sample_mean()?).half_width(CONFIDENCE);
     match half_width() {
-        None => Comparison::Unknown { difference, p: permutation_p(&first.seconds, &second.seconds) },
+        None => {
+            // A long run has no interval because it was too unsteady: its seconds depend on each other.
+            let is_tested = [first, second].iter().all(|mean| mean.estimate.is_some() || mean.is_short());
+            let p = is_tested.then(|| permutation_p(&first.seconds, &second.seconds)).flatten();
+            Comparison::Unknown { difference, p }
+        }
         Some(half) => {
             let interval = Difference { mean: difference, low: difference - half, high: difference + half };
             if interval.low > 0.0 || interval.high < 0.0 {
@@ -99,6 +109,22 @@ mod tests {
             seconds: Vec::new(),
         };
         assert_eq!(compare(&mean(100.0, 1.0, 5), &cut(0.0)), compare(&mean(100.0, 1.0, 5), &cut(-100.0)));
+    }
+
+    #[test]
+    fn only_runs_that_are_too_short_for_an_interval_are_tested_by_permutations() {
+        let without =
+            |value: f64, seconds: usize| Mean { value, estimate: None, seconds: vec![value; seconds] };
+        let p = |first: &Mean, second: &Mean| match compare(first, second) {
+            Comparison::Unknown { p, .. } => p,
+            other => panic!("{other:?} has an interval"),
+        };
+        assert!(p(&without(1.0, 6), &without(2.0, 19)).is_some_and(|p| p < 0.05));
+        assert_eq!(
+            p(&without(1.0, 6), &without(2.0, INTERVALS_MIN)),
+            None,
+            "its seconds depend on each other"
+        );
     }
 
     #[test]

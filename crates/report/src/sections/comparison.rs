@@ -1,7 +1,7 @@
 //! Runs side by side: each against the first, in throughput and latency, and whether the difference can be told from
 //! chance.
 
-use results::{Estimate, Latency, Record};
+use results::{Estimate, Interval, Latency, Record};
 use stats::CONFIDENCE;
 
 use crate::compare::{Comparison, Difference, Mean, compare};
@@ -150,16 +150,14 @@ fn same_scripts(first: &Record, second: &Record) -> bool {
 }
 
 fn tps(record: &Record) -> Mean {
-    let seconds = record.intervals.iter().filter_map(|interval| {
-        let length_s = interval.end_s - interval.start_s;
-        (length_s > 0.0).then(|| interval.counts.succeeded as f64 / length_s)
-    });
+    let seconds = whole_seconds(record)
+        .map(|interval| interval.counts.succeeded as f64 / (interval.end_s - interval.start_s));
     Mean { value: record.summary.tps, estimate: record.summary.confidence.tps, seconds: seconds.collect() }
 }
 
 fn mean(record: &Record) -> Option<Mean> {
     let value = record.summary.response_us?.mean;
-    let seconds = record.intervals.iter().filter_map(|interval| {
+    let seconds = whole_seconds(record).filter_map(|interval| {
         let responses = interval.scripts.iter().map(|script| &script.response);
         let (count, sum_ns) =
             responses.fold((0, 0), |(count, sum), response| (count + response.count, sum + response.sum_ns));
@@ -167,6 +165,14 @@ fn mean(record: &Record) -> Option<Mean> {
     });
     let estimate = record.summary.confidence.response_mean_us;
     Some(Mean { value, estimate, seconds: seconds.collect() })
+}
+
+/// An interval below this is a rest.
+const SECOND_MIN_S: f64 = 0.9;
+
+/// The intervals of a run without the rest at its end, whose few transactions say little.
+fn whole_seconds(record: &Record) -> impl Iterator<Item = &Interval> {
+    record.intervals.iter().filter(|interval| interval.end_s - interval.start_s >= SECOND_MIN_S)
 }
 
 fn half_width(record: &Record) -> String {
@@ -237,7 +243,9 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
             (verdict, format!("p{TIE}={TIE}{}", super::number(p)), sentence)
         }
         Comparison::Unknown { .. } => {
-            let why = "too short for a confidence interval".to_owned();
+            let is_long = |mean: &Mean| mean.estimate.is_none() && !mean.is_short();
+            let what = if is_long(first) || is_long(second) { "unsteady" } else { "short" };
+            let why = format!("too {what} for a confidence interval");
             let change = shown(second.value - first.value);
             let sentence = format!(
                 "The {metric} of {b} differs from that of {a} by {change}, which may be chance: {why}."
