@@ -136,7 +136,7 @@ where
     };
     PossibleValuesParser::new(table.iter().map(value)).try_map(|typed| {
         let row = table.iter().find(|(word, ..)| word.eq_ignore_ascii_case(&typed));
-        row.map(|(.., meaning)| *meaning).ok_or("it is none of the words")
+        row.map(|(.., meaning)| *meaning).ok_or("not one of the possible values")
     })
 }
 

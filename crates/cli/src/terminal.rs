@@ -159,7 +159,7 @@ impl Terminal {
     }
 }
 
-/// Help, to stdout; an error in writing it is none of the program.
+/// Help, to stdout. The program does not fail if it cannot be written.
 pub(crate) fn print_help(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }

@@ -22,7 +22,7 @@ pub(crate) type LogFault = Arc<OnceLock<String>>;
 
 /// A front end's messages about clients.
 pub(crate) trait ClientMessages: Clone + Send + Sync + 'static {
-    /// Whether each step of each client is told.
+    /// Whether each step of each client is reported.
     fn wants_steps(&self) -> bool {
         false
     }

@@ -154,7 +154,7 @@ fn complete_benchmark(options: &mut Options) {
     };
 }
 
-/// A limit in whole microseconds; what is below one is none.
+/// A limit in whole microseconds; below one microsecond there is no limit.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "too long for ever is for ever")]
 fn whole_microseconds(milliseconds: f64) -> Option<Duration> {
     let limit = Duration::from_micros((milliseconds * MICROS_PER_MILLI) as u64);

@@ -137,7 +137,7 @@ impl<'p> Load<'p> {
         self.connection(slot, 0)..self.connection(slot + 1, 0)
     }
 
-    /// What the tracer of a worker is told.
+    /// The information about a worker that its tracer gets.
     pub(crate) fn introduce(&self, number: usize, start: Timestamp) -> WorkerIntro {
         let Share { clients, sampler, .. } = &self.workers[number];
         WorkerIntro { number, clients: clients.clone(), sampler: sampler.clone(), start }

@@ -160,7 +160,7 @@ impl Tracer for () {
     }
 }
 
-/// What a tracer is told of the worker that it will see.
+/// The worker whose events a tracer will get.
 #[derive(Clone, Debug)]
 pub struct WorkerIntro {
     /// Which one, from 0.

@@ -37,7 +37,7 @@ impl MetricsServer {
     /// Listens at `HOST:PORT`; port 0 is a free one.
     ///
     /// # Errors
-    /// The address is none, or the system refuses it.
+    /// The text is not an address, or the system refuses it.
     pub fn start(address: &str) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;

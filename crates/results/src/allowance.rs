@@ -72,7 +72,7 @@ fn quota(group: &Path) -> Option<f64> {
     }
 }
 
-/// The memory limit of a control group in bytes; `max` is none.
+/// The memory limit of a control group in bytes; `None` for `max`.
 fn memory_limit(group: &Path) -> Option<u64> {
     let mut limits = ["memory.max", "memory.limit_in_bytes"].into_iter();
     limits.find_map(|file| host::read(group.join(file)).trim().parse().ok())

@@ -99,7 +99,7 @@ impl ProcessorTimes {
         self.share(later, |times| times.iowait_ticks)
     }
 
-    /// The kernel's count of iowait may go back; that is none.
+    /// The kernel's count of iowait may decrease, which counts as no growth.
     fn share(&self, later: &ProcessorTimes, of: fn(&ProcessorTimes) -> u64) -> Option<f64> {
         let grown = |of: fn(&ProcessorTimes) -> u64| of(later).saturating_sub(of(self));
         let not_busy = grown(|times| times.idle_ticks) + grown(|times| times.iowait_ticks);

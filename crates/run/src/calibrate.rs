@@ -45,7 +45,7 @@ pub fn calibration_spec() -> RunSpec {
     }
 }
 
-/// Runs all steps; each is told when it begins.
+/// Runs all steps; each is announced when it begins.
 ///
 /// # Errors
 /// A step fails, nothing succeeds in it, or the user asked to stop.

@@ -92,7 +92,7 @@ pub mod seconds {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
         Duration::try_from_secs_f64(seconds)
-            .map_err(|_| de::Error::custom(format!("{seconds} is no time in seconds")))
+            .map_err(|_| de::Error::custom(format!("{seconds} is not a time in seconds")))
     }
 
     /// The same where there may be none.

@@ -18,7 +18,7 @@ pub(super) struct PgbenchMessages {
     pub(super) max_tries: Option<u32>,
     pub(super) latency_limit: Option<Duration>,
     pub(super) verbose_errors: bool,
-    /// Whether each step of each client is told.
+    /// Whether each step of each client is reported.
     pub(super) debug: bool,
     /// What libpq says on stderr each time when it connects.
     pub(super) password_file_warning: Option<String>,

@@ -35,7 +35,7 @@ impl ResultSet {
     pub(super) fn of_query(sql: &[u8]) -> Option<Self> {
         if let Some((_, values)) = QUESTIONS.iter().find(|(question, _)| sql.starts_with(question.as_bytes()))
         {
-            // One row of these values, or none if there are none.
+            // One row of these values; without values, no row.
             let rows = (!values.is_empty()).then(|| values.iter().copied().map(Some));
             return Some(Self::new(&vec![UNNAMED; values.len().max(2)], rows));
         }
