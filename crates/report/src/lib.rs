@@ -45,7 +45,11 @@ mod figures;
 
 mod prose;
 
+mod chart;
+
 mod charts;
+
+mod document;
 
 mod compare;
 

@@ -3,7 +3,8 @@
 
 use results::{Latency, PerTransaction};
 
-use crate::experiment::Quantity;
+use crate::figures::{as_asked, asked_latency, asked_seconds, latency, measured_seconds, percent, rate};
+use crate::sections::{bytes, number};
 
 /// A figure of a distribution of times, in microseconds.
 pub(crate) struct LatencyFigure {
@@ -75,3 +76,53 @@ pub(crate) const COSTS: [Cost; 15] = {
         }),
     ]
 };
+
+/// What a figure is a number of.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    PerSecond,
+    Microseconds,
+    Share,
+    Bytes,
+    Number,
+    #[allow(dead_code)] // until charts use it
+    Seconds,
+}
+
+impl Quantity {
+    /// With its unit: `6.48 ms`, `1.21 kB`, `0.3 %`.
+    pub(crate) fn shown(self, figure: f64) -> String {
+        match self {
+            Quantity::PerSecond => rate(figure),
+            Quantity::Microseconds => latency(figure),
+            Quantity::Share => percent(figure, 1.0),
+            Quantity::Bytes => bytes(figure),
+            Quantity::Number => number(figure),
+            Quantity::Seconds => measured_seconds(figure),
+        }
+    }
+
+    /// As an axis has it: without digits that say nothing.
+    pub(crate) fn tick(self, figure: f64) -> String {
+        match self {
+            Quantity::PerSecond => as_asked(figure),
+            Quantity::Microseconds => asked_latency(figure),
+            Quantity::Share => percent(figure, 1.0),
+            Quantity::Bytes => bytes(figure),
+            Quantity::Number => number(figure),
+            Quantity::Seconds => asked_seconds(figure),
+        }
+    }
+
+    /// As the page's script calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Quantity::PerSecond => "rate",
+            Quantity::Microseconds => "latency",
+            Quantity::Share => "share",
+            Quantity::Bytes => "bytes",
+            Quantity::Number => "number",
+            Quantity::Seconds => "time",
+        }
+    }
+}

@@ -3,8 +3,7 @@
 
 use results::{Counts, Latency, StoredRun};
 
-use crate::figures::{as_asked, asked_latency, latency, percent, rate};
-use crate::sections::{bytes, number};
+use crate::metrics::Quantity;
 
 /// A figure of a trial. `Operations` are transactions times what each does, which the caller knows.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -26,16 +25,6 @@ pub(crate) enum Metric {
     ServerCpu,
     /// Of trials of steps, and of them alone.
     Duration,
-}
-
-/// What a figure is a number of.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Quantity {
-    PerSecond,
-    Microseconds,
-    Share,
-    Bytes,
-    Number,
 }
 
 struct Row {
@@ -196,41 +185,6 @@ impl Metric {
     pub(crate) fn of(self, run: &StoredRun, operations: f64) -> Option<f64> {
         let factor = if self == Metric::Operations { operations } else { 1.0 };
         (self.row().of)(run).map(|figure| figure * factor).filter(|figure| figure.is_finite())
-    }
-}
-
-impl Quantity {
-    /// With its unit: `6.48 ms`, `1.21 kB`, `0.3 %`.
-    pub(crate) fn shown(self, figure: f64) -> String {
-        match self {
-            Quantity::PerSecond => rate(figure),
-            Quantity::Microseconds => latency(figure),
-            Quantity::Share => percent(figure, 1.0),
-            Quantity::Bytes => bytes(figure),
-            Quantity::Number => number(figure),
-        }
-    }
-
-    /// As an axis has it: without digits that say nothing.
-    pub(crate) fn tick(self, figure: f64) -> String {
-        match self {
-            Quantity::PerSecond => as_asked(figure),
-            Quantity::Microseconds => asked_latency(figure),
-            Quantity::Share => percent(figure, 1.0),
-            Quantity::Bytes => bytes(figure),
-            Quantity::Number => number(figure),
-        }
-    }
-
-    /// As the page's script calls it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Quantity::PerSecond => "rate",
-            Quantity::Microseconds => "latency",
-            Quantity::Share => "share",
-            Quantity::Bytes => "bytes",
-            Quantity::Number => "number",
-        }
     }
 }
 

@@ -35,8 +35,9 @@ pub use markdown::markdown;
 pub use overview::Overview;
 pub use text::text;
 
+pub(crate) use crate::metrics::Quantity;
 pub(crate) use chart::{Chart, Line, Marks, Panel, Point};
-pub(crate) use metric::{Metric, Quantity};
+pub(crate) use metric::Metric;
 pub(crate) use overview::{Cell, Standing, Trial};
 pub(crate) use repeats::{Ratio, Repeated, ratio as ratio_of};
 pub(crate) use said::{

@@ -1,0 +1,125 @@
+//! Charts before they have a format: series over time, percentiles, heat maps and bars, in the units of their figures.
+//! One drawing of a chart serves the page, SVG and PNG.
+
+#![allow(dead_code)] // until the writers use all of it
+
+use crate::metrics::Quantity;
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    /// How to read it, such as `percentiles, logarithmic`.
+    pub(crate) caption: String,
+    pub(crate) is_low: bool,
+    pub(crate) plot: Plot,
+}
+
+/// The contents of a chart.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Plot {
+    Lines { x: Axis, y: Axis, series: Vec<Series>, is_stacked: bool, bands: Vec<Band> },
+    Heat { x: Axis, y: Axis, heat: Heat, bands: Vec<Band> },
+    Bars { axis: Axis, groups: Vec<BarGroup>, legend: Vec<(String, Colour)> },
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    pub(crate) quantity: Quantity,
+    pub(crate) is_logarithmic: bool,
+    /// Marks with names of their own, such as percentiles or the levels of a factor; round values otherwise.
+    pub(crate) marks: Vec<(f64, String)>,
+    /// The ends, if they do not follow from the points: several charts then share a scale.
+    pub(crate) ends: Option<(f64, f64)>,
+}
+
+/// A line, or a layer of stacked areas.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Series {
+    /// Empty if it is the only one.
+    pub(crate) label: String,
+    pub(crate) colour: Colour,
+    pub(crate) is_dashed: bool,
+    /// Whether each point has a dot: where points are cells of an experiment.
+    pub(crate) has_dots: bool,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A point of a series; the line has a gap where `y` is not a number.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    /// The 95 % interval of `y`.
+    pub(crate) interval: Option<(f64, f64)>,
+    /// The best of its line in some respect.
+    pub(crate) signs: Vec<Sign>,
+}
+
+/// Marks of points: most throughput, lowest latency, best compromise of both.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Up,
+    Down,
+    Diamond,
+}
+
+/// A period that is marked behind the series.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Band {
+    pub(crate) colour: Colour,
+    /// The kind of event, for the legend.
+    pub(crate) kind: String,
+    pub(crate) detail: String,
+    pub(crate) start: f64,
+    /// `None` if it had not ended.
+    pub(crate) end: Option<f64>,
+    /// A strip at the upper edge only: it may be there most of the time, and must hide nothing.
+    pub(crate) is_strip: bool,
+}
+
+/// Counts in columns of time and rows of values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Heat {
+    /// The borders of the rows, ascending; one more than rows.
+    pub(crate) edges: Vec<f64>,
+    /// Start, end, and the count of each row.
+    pub(crate) columns: Vec<(f64, f64, Vec<u64>)>,
+}
+
+/// Bars with a name in common.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BarGroup {
+    pub(crate) name: String,
+    pub(crate) bars: Vec<Bar>,
+}
+
+/// A bar of one part or of several, one behind the other.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bar {
+    /// Empty if the group has only this one.
+    pub(crate) label: String,
+    pub(crate) parts: Vec<(f64, Colour)>,
+    pub(crate) interval: Option<(f64, f64)>,
+    /// The figure as text, behind the bar.
+    pub(crate) shown: String,
+    pub(crate) signs: Vec<Sign>,
+}
+
+/// A colour by its meaning, so that light and dark pages can differ.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    /// Of the run, line or part with this number.
+    Run(usize),
+    /// p50, p95, p99, p99.9, maximum.
+    Quantile(usize),
+    Quiet,
+    /// Of a class of wait events, such as `lwlock`, in one of three shades.
+    Wait(&'static str, usize),
+    Checkpoint,
+    Autovacuum,
+    LockQueue,
+    Stall,
+}

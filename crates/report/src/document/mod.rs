@@ -1,0 +1,212 @@
+//! A report before it has a format: a title, banners, facts, tables, charts and notes. It is built once, from a run, runs
+//! side by side, an experiment, a comparison or a calibration; the writers for the terminal, HTML, Markdown, SVG and PNG
+//! render it, and add nothing. Numbers stay numbers until a writer needs their text.
+
+#![allow(dead_code)] // until the writers use all of it
+
+use crate::chart::Chart;
+use crate::metrics::Quantity;
+
+/// A report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// Of the page and of the first heading, such as `tpcb-like`.
+    pub(crate) title: String,
+    /// The less prominent rest of the title, such as `on PostgreSQL 18.1`.
+    pub(crate) subtitle: String,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// A part of a report.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Section {
+    /// Unique in the report; the page links to it.
+    pub(crate) id: &'static str,
+    /// Empty for the first section, which stands directly below the title.
+    pub(crate) title: String,
+    /// In the page's list of contents; empty if the section is not in it.
+    pub(crate) link: &'static str,
+    pub(crate) audience: Audience,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// The formats that show a section.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Every format.
+    All,
+    /// The terminal, which has room for one screen.
+    Terminal,
+    /// The page and Markdown.
+    Documents,
+    /// The page alone.
+    Page,
+}
+
+/// A piece of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Block {
+    Heading(String),
+    /// One or more sentences.
+    Paragraph(Tone, String),
+    /// A sentence that stands out, before others of the same subject: `The server was the limit.`, then the evidence.
+    Banner(Tone, String, String),
+    /// A figure in large type with its unit, a line below it, and further figures beside it.
+    Headline {
+        figure: String,
+        unit: &'static str,
+        below: String,
+        beside: Vec<Fact>,
+    },
+    Facts(Vec<Fact>),
+    /// Facts as small boxes, each of a label and a figure.
+    Tiles(Vec<Fact>),
+    Table(Table),
+    /// Sentences of equal rank, such as warnings.
+    List(Tone, Vec<String>),
+    /// Shell commands, SQL or a file, word for word.
+    Code(String),
+    /// Details that the page shows on request; Markdown and the terminal leave them out.
+    Folded {
+        title: String,
+        is_open: bool,
+        blocks: Vec<Block>,
+    },
+    /// Blocks beside each other, where there is room.
+    Columns(Vec<Vec<Block>>),
+    Chart(Box<Chart>),
+}
+
+/// How much a text matters, and which way.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tone {
+    #[default]
+    Plain,
+    /// Explanations, which readers who know them skip.
+    Quiet,
+    Strong,
+    Good,
+    Bad,
+    /// A warning.
+    Caution,
+}
+
+/// A label and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fact {
+    pub(crate) label: String,
+    pub(crate) value: String,
+}
+
+/// A table; the first column names its rows. All latencies in it have one unit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+    /// Columns at the end that a narrow terminal may leave out.
+    pub(crate) optional_columns: usize,
+}
+
+/// The head of a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) title: String,
+    /// Words are aligned to the left, figures to the right.
+    pub(crate) is_text: bool,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Cell {
+    pub(crate) content: Content,
+    /// A less prominent second line, or words behind the first: an interval, a script's name.
+    pub(crate) note: String,
+    pub(crate) tone: Tone,
+    /// A bar of this share of the column's width, from 0 to 1.
+    pub(crate) bar: Option<f64>,
+    /// The id of an element of the page.
+    pub(crate) link: Option<String>,
+}
+
+/// The content of a cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Content {
+    #[default]
+    Nothing,
+    Text(String),
+    /// SQL and commands.
+    Code(String),
+    /// A figure, and the half width of its 95 % interval as a share of it.
+    Figure {
+        quantity: Quantity,
+        value: f64,
+        plus_minus: Option<f64>,
+    },
+}
+
+impl Fact {
+    pub(crate) fn new(label: impl Into<String>, value: impl Into<String>) -> Fact {
+        Fact { label: label.into(), value: value.into() }
+    }
+}
+
+impl Column {
+    pub(crate) fn text(title: impl Into<String>) -> Column {
+        Column { title: title.into(), is_text: true }
+    }
+
+    pub(crate) fn figures(title: impl Into<String>) -> Column {
+        Column { title: title.into(), is_text: false }
+    }
+}
+
+impl Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Cell {
+        Cell { content: Content::Text(text.into()), ..Cell::default() }
+    }
+
+    pub(crate) fn code(text: impl Into<String>) -> Cell {
+        Cell { content: Content::Code(text.into()), ..Cell::default() }
+    }
+
+    pub(crate) fn figure(quantity: Quantity, value: f64) -> Cell {
+        Cell { content: Content::Figure { quantity, value, plus_minus: None }, ..Cell::default() }
+    }
+
+    /// An empty cell if there is no value.
+    pub(crate) fn figure_if(quantity: Quantity, value: Option<f64>) -> Cell {
+        value.map_or_else(Cell::default, |value| Cell::figure(quantity, value))
+    }
+
+    #[must_use]
+    pub(crate) fn with_note(self, note: impl Into<String>) -> Cell {
+        Cell { note: note.into(), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_bar(self, share: f64) -> Cell {
+        Cell { bar: Some(share), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_tone(self, tone: Tone) -> Cell {
+        Cell { tone, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_link(self, id: impl Into<String>) -> Cell {
+        Cell { link: Some(id.into()), ..self }
+    }
+}
+
+impl Section {
+    pub(crate) fn new(
+        id: &'static str,
+        title: impl Into<String>,
+        link: &'static str,
+        audience: Audience,
+        blocks: Vec<Block>,
+    ) -> Section {
+        Section { id, title: title.into(), link, audience, blocks }
+    }
+}
