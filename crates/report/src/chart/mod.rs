@@ -28,6 +28,8 @@ pub(crate) enum Plot {
 pub(crate) struct Axis {
     pub(crate) name: String,
     pub(crate) quantity: Quantity,
+    /// Behind figures that are read out at the pointer, such as `/s`: a unit that the quantity does not have.
+    pub(crate) suffix: &'static str,
     pub(crate) is_logarithmic: bool,
     /// Marks with names of their own, such as percentiles or the levels of a factor; round values otherwise.
     pub(crate) marks: Vec<(f64, String)>,
@@ -44,6 +46,8 @@ pub(crate) struct Series {
     pub(crate) is_dashed: bool,
     /// Whether each point has a dot: where points are cells of an experiment.
     pub(crate) has_dots: bool,
+    /// Whether the area below the line is tinted.
+    pub(crate) is_filled: bool,
     pub(crate) points: Vec<Point>,
 }
 
@@ -87,6 +91,8 @@ pub(crate) struct Heat {
     pub(crate) edges: Vec<f64>,
     /// Start, end, and the count of each row.
     pub(crate) columns: Vec<(f64, f64, Vec<u64>)>,
+    /// The count that has the darkest shade: of several charts the same.
+    pub(crate) most: u64,
 }
 
 /// Bars with a name in common.
@@ -116,10 +122,54 @@ pub(crate) enum Colour {
     /// p50, p95, p99, p99.9, maximum.
     Quantile(usize),
     Quiet,
+    /// Failures and losses.
+    Bad,
     /// Of a class of wait events, such as `lwlock`, in one of three shades.
     Wait(&'static str, usize),
     Checkpoint,
     Autovacuum,
     LockQueue,
     Stall,
+}
+
+impl Chart {
+    pub(crate) fn new(title: impl Into<String>, caption: impl Into<String>, plot: Plot) -> Chart {
+        Chart { title: title.into(), caption: caption.into(), is_low: false, plot }
+    }
+}
+
+impl Axis {
+    /// Linear, from 0 or the least point to the greatest.
+    pub(crate) fn new(name: impl Into<String>, quantity: Quantity) -> Axis {
+        Axis { name: name.into(), quantity, suffix: "", is_logarithmic: false, marks: Vec::new(), ends: None }
+    }
+
+    #[must_use]
+    pub(crate) fn logarithmic(self, is_logarithmic: bool) -> Axis {
+        Axis { is_logarithmic, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_marks(self, marks: Vec<(f64, String)>) -> Axis {
+        Axis { marks, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_ends(self, low: f64, high: f64) -> Axis {
+        Axis { ends: Some((low, high)), ..self }
+    }
+}
+
+impl Series {
+    /// A solid line without dots.
+    pub(crate) fn new(label: impl Into<String>, colour: Colour, points: Vec<Point>) -> Series {
+        let label = label.into();
+        Series { label, colour, is_dashed: false, has_dots: false, is_filled: false, points }
+    }
+}
+
+impl Point {
+    pub(crate) fn new(x: f64, y: f64) -> Point {
+        Point { x, y, interval: None, signs: Vec::new() }
+    }
 }
