@@ -56,16 +56,16 @@ pub(crate) struct InstallationArguments {
     /// PostgreSQL version: a major one (9.6 to 18) or an exact one (16.4)
     #[arg(long, value_name = "VERSION", default_value = "18")]
     pg_version: String,
-    /// Directory with the programs of a PostgreSQL installed here, instead of fetching one
+    /// Directory with the programs of an installed PostgreSQL, instead of downloading one
     #[arg(long, value_name = "DIR")]
     bin_dir: Option<PathBuf>,
-    /// SHA-256 sum that the archive of the programs must have; only for versions that are fetched
+    /// Expected SHA-256 checksum of the downloaded archive
     #[arg(long, value_name = "SHA256", conflicts_with = "bin_dir")]
     checksum: Option<server::Checksum>,
-    /// When run as root: the user who runs the server [default: postgres, else nobody]
+    /// Operating system user that runs the server if pgmeter runs as root [default: postgres if it exists, otherwise nobody]
     #[arg(long, value_name = "USER")]
     server_user: Option<String>,
-    /// Setting of the server, as in postgresql.conf; may be repeated
+    /// Server setting, as in postgresql.conf; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Do not load pg_stat_statements or set track_io_timing
@@ -103,10 +103,10 @@ impl InstallationArguments {
 /// Where runs are kept.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct StoreArguments {
-    /// Database of all runs, or the directory it is in [default: results.sqlite among the records]
+    /// Database of all runs, or its directory [default: results.sqlite in the directory of the records]
     #[arg(long, value_name = "PATH")]
     store: Option<PathBuf>,
-    /// Directory of the records, one JSON file for each run [default: that of the database, else pgmeter-results]
+    /// Directory of the records, one JSON file per run [default: the directory of --store, otherwise pgmeter-results]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
 }

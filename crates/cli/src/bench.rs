@@ -30,41 +30,41 @@ pub(crate) struct BenchArguments {
     #[command(flatten)]
     run: RunOptions<Bench>,
 
-    /// While it runs: live (drawn anew each second), plain (a line each second), a line every so many SECONDS, or
-    /// none [default: live on a terminal, every 10 elsewhere]
-    #[arg(short = 'P', long, value_name = "HOW", value_parser = ProgressStyle::parse, help_heading = "What to show")]
+    /// Progress display: live (redrawn each second), plain (a line each second), a line every SECONDS, or none
+    /// [default: live on a terminal, otherwise 10]
+    #[arg(short = 'P', long, value_name = "STYLE", value_parser = ProgressStyle::parse, help_heading = "Output")]
     progress: Option<ProgressStyle>,
-    /// Serve the figures of the run that goes on as OpenMetrics, for Prometheus and the like; port 0 is a free one
-    #[arg(long, value_name = "HOST:PORT", help_heading = "What to show")]
+    /// Serve live metrics during the run in OpenMetrics format, for Prometheus; port 0 selects a free port
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Output")]
     metrics: Option<String>,
-    /// Latency, failures and retries of each command of the scripts
-    #[arg(short, long, help_heading = "What to show")]
+    /// Report latency, failures and retries of each script command
+    #[arg(short, long, help_heading = "Output")]
     report_per_command: bool,
-    /// Tell the errors after which transactions are tried again or have failed
-    #[arg(long, help_heading = "What to show")]
+    /// Print each error that leads to a retry or a failed transaction
+    #[arg(long, help_heading = "Output")]
     verbose_errors: bool,
-    /// Log each transaction to a file, one for each thread
-    #[arg(short, long, help_heading = "What to show")]
+    /// Write each transaction to a log file, one file per thread
+    #[arg(short, long, help_heading = "Output")]
     log: bool,
-    /// What names of log files begin with
+    /// Prefix of the names of log files
     #[arg(
         long,
         value_name = "PATH",
         default_value = "pgmeter_log",
         requires = "log",
-        help_heading = "What to show"
+        help_heading = "Output"
     )]
     log_prefix: PathBuf,
-    /// Log a line for each so many seconds instead of each transaction
-    #[arg(long, value_name = "SECONDS", requires = "log", conflicts_with = "sampling_rate", help_heading = "What to show", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Log one aggregated line per interval instead of each transaction
+    #[arg(long, value_name = "SECONDS", requires = "log", conflicts_with = "sampling_rate", help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..))]
     aggregate_interval: Option<u32>,
-    /// Log only this share of the transactions, such as 0.01
-    #[arg(long, value_name = "SHARE", requires = "log", help_heading = "What to show", value_parser = share)]
+    /// Log only this fraction of the transactions, such as 0.01
+    #[arg(long, value_name = "SHARE", requires = "log", help_heading = "Output", value_parser = share)]
     sampling_rate: Option<f64>,
-    #[command(flatten, next_help_heading = "What to keep")]
+    #[command(flatten, next_help_heading = "Output")]
     places: StoreArguments,
-    /// Write the run as a page with charts, in one file that needs no network
-    #[arg(long, value_name = "FILE", help_heading = "What to show")]
+    /// Write the report as a self-contained HTML page with charts
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 }
 

@@ -28,7 +28,7 @@ const CROWDED_SHARE: f64 = 0.25;
 pub(crate) struct CalibrateArguments {
     #[command(flatten)]
     run: RunOptions<Calibrate>,
-    /// Show what is kept, and measure nothing
+    /// Show the stored calibration without measuring
     #[arg(long, conflicts_with = "duration")]
     show: bool,
 }
@@ -49,7 +49,7 @@ impl RunCommand for Calibrate {
         match option.name {
             "duration" => argument.help(options::help(
                 option,
-                "Seconds measured in each of its six steps",
+                "Length of each of the six steps in seconds",
                 &Self::base(),
             )),
             _ => argument,

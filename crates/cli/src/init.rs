@@ -28,49 +28,50 @@ pub(crate) struct InitArguments {
     /// Print help
     #[arg(short = '?', long, action = ArgAction::Help)]
     help: Option<bool>,
-    /// tpcb, the tables of pgbench, or a folder of your own with a workload.toml [default: tpcb]
+    /// tpcb (pgbench's tables), or a directory that contains a workload.toml [default: tpcb]
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,
-    /// Value of a parameter of the workload; may be repeated
+    /// Set a parameter of the workload; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// Scale: 100,000 accounts each (about 15 MB), or the unit of the workload
+    /// Scale factor; for tpcb one unit is 100,000 accounts (about 15 MB)
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     scale: u32,
-    /// Steps in order: d drop, t create tables, g generate, G generate on the server, v vacuum, p primary keys, f foreign keys
+    /// Initialization steps, in order: d drop, t create tables, g generate data, G generate data on the server,
+    /// v vacuum, p primary keys, f foreign keys
     #[arg(short = 'I', long, value_name = "STEPS", default_value = "dtgvp")]
     init_steps: String,
-    /// How full, in percent, the pages of the tables are packed
+    /// Fillfactor of the tables, in percent
     #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(10..=100))]
     fillfactor: u8,
-    /// Split the accounts into so many partitions; 0 does not
+    /// Number of partitions of the accounts table; 0: not partitioned
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(i32::MAX)))]
     partitions: u32,
-    /// How the accounts are split [default: range]
+    /// Partitioning method of the accounts table [default: range]
     #[arg(long, value_name = "METHOD", ignore_case = true, requires = "partitions", value_parser = words(&PARTITION_METHODS))]
     partition_method: Option<PartitionMethod>,
-    /// Make unlogged tables
+    /// Create unlogged tables
     #[arg(long)]
     unlogged_tables: bool,
-    /// Where the tables go
+    /// Tablespace of the tables
     #[arg(long, value_name = "NAME")]
     tablespace: Option<String>,
-    /// Where the indexes go
+    /// Tablespace of the indexes
     #[arg(long, value_name = "NAME")]
     index_tablespace: Option<String>,
-    /// Add foreign keys at the end, as step f
+    /// Create foreign keys at the end, as step f does
     #[arg(long)]
     foreign_keys: bool,
-    /// Leave step v out
+    /// Skip step v
     #[arg(short, long)]
     no_vacuum: bool,
-    /// Sessions that work on partitions side by side [default: the processors here, 2 to 8]
+    /// Number of sessions that load in parallel [default: number of local CPU cores, between 2 and 8]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     jobs: Option<u32>,
-    /// Go on with a loading that was broken off: do only what is missing; give the same options again
+    /// Continue an interrupted load: do only the missing parts; requires the same options as before
     #[arg(long)]
     resume: bool,
-    /// Show no progress
+    /// Do not show progress
     #[arg(short, long)]
     quiet: bool,
 }

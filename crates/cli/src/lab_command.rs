@@ -25,16 +25,16 @@ pub(crate) struct LabArguments {
 
 #[derive(Debug, Subcommand)]
 enum LabAction {
-    /// Show the trials, their order, the servers and data they need, and the time; start nothing
+    /// Show trials, their order, the required servers and data, and the expected time, without starting anything
     Plan {
         #[command(flatten)]
         which: Which,
     },
-    /// Run all trials, from the first
+    /// Run all trials of an experiment
     Run(TrialsArguments),
-    /// Go on with an experiment that was broken off: run what is missing
+    /// Continue an interrupted experiment: run the missing trials
     Resume(TrialsArguments),
-    /// Show how far an experiment has come
+    /// Show the state of an experiment
     Status {
         #[command(flatten)]
         which: Which,
@@ -58,24 +58,24 @@ struct TrialsArguments {
 struct Which {
     /// Experiment file (TOML)
     file: PathBuf,
-    /// The small size, which its section [quick] describes
+    /// Run the small version of the experiment, described by its section [quick]
     #[arg(long)]
     quick: bool,
 }
 
 #[derive(Debug, Args)]
 struct Limits {
-    /// Begin no trial that would end later than this from now: 90s, 20min, 2h
+    /// Time limit, such as 90s, 20min or 2h: start no trial that would end later
     #[arg(long, value_name = "TIME", value_parser = budget)]
     budget: Option<Duration>,
-    /// Make trials that failed again, once, after all others
+    /// Repeat failed trials once, after all others
     #[arg(long)]
     retry_failed: bool,
-    /// The process that was at work on it is gone, as you know and pgmeter cannot (another host or container): make its
-    /// trials again
+    /// Take over an experiment from a process on another host or in another container that has ended; pgmeter cannot check this
+    /// itself
     #[arg(long)]
     take_over: bool,
-    /// When run as root: the user who runs embedded servers [default: postgres, else nobody]
+    /// Operating system user that runs embedded servers if pgmeter runs as root [default: postgres if it exists, otherwise nobody]
     #[arg(long, value_name = "USER")]
     server_user: Option<String>,
 }

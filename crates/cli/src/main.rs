@@ -39,11 +39,11 @@ use failure::Failure;
 use signals::Signals;
 use terminal::{Colour, Terminal};
 
-/// Measures PostgreSQL: throughput, true percentiles, and what the measuring itself cost
+/// Benchmark PostgreSQL: throughput, latency percentiles, and the overhead of the measurement itself
 #[derive(Debug, Parser)]
 #[command(name = "pgmeter", version, max_term_width = 110, subcommand_required = true)]
 #[command(
-    after_help = "`pgmeter pgbench …`, or pgmeter called through a link named pgbench, takes pgbench's command line:\n\
+    after_help = "`pgmeter pgbench …`, or pgmeter started through a link named pgbench, accepts pgbench's command line:\n\
                         see `pgmeter pgbench --help`"
 )]
 struct Arguments {
@@ -56,31 +56,31 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start an embedded PostgreSQL, load it, run two workloads, report: nothing to set up before
+    /// Start an embedded PostgreSQL, load it, run two workloads and report; requires no setup
     Quickstart(quickstart::QuickstartArguments),
     /// Run a workload against any server
     Bench(Box<bench::BenchArguments>),
     /// Create and fill the tables of a workload
     Init(init::InitArguments),
-    /// Show runs that were recorded: one, or several side by side as a page, a table or a picture
+    /// Show stored runs, experiments and comparisons as text, page, table or image
     Report(reporting::ReportArguments),
-    /// Find out what pgmeter itself can do at best on this machine, so that runs can be held against it
+    /// Measure the maximum rate of pgmeter on this machine, as a reference for later runs
     Calibrate(calibrate::CalibrateArguments),
-    /// List the runs that are stored, newest last; `import` takes records into the store
+    /// List stored runs, newest last; `import` adds records to the store
     Runs(runs::RunsArguments),
-    /// Run experiments from files: many trials in an order that noise cannot fool, resumable
+    /// Run experiments from files: many trials in interleaved order, resumable
     Lab(lab_command::LabArguments),
-    /// Is B faster than A? Blocks of both in turns, until the answer is sure; the exit status says it too
+    /// Test whether B is faster than A with short alternating blocks; the exit status reports the verdict
     Compare(Box<compare::CompareArguments>),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(server_command::ServerArguments),
-    /// Put a network between clients and a server: delay, jitter, limited bandwidth, in user space
+    /// Simulate a network between clients and a server: delay, jitter and limited bandwidth
     Relay(relay::RelayArguments),
-    /// Print completions for a shell: pgmeter completions bash > ~/.local/share/bash-completion/completions/pgmeter
+    /// Print shell completions: pgmeter completions bash > ~/.local/share/bash-completion/completions/pgmeter
     Completions(manual::CompletionsArguments),
-    /// Write manual pages, one for each command
+    /// Write manual pages, one per command
     Man(manual::ManArguments),
-    /// Answer every query at once and do nothing: what is measured against it is the load generator
+    /// Answer every query at once and do nothing else, to measure the load generator
     #[command(hide = true)]
     NullServer(null_server::NullServerArguments),
 }

@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
-    /// The shell
+    /// Name of the shell
     #[arg(value_parser = words(&SHELLS))]
     shell: Shell,
 }
@@ -22,7 +22,7 @@ const SHELLS: [Word<Shell>; 3] =
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Directory for the pages, such as ~/.local/share/man/man1; made if it is not there
+    /// Directory for the pages, such as ~/.local/share/man/man1; created if it does not exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }

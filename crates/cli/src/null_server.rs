@@ -16,16 +16,16 @@ use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct NullServerArguments {
-    /// Directory for its Unix socket (with a slash), or HOST:PORT; port 0 is a free one
+    /// Directory of the Unix socket (with a slash), or HOST:PORT; port 0 selects a free port
     #[arg(long, value_name = "DIR|HOST:PORT")]
     listen: String,
-    /// Rows that each SELECT returns
+    /// Number of rows that each SELECT returns
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     rows: u32,
-    /// Seconds after which it falls silent, again and again
+    /// Interval between stalls in seconds
     #[arg(long, value_name = "SECONDS", requires = "stall_for", value_parser = seconds)]
     stall_every: Option<f64>,
-    /// Seconds for which it is silent then
+    /// Length of each stall in seconds
     #[arg(long, value_name = "SECONDS", requires = "stall_every", value_parser = positive_seconds)]
     stall_for: Option<f64>,
 }

@@ -31,17 +31,17 @@ pub(crate) struct QuickstartArguments {
     /// Connect over TCP (127.0.0.1, with a random password) instead of the Unix socket
     #[arg(long)]
     tcp: bool,
-    /// Scale of the tables: 100,000 accounts each (about 15 MB)
+    /// Scale factor; one unit is 100,000 accounts (about 15 MB)
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     scale: u32,
     #[command(flatten)]
     run: RunOptions<Quickstart>,
     #[command(flatten)]
     places: StoreArguments,
-    /// Write the workloads side by side as a page with charts, in one file that needs no network
+    /// Write a self-contained HTML page with charts that shows the workloads side by side
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Keep the server running afterwards, and say how to connect
+    /// Keep the server running afterwards, and print how to connect
     #[arg(long)]
     keep: bool,
 }

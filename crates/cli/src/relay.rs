@@ -32,29 +32,29 @@ const BANDWIDTH_MAX: f64 = 1e15;
 
 #[derive(Debug, Args)]
 pub(crate) struct RelayArguments {
-    /// Where clients connect: directory for a Unix socket (with a slash; DIR/.s.PGSQL.6000 for another port than
-    /// 5432), or HOST:PORT; port 0 is a free one
+    /// Address for clients: directory of a Unix socket (with a slash; DIR/.s.PGSQL.6000 for a port other than 5432), or
+    /// HOST:PORT; port 0 selects a free port
     #[arg(long, value_name = "DIR|HOST:PORT")]
     listen: String,
-    /// Where the server is, in the same words
+    /// Address of the server, in the same form
     #[arg(long, value_name = "DIR|HOST:PORT")]
     to: String,
-    /// What a byte takes one way, such as 10ms or 500us; a round trip takes twice that
+    /// One-way delay, such as 10ms or 500us; a round trip takes twice as long
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
     delay: Duration,
-    /// How far single delays lie from that, such as 1ms; not more than the delay
+    /// Variation of the delay, such as 1ms; not more than the delay
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
     jitter: Duration,
-    /// How they lie around it: anywhere within the jitter, or normally distributed with it as standard deviation
+    /// Distribution of the variation: uniform within ± jitter, or normal with the jitter as standard deviation
     #[arg(long, value_name = "SHAPE", default_value = "uniform", value_parser = words(&JITTER_SHAPES))]
     jitter_shape: JitterShape,
-    /// Bits per second in each direction, of all connections together, such as 100Mbit [default: no limit]
+    /// Bandwidth in bits per second, for each direction and all connections together, such as 100Mbit [default: no limit]
     #[arg(long, value_name = "BITS", value_parser = bandwidth)]
     bandwidth: Option<u64>,
-    /// Number from which all jitter is drawn
+    /// Seed of the jitter
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     random_seed: u64,
-    /// Make the directory of the Unix socket, for oneself alone, and remove it at the end
+    /// Create a private directory for the Unix socket, and remove it at the end
     #[arg(long, hide = true)]
     own_directory: bool,
 }

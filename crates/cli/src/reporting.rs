@@ -19,46 +19,48 @@ use crate::terminal::Terminal;
 /// The forms of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormatName {
-    /// The summary, as after a run
+    /// The summary that a run prints
     Text,
-    /// The record; of several runs a list
+    /// The record, or a list of records
     Json,
-    /// For issues and notes
+    /// Markdown tables, for issues and notes
     Markdown,
-    /// One line for each figure
+    /// One line per metric
     Csv,
-    /// A page with charts, in one file that needs no network
+    /// A self-contained page with charts
     Html,
-    /// The main charts as a drawing
+    /// The main charts as a vector image
     Svg,
-    /// The main charts as a picture
+    /// The main charts as a bitmap image
     Png,
 }
 
-/// The sizes in which an experiment is run.
-const PROFILES: [Word<Profile>; 2] =
-    [("full", "As the file says", Profile::Full), ("quick", "With --quick", Profile::Quick)];
+/// The versions of an experiment that can be run.
+const PROFILES: [Word<Profile>; 2] = [
+    ("full", "The whole experiment", Profile::Full),
+    ("quick", "The small version (--quick)", Profile::Quick),
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Runs: by number as `pgmeter runs` lists them, `last`, `last-1` for the one before, or a record's path; the others
-    /// are compared with the first. The file of an experiment stands for the newest of its name. Without any: the one
-    /// experiment in the store
+    /// Runs: a number from `pgmeter runs`, `last`, `last-1` for the run before, or the path of a record; the first run is the
+    /// baseline of the others. An experiment file selects the newest experiment of its name. Default: the experiment in the
+    /// store if there is only one
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
-    /// The newest experiment of this name, instead of runs
+    /// Report the newest experiment of this name instead of runs
     #[arg(long, value_name = "NAME", conflicts_with = "runs")]
     experiment: Option<String>,
-    /// Of that, the one in this size [default: whichever was begun last]
+    /// Version of the experiment [default: the one started last]
     #[arg(long, value_name = "PROFILE", value_parser = words(&PROFILES))]
     profile: Option<Profile>,
-    /// A comparison of `pgmeter compare`, by its number or `last`, instead of runs; as text or JSON
+    /// Report a comparison made by `pgmeter compare` instead of runs: its number or `last`; as text or JSON
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["runs", "experiment", "profile"])]
     comparison: Option<String>,
-    /// What to make of them; several runs are held against the first
+    /// Output format; several runs are compared with the first
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     format: FormatName,
-    /// File to write, instead of standard output (`-`); replaced if it is there
+    /// Output file instead of standard output (`-`); an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

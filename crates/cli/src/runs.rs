@@ -15,10 +15,10 @@ use crate::terminal::Terminal;
 pub(crate) struct RunsArguments {
     #[command(flatten)]
     places: StoreArguments,
-    /// How many of the newest are listed
+    /// Number of runs to list, the newest ones
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     newest: u32,
-    /// As a table for people, or as JSON for programs
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ListFormat,
     #[command(subcommand)]
@@ -27,11 +27,11 @@ pub(crate) struct RunsArguments {
 
 #[derive(Debug, Subcommand)]
 enum RunsAction {
-    /// Take records into the store; those it has already are left as they are
+    /// Import records into the store; records that it already contains are left unchanged
     Import {
         #[command(flatten)]
         places: StoreArguments,
-        /// Records [default: all beside the store]
+        /// Records to import [default: all in the directory of the records]
         files: Vec<PathBuf>,
     },
 }

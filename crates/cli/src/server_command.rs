@@ -21,34 +21,34 @@ pub(crate) struct ServerArguments {
 
 #[derive(Debug, Subcommand)]
 enum ServerAction {
-    /// Make a server: fetch its programs if need be, and create its data directory
+    /// Create a server: download PostgreSQL if necessary and create a data directory
     Install {
-        /// Its name
+        /// Name of the server
         name: String,
         #[command(flatten)]
         installation: InstallationArguments,
     },
-    /// Start it, and say how to connect
+    /// Start a server and print how to connect
     Start {
-        /// Its name
+        /// Name of the server
         name: String,
-        /// Listen on TCP too (127.0.0.1, with a random password); otherwise only on a Unix socket in a private directory
+        /// Also listen on TCP (127.0.0.1, with a random password); by default only on a Unix socket in a private directory
         #[arg(long)]
         tcp: bool,
     },
-    /// Stop it; its data stay
+    /// Stop a server and keep its data
     Stop {
-        /// Its name
+        /// Name of the server
         name: String,
-        /// Remove its data too
+        /// Also remove its data
         #[arg(long)]
         remove: bool,
     },
     /// List all servers
     List,
-    /// Tell all about one server
+    /// Show the details of one server
     Status {
-        /// Its name
+        /// Name of the server
         name: String,
     },
 }

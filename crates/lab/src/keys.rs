@@ -127,32 +127,32 @@ const SERVER: [Key; 6] = [
         |it, node, folder| {
             put(&mut it.server.origin, node.text().map(|dir| Origin::Programs(folder.path(dir))))
         },
-        "The programs of a PostgreSQL installed here; relative to the experiment",
+        "Directory with the programs of an installed PostgreSQL; relative to the experiment file",
     ),
     Key::other(
         "dsn",
         "text",
         |it, node, _| put(&mut it.server.origin, dsn(node).map(Origin::Running)),
-        "A server that runs already, by its connection string; without password: PGPASSWORD or a password file has it",
+        "Connection string of a running server; without a password, which PGPASSWORD or a password file provides",
     ),
     Key::other(
         "settings",
         "settings",
         |it, node, _| pairs(&mut it.server.settings, node),
-        "Settings as in postgresql.conf; one alone as settings.NAME",
+        "Settings as in postgresql.conf; settings.NAME sets a single one",
     ),
     Key::other(
         "tablespaces",
         "tablespaces",
         |it, node, _| put(&mut it.server.tablespaces, tablespaces(node)),
-        "Names and directories: in each a private directory is made, owned by the server's user and removed with the \
-         server; \"\": beside its data, such as { fast = \"/dev/shm\", disk = \"\" }",
+        "Names and directories, such as { fast = \"/dev/shm\", disk = \"\" }. A private directory is created in each, owned by the \
+         server's user and removed with the server; \"\": next to the data directory",
     ),
     Key::new(
         "instrumentation",
         Kind::Flag,
         field!(server.instrumentation),
-        "An embedded server loads pg_stat_statements and sets track_io_timing, which costs a little",
+        "Load pg_stat_statements and set track_io_timing on an embedded server; this has a small cost",
     ),
 ];
 
@@ -161,22 +161,22 @@ const DATA: [Key; 15] = [
         "workload",
         "text",
         |it, node, folder| put(&mut it.data.workload, workload(node, folder)),
-        "\"tpcb\": the tables of the built-in scripts; the folder of a workload of your own, relative to the \
-         experiment; \"none\": only what data_setup makes",
+        "\"tpcb\" (pgbench's tables), or the directory of a workload, relative to the experiment file; \"none\": only the \
+         tables that data_setup creates",
     )
     .default(|it| OptionValue::Text(it.data.workload.clone().unwrap_or_default().to_string())),
     Key::other(
         "parameters",
         "settings",
         |it, node, _| pairs(&mut it.data.parameters, node),
-        "Values of the workload's parameters; one alone as parameters.NAME",
+        "Values of the workload's parameters; parameters.NAME sets a single one",
     ),
     Key::new(
         "scale",
         count(1, SCALE_MAX),
         field!(data.scale),
-        "100,000 accounts each, or the unit of the workload; \"50% of memory\": as much as fills this share of the memory \
-         of the server's host",
+        "Scale factor; for tpcb one unit is 100,000 accounts. \"50% of memory\": the scale whose data take this share of the \
+         memory of the server's host",
     ),
     Key::new(
         "fillfactor",
@@ -185,46 +185,46 @@ const DATA: [Key; 15] = [
             |it| u32::from(it.data.fillfactor).into(),
             |it, value| put(&mut it.data.fillfactor, value.try_into()),
         ),
-        "How full pages are packed, in percent",
+        "Fillfactor of the tables, in percent",
     ),
-    Key::new("unlogged", Kind::Flag, field!(data.unlogged), "Tables without write-ahead log"),
+    Key::new("unlogged", Kind::Flag, field!(data.unlogged), "Create unlogged tables"),
     Key::new(
         "partitions",
         count(0, PARTITIONS_MAX),
         field!(data.partitions),
-        "Partitions of the accounts; 0: not partitioned",
+        "Number of partitions of the accounts table; 0: not partitioned",
     ),
     Key::new(
         "partition_method",
         Kind::Choice(&words(&PARTITION_METHODS)),
         choice!(PARTITION_METHODS, data.partition_method),
-        "How accounts are partitioned",
+        "Partitioning method of the accounts table",
     ),
-    Key::new("foreign_keys", Kind::Flag, field!(data.foreign_keys), "Foreign keys between the tables"),
-    Key::new("tablespace", Kind::Text, optional!(data.tablespace), "The tablespace of tables"),
-    Key::new("index_tablespace", Kind::Text, optional!(data.index_tablespace), "The tablespace of indexes"),
+    Key::new("foreign_keys", Kind::Flag, field!(data.foreign_keys), "Create foreign keys between the tables"),
+    Key::new("tablespace", Kind::Text, optional!(data.tablespace), "Tablespace of the tables"),
+    Key::new("index_tablespace", Kind::Text, optional!(data.index_tablespace), "Tablespace of the indexes"),
     Key::other(
         "init_steps",
         "init_steps",
         |it, node, _| put(&mut it.data.init_steps, init_steps(node)),
-        "Order of the loading steps: d drop, t tables, g or G data, v vacuum, p primary keys, f foreign keys",
+        "Initialization steps, in order: d drop, t create tables, g or G generate data, v vacuum, p primary keys, f foreign keys",
     )
     .default(|it| OptionValue::Text(it.data.init_steps.clone())),
     Key::other(
         "data_setup",
         "text",
         |it, node, folder| put(&mut it.data.setup, file(node, folder)),
-        "SQL file beside the experiment that is run after loading; \"\": none",
+        "SQL file that is run after loading, relative to the experiment file; \"\": none",
     ),
     Key::new(
         "restore",
         Kind::Choice(&words(&RESTORES)),
         choice!(RESTORES, data.restore),
-        "How data are restored before a trial: \"template\", a copy of a database that was loaded once; \"files\", a copy \
-         of all files of the server, which is stopped for it; \"reload\"; \"never\"; \"auto\": as \"template\"",
+        "How the data are restored before a trial: \"template\" copies a database that was loaded once; \"files\" copies all \
+         files of the stopped server; \"reload\" loads again; \"never\" leaves the data unchanged; \"auto\" is \"template\"",
     ),
-    Key::new("checkpoint", Kind::Flag, field!(data.checkpoint), "A checkpoint before each trial"),
-    Key::new("vacuum", Kind::Flag, field!(data.vacuum), "A vacuum of the small tables before each trial"),
+    Key::new("checkpoint", Kind::Flag, field!(data.checkpoint), "Run a checkpoint before each trial"),
+    Key::new("vacuum", Kind::Flag, field!(data.vacuum), "Vacuum the small tables before each trial"),
 ];
 
 const LOAD: [Key; 6] = [
@@ -232,37 +232,37 @@ const LOAD: [Key; 6] = [
         "setup",
         "text",
         |it, node, folder| put(&mut it.setup, file(node, folder)),
-        "SQL file that is run before the trial, such as functions that the script calls; \"\": none",
+        "SQL file that is run before the trial, for example to create functions that the script calls; \"\": none",
     ),
     Key::new(
         "operations",
         count(1, OPERATIONS_MAX),
         field!(operations),
-        "Operations of the users that one transaction of the script does: 1000 for a batch of so many",
+        "Number of user operations in one transaction of the script, for example 1000 for a batch of 1000 rows",
     ),
     Key::other(
         "network",
         "network",
         |it, node, _| put(&mut it.network, network(node)),
-        "How clients reach the server: \"socket\", \"tcp\", \"tls\", or { kind, delay, jitter, bandwidth }",
+        "Connection of clients to the server: \"socket\", \"tcp\", \"tls\", or { kind, delay, jitter, bandwidth }",
     ),
     Key::other(
         "hosts",
         "hosts",
         |it, node, _| put(&mut it.hosts, hosts(node)),
-        "Hosts that clients connect to instead of those of the dsn, each HOST or HOST:PORT",
+        "Hosts for clients instead of those of the dsn, each HOST or HOST:PORT",
     ),
     Key::new(
         "load_balance_hosts",
         Kind::Choice(&words(&BALANCES)),
         choice!(BALANCES, load_balance),
-        "Whether each connection goes to one of the hosts at random; if not given, as the dsn says",
+        "\"random\": each connection selects one of the hosts at random; default: the setting of the dsn",
     ),
     Key::new(
         "metrics",
         Kind::Text,
         (|_| OptionValue::Unset, |it, value| put(&mut it.metrics, address(value))),
-        "HOST:PORT at which the figures of the trial that runs are served as OpenMetrics",
+        "HOST:PORT where live metrics of the running trial are served in OpenMetrics format",
     ),
 ];
 

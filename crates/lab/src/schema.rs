@@ -1,5 +1,5 @@
-//! What may stand in an experiment file, as tables: the JSON Schema by which editors help to write it, the manual's table
-//! of keys, and the names that messages propose are made from them. What a key means is read elsewhere.
+//! The keys of an experiment file as tables. The JSON Schema for editors, the manual's table of keys, and the names that
+//! messages suggest are generated from them. Other modules read the values.
 
 use std::fmt::Write as _;
 
@@ -50,34 +50,34 @@ const TIME: Kind = Kind::Time { may_be_zero: true };
 
 /// The file.
 pub(crate) const TOP: &[Field] = &[
-    needed(named_field("name", "name", "By it results are found again")),
-    field("title", Kind::Text, "For people: what it is"),
-    field("source", Kind::Text, "For people: who published it"),
-    field("description", Kind::Text, "For people: what to look for"),
-    named_field("server", "server", "What is measured"),
-    named_field("data", "data", "What is in the server"),
-    named_field("load", "load", "What the server has to do"),
+    needed(named_field("name", "name", "Name of the experiment; results are stored under it")),
+    field("title", Kind::Text, "Title in reports"),
+    field("source", Kind::Text, "Publication that the experiment reproduces"),
+    field("description", Kind::Text, "Description in reports"),
+    named_field("server", "server", "The server under test"),
+    named_field("data", "data", "The data on the server"),
+    named_field("load", "load", "The load on the server"),
     named_field(
         "factors",
         "factors",
-        "What is varied: keys, or names of their own that levels describe; each with its levels",
+        "Factors and their levels: each factor is a key, or a name whose levels are described in [levels]",
     ),
-    named_field("levels", "levels", "levels.FACTOR.LEVEL: the keys that a level sets"),
+    named_field("levels", "levels", "levels.FACTOR.LEVEL: the keys that this level sets"),
     named_field(
         "cases",
         "cases",
-        "A ladder: the levels of the factor \"case\", each on top of the one before",
+        "Levels of the factor \"case\"; each case adds its keys to those of the previous case",
     ),
-    named_field("exclude", "combinations", "Combinations that are left out"),
-    named_field("design", "design", "How often, and in which order"),
+    named_field("exclude", "combinations", "Combinations to leave out"),
+    named_field("design", "design", "Number and order of trials"),
     named_field(
         "quick",
         "quick",
-        "The small size, for --quick: keys of all sections, repeats, and of some factors the levels that are kept",
+        "The small version, for --quick: keys of all sections, repeats, and a subset of the levels of some factors",
     ),
-    named_field("chart", "charts", "What is drawn"),
-    named_field("difference", "differences", "What something costs, by subtraction"),
-    named_field("step", "steps", "What is timed, instead of a load"),
+    named_field("chart", "charts", "Charts of the report"),
+    named_field("difference", "differences", "Costs calculated as the difference between combinations"),
+    named_field("step", "steps", "Timed steps, instead of a load"),
 ];
 
 /// `[design]`.
@@ -86,57 +86,69 @@ pub(crate) const DESIGN: &[Field] = &[
     field(
         "order",
         Kind::Choice(&["interleaved", "sequential"]),
-        "\"interleaved\": each repeat goes through all combinations in an order of its own; \"sequential\": as they stand \
-         in the file [default: interleaved]",
+        "\"interleaved\": each repeat runs all combinations in its own order; \"sequential\": in the order of the file \
+         [default: interleaved]",
     ),
-    field("seed", count(0, i64::MAX.unsigned_abs()), "Of the order and of the trials' draws [default: 1]"),
-    named_field("base", "combination", "The combination that others are compared with"),
+    field(
+        "seed",
+        count(0, i64::MAX.unsigned_abs()),
+        "Seed of the order and of the trials' random numbers [default: 1]",
+    ),
+    named_field("base", "combination", "Baseline: the combination that others are compared with"),
 ];
 
 /// `[[chart]]`.
 pub(crate) const CHART: &[Field] = &[
-    field("title", Kind::Text, "Above it"),
-    needed(field("x", Kind::Text, "The factor along the horizontal axis; of steps also \"step\"")),
-    named_field("y", "metric", "The figure along the vertical axis [default: tps; of steps: duration]"),
-    field("series", Kind::Text, "The factor that gives the lines"),
-    field("facet", Kind::Text, "The factor that gives the panels"),
-    field("x_scale", Kind::Choice(&["linear", "log"]), "The horizontal axis [default: linear]"),
-    field("y_scale", Kind::Choice(&["linear", "log"]), "The vertical axis [default: linear]"),
+    field("title", Kind::Text, "Title of the chart"),
+    needed(field("x", Kind::Text, "Factor on the horizontal axis; for timed steps also \"step\"")),
+    named_field("y", "metric", "Metric on the vertical axis [default: tps; for timed steps: duration]"),
+    field("series", Kind::Text, "Factor with one line per level"),
+    field("facet", Kind::Text, "Factor with one panel per level"),
+    field("x_scale", Kind::Choice(&["linear", "log"]), "Scale of the horizontal axis [default: linear]"),
+    field("y_scale", Kind::Choice(&["linear", "log"]), "Scale of the vertical axis [default: linear]"),
 ];
 
 /// `[[difference]]`.
 pub(crate) const DIFFERENCE: &[Field] = &[
-    needed(field("name", Kind::Text, "What it is that costs")),
-    named_field("metric", "metric", "Of which figure [default: cycle; of steps: duration]"),
-    needed(named_field("of", "combination", "The combinations that have it")),
-    named_field("minus", "combination", "Those that lack it; without, nothing is subtracted"),
+    needed(field("name", Kind::Text, "Name of the cost")),
+    named_field("metric", "metric", "Metric [default: cycle; for timed steps: duration]"),
+    needed(named_field("of", "combination", "Combinations that include the cost")),
+    named_field(
+        "minus",
+        "combination",
+        "Combinations without the cost, to subtract; default: nothing is subtracted",
+    ),
 ];
 
 /// `[[step]]`.
 pub(crate) const STEP: &[Field] = &[
-    field("name", Kind::Text, "By which its results are found; only init needs none"),
-    field("sql", Kind::Text, "What is timed; :name stands for a variable"),
-    field("file", Kind::Text, "The same, from a file beside the experiment"),
-    field("init", Kind::Choice(&["all"]), "The loader's steps, each timed by itself"),
-    field("before", Kind::Text, "SQL that is executed before each time and not timed"),
-    field("before_file", Kind::Text, "The same, from a file beside the experiment"),
-    field("times", count(1, TIMES_MAX), "How often it is executed in a trial [default: 1]"),
-    field("limit", TIME, "After this long it is cancelled"),
-    field("at_limit", TIME, "What a time that was cancelled counts as; without, as the limit"),
+    field("name", Kind::Text, "Name of the step in results; optional for init"),
+    field("sql", Kind::Text, "SQL to time; :name is replaced by a variable"),
+    field("file", Kind::Text, "File with SQL to time, relative to the experiment file"),
+    field("init", Kind::Choice(&["all"]), "Time each initialization step of the workload"),
+    field("before", Kind::Text, "SQL to execute before each execution; not timed"),
+    field(
+        "before_file",
+        Kind::Text,
+        "File with SQL to execute before each execution, relative to the experiment file",
+    ),
+    field("times", count(1, TIMES_MAX), "Number of executions in a trial [default: 1]"),
+    field("limit", TIME, "Time limit, after which the execution is cancelled"),
+    field("at_limit", TIME, "Time to count for a cancelled execution [default: the limit]"),
 ];
 
 /// `network = { … }`.
 pub(crate) const NETWORK: &[Field] = &[
-    field("kind", Kind::Choice(&["socket", "tcp", "tls"]), "The kind of connection [default: socket]"),
-    field("delay", TIME, "One way"),
-    field("jitter", TIME, "How much the delay varies, either way"),
-    named_field("bandwidth", "bandwidth", "Of each direction, all clients together"),
+    field("kind", Kind::Choice(&["socket", "tcp", "tls"]), "Type of connection [default: socket]"),
+    field("delay", TIME, "One-way delay"),
+    field("jitter", TIME, "Variation of the delay, ±"),
+    named_field("bandwidth", "bandwidth", "Bandwidth in each direction, for all clients together"),
 ];
 
 /// `script = { … }`.
 pub(crate) const SCRIPT: &[Field] = &[
-    needed(named_field("script", "script_name", "A built-in script, or a file beside the experiment")),
-    field("weight", count(0, WEIGHT_MAX), "How often it is chosen among the others [default: 1]"),
+    needed(named_field("script", "script_name", "Built-in script, or file relative to the experiment file")),
+    field("weight", count(0, WEIGHT_MAX), "Weight among the other scripts [default: 1]"),
 ];
 
 /// The greatest weight of a script.
@@ -145,12 +157,12 @@ pub(crate) const WEIGHT_MAX: u64 = 1_000_000;
 /// What `[quick]` has beside the keys of a trial.
 const QUICK: &[Field] = &[
     field("repeats", count(1, REPEATS_MAX), "Trials of each combination"),
-    named_field("factors", "factors", "The levels that are kept"),
-    field("times", count(1, TIMES_MAX), "The most that any step is executed"),
+    named_field("factors", "factors", "Levels to keep"),
+    field("times", count(1, TIMES_MAX), "Maximum number of executions of each step"),
 ];
 
 /// What a case has beside the keys of a trial.
-const CASE: &[Field] = &[needed(field("name", Kind::Text, "By which it is shown"))];
+const CASE: &[Field] = &[needed(field("name", Kind::Text, "Name of the case in reports"))];
 
 /// Names of the keys of a table, for messages.
 pub(crate) fn names(fields: &[Field]) -> Vec<&'static str> {
@@ -181,7 +193,7 @@ pub fn schema() -> String {
         definitions.insert(name.to_owned(), table(fields.iter().map(property)));
     }
     let level = json!({
-        "description": "A value of the key, or the name of a level",
+        "description": "Value of the key, or name of a level",
         "type": ["string", "number", "boolean", "object", "array"]
     });
     definitions.insert("level".to_owned(), level);
@@ -223,8 +235,7 @@ fn trial(own: &[Field]) -> Value {
         })
     });
     let mut trial = table(own.iter().map(property).chain(keys));
-    let one =
-        json!({ "description": "One setting or variable alone", "type": ["string", "number", "boolean"] });
+    let one = json!({ "description": "A single setting, parameter or variable", "type": ["string", "number", "boolean"] });
     trial["patternProperties"] = json!({ "^(settings|parameters|variables)\\..+$": one });
     trial
 }
@@ -246,7 +257,7 @@ fn keys_of(section: Section) -> impl Iterator<Item = Property> {
         let alias = key.alias.map(|alias| {
             let mut rule = rule.clone();
             rule["deprecated"] = json!(true);
-            rule["description"] = json!(format!("Another name of {}", key.name));
+            rule["description"] = json!(format!("Alias of {}", key.name));
             (alias.to_owned(), false, rule)
         });
         [Some((key.name.to_owned(), false, rule)), alias].into_iter().flatten()
@@ -372,12 +383,12 @@ fn named(name: &str) -> Value {
 
 /// The manual's table of the keys of a trial, as Markdown.
 pub fn keys_table() -> String {
-    let mut out = "| section | key | what | if not given |\n|---|---|---|---|\n".to_owned();
+    let mut out = "| section | key | description | default |\n|---|---|---|---|\n".to_owned();
     for (section, _) in KEYS {
         for (at, key) in described(section).enumerate() {
             let section = if at == 0 { format!("`{}`", section.name()) } else { String::new() };
             let alias = key.alias.map_or(String::new(), |alias| format!(" (or `{alias}`)"));
-            let unset = key.unset.map_or(String::new(), |word| format!("; `\"{word}\"`: none is asked for"));
+            let unset = key.unset.map_or(String::new(), |word| format!("; `\"{word}\"`: unset"));
             let shown = key.default.as_ref().map_or(String::new(), |default| format!("`{default}`"));
             let unset = if shown.contains(key.unset.unwrap_or("\n")) { String::new() } else { unset };
             let choices = match key.takes {

@@ -69,8 +69,9 @@ pub struct Flag {
     pub env: Option<&'static str>,
 }
 
-const WHAT: &str = "What to run";
-const HOW: &str = "How to run it";
+const WORKLOAD: &str = "Workload";
+const LOAD: &str = "Load";
+const OBSERVATION: &str = "Observation";
 
 /// The variable of the environment that names the event loop where no option does.
 const EVENT_LOOP_VARIABLE: &str = "PGMETER_EVENT_LOOP";
@@ -115,10 +116,10 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         flag: long("workload", "WORKLOAD"),
         default_in_words: Some("tpcb"),
-        ..what(
+        ..of_workload(
             "workload",
             Kind::Text,
-            "tpcb, the tables and scripts of pgbench, or a folder of your own with a workload.toml",
+            "tpcb (pgbench's tables and scripts), or a directory that contains a workload.toml",
         )
         .sets(unset, |spec, value| {
             let text: Option<String> = value.optional()?;
@@ -129,47 +130,47 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         flag: flag("file", 'f', "FILE[@WEIGHT]"),
         pgbench: Some("-f, --file"),
-        ..what("file", Kind::Words(files), "Script file, @WEIGHT for its share of the mix; - is stdin; may be repeated")
+        ..of_workload("file", Kind::Words(files), "Script file; @WEIGHT sets its share of the mix; - reads stdin; may be repeated")
             .sets(unset, add_scripts)
     },
     RunOption {
         flag: flag("builtin", 'b', "NAME[@WEIGHT]"),
         pgbench: Some("-b, --builtin"),
-        ..what(
+        ..of_workload(
             "builtin",
             Kind::Words(builtins),
-            "Script of the workload (tpcb-like, simple-update, select-only; a prefix is enough); may be repeated",
+            "Script of the workload (tpcb-like, simple-update, select-only; a prefix is enough); @WEIGHT sets its share; may be repeated",
         )
         .sets(unset, add_scripts)
     },
     RunOption {
         flag: flag("skip-some-updates", 'N', ""),
         pgbench: Some("-N, --skip-some-updates"),
-        ..what("skip_some_updates", Kind::Flag, "Same as -b simple-update")
+        ..of_workload("skip_some_updates", Kind::Flag, "Same as -b simple-update")
             .sets(unset, |spec, _| add_builtin(spec, "simple-update"))
     },
     RunOption {
         flag: flag("select-only", 'S', ""),
         pgbench: Some("-S, --select-only"),
-        ..what("select_only", Kind::Flag, "Same as -b select-only")
+        ..of_workload("select_only", Kind::Flag, "Same as -b select-only")
             .sets(unset, |spec, _| add_builtin(spec, "select-only"))
     },
     RunOption {
         is_key: true,
-        ..what(
+        ..of_workload(
             "script",
             Kind::Words(builtins),
-            "A script of the workload, a file that ends in .sql, or a list of such, with weights; if not given, the mix of \
-             the workload: tpcb-like",
+            "Script of the workload, .sql file, or a list of these with weights; default: the workload's own mix, for tpcb \
+             tpcb-like",
         )
         .sets(unset, |spec, value| put(&mut spec.scripts, scripts_of(value)))
     },
     RunOption {
-        in_file: Some("Variables of the scripts; one alone as variables.NAME"),
+        in_file: Some("Variables of the scripts; variables.NAME sets a single one"),
         is_key: true,
         flag: flag("define", 'D', "NAME=VALUE"),
         pgbench: Some("-D, --define"),
-        ..what("variables", Kind::Words(definitions), "Define a variable of the scripts; may be repeated").sets(
+        ..of_workload("variables", Kind::Words(definitions), "Define a script variable; may be repeated").sets(
             unset,
             |spec, value| match value {
                 Value::Pairs(pairs) => {
@@ -183,21 +184,21 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         flag: flag("scale", 's', "N"),
         pgbench: Some("-s, --scale"),
-        ..what(
+        ..of_workload(
             "scale",
             Kind::Count { least: 1, most: INT_MAX, most_in_file: INT_MAX },
-            "Value of :scale for script files [default: 1]; scripts of the workload take that of its tables",
+            "Value of :scale in script files [default: 1]; the workload's own scripts use the scale of its tables",
         )
         .sets(|spec| spec.scale.into(), |spec, value| put(&mut spec.scale, value.optional()))
     },
     RunOption {
         in_file: Some(
-            "Simulated users, each with its own connection; \"2/core\": so many for each core of the server's host",
+            "Number of clients, each with its own connection; \"2/core\": two for each core of the server's host",
         ),
         is_key: true,
         flag: aliased("clients", Some('c'), &["client"], "N"),
         pgbench: Some("-c, --client"),
-        ..how("clients", Kind::count(100_000), "Simulated users, each with its own connection")
+        ..of_load("clients", Kind::count(100_000), "Number of clients, each with its own connection")
             .sets(|spec| spec.clients.into(), |spec, value| put(&mut spec.clients, value.try_into()))
     },
     RunOption {
@@ -205,16 +206,16 @@ pub const OPTIONS: &[RunOption] = &[
         key_alias: Some("threads"),
         flag: aliased("workers", Some('j'), &["jobs"], "N"),
         pgbench: Some("-j, --jobs"),
-        ..how("workers", Kind::count(1_000), "Threads that drive the clients")
+        ..of_load("workers", Kind::count(1_000), "Number of threads that run the clients")
             .sets(|spec| spec.workers.into(), |spec, value| put(&mut spec.workers, value.try_into()))
     },
     RunOption {
-        in_file: Some("Measured time, such as \"60s\""),
+        in_file: Some("Length of the measurement, such as \"60s\""),
         is_key: true,
         flag: aliased("duration", Some('T'), &["time"], "SECONDS"),
         pgbench: Some("-T, --time"),
         conflicts: &["transactions"],
-        ..how("duration", Kind::Time { may_be_zero: false }, "Seconds measured").sets(
+        ..of_load("duration", Kind::Time { may_be_zero: false }, "Length of the measurement in seconds").sets(
             |spec| match spec.limit {
                 Limit::Duration(time) => time.into(),
                 Limit::TransactionsPerClient(_) => Value::Unset,
@@ -226,15 +227,15 @@ pub const OPTIONS: &[RunOption] = &[
         )
     },
     RunOption {
-        in_file: Some("Transactions of each client, instead of a duration"),
+        in_file: Some("Number of transactions per client, instead of a duration"),
         is_key: true,
         flag: flag("transactions", 't', "N"),
         pgbench: Some("-t, --transactions"),
-        default_in_words: Some("10, if there is no duration"),
-        ..how(
+        default_in_words: Some("10, unless a duration is given"),
+        ..of_load(
             "transactions",
             Kind::Count { least: 1, most: ANY, most_in_file: i64::MAX.unsigned_abs() },
-            "Transactions of each client",
+            "Number of transactions per client",
         )
         .sets(unset, |spec, value| {
             spec.limit = Limit::TransactionsPerClient(value.try_into()?);
@@ -242,25 +243,25 @@ pub const OPTIONS: &[RunOption] = &[
         })
     },
     RunOption {
-        in_file: Some("Time before measuring, such as \"5s\""),
+        in_file: Some("Load before the measurement that is not counted, such as \"5s\""),
         is_key: true,
         flag: long("warmup", "SECONDS"),
-        ..how("warmup", Kind::Time { may_be_zero: true }, "Seconds run before measuring")
+        ..of_load("warmup", Kind::Time { may_be_zero: true }, "Seconds of load before the measurement that are not counted")
             .sets(|spec| spec.warmup.into(), |spec, value| put(&mut spec.warmup, value.try_into()))
     },
     RunOption {
         is_key: true,
         in_file: Some(
-            "Time after the end for transactions that are still running; then they are cancelled and count as unfinished; \
-             \"auto\": ten times the p99, at least 10s and at most 60s",
+            "Time that transactions get to finish after the end of the run; after it they are cancelled and count as unfinished; \
+             \"auto\": ten times the p99, between 10s and 60s",
         ),
         flag: long("grace", "DURATION"),
         unset: Some("auto"),
-        default_in_words: Some("ten times the p99, at least 10s and at most 60s"),
-        ..how(
+        default_in_words: Some("ten times the p99, between 10s and 60s"),
+        ..of_load(
             "grace",
             Kind::Time { may_be_zero: true },
-            "Time after the end for transactions that are still running; then they are cancelled and count as unfinished",
+            "Time that transactions get to finish after the end of the run; after it they are cancelled and count as unfinished",
         )
         .sets(unset, |spec, value| {
             spec.grace = value.optional()?.map_or(Grace::Automatic, Grace::Fixed);
@@ -268,15 +269,15 @@ pub const OPTIONS: &[RunOption] = &[
         })
     },
     RunOption {
-        in_file: Some("Ends a trial sooner, once throughput and mean latency are known to ± this share (95 % intervals), such as \"1%\""),
+        in_file: Some("End a trial early when the 95 % confidence intervals of throughput and mean latency are within ± this share, such as \"1%\""),
         is_key: true,
         flag: long("until", "PERCENT"),
         unset: Some("none"),
         requires: Some("duration"),
-        ..how(
+        ..of_load(
             "until",
             Kind::Percent,
-            "End sooner, once throughput and mean latency are known to ±PERCENT (95 % intervals), such as 1%",
+            "End early when the 95 % confidence intervals of throughput and mean latency are within ±PERCENT, such as 1%",
         )
         .sets(
             |spec| spec.until.map_or(Value::Unset, |share| Value::Text(format!("{}%", share * 100.0))),
@@ -287,7 +288,7 @@ pub const OPTIONS: &[RunOption] = &[
         is_key: true,
         flag: flag("protocol", 'M', "PROTOCOL"),
         pgbench: Some("-M, --protocol"),
-        ..how("protocol", Kind::Choice(&PROTOCOL_WORDS), "How SQL commands travel").sets(
+        ..of_load("protocol", Kind::Choice(&PROTOCOL_WORDS), "Protocol for queries").sets(
             |spec| word_of(&PROTOCOLS, &spec.protocol),
             |spec, value| put(&mut spec.protocol, value.one_of(&PROTOCOLS)),
         )
@@ -297,35 +298,35 @@ pub const OPTIONS: &[RunOption] = &[
         flag: flag("rate", 'R', "TPS"),
         pgbench: Some("-R, --rate"),
         unset: Some("none"),
-        ..how(
+        ..of_load(
             "rate",
             Kind::Rate,
-            "Open loop: transactions scheduled per second in all, whether or not the server keeps up",
+            "Target rate in transactions per second over all clients; arrivals do not wait for the server (open loop)",
         )
         .sets(|spec| spec.rate_tps.into(), |spec, value| put(&mut spec.rate_tps, value.optional()))
     },
     RunOption {
-        in_file: Some("A transaction that takes longer is late; with a rate, one that would start later than that is skipped"),
+        in_file: Some("Transactions that take longer count as late; with a rate, a transaction is skipped if its start is delayed by more than this"),
         is_key: true,
         flag: flag("latency-limit", 'L', "MS"),
         pgbench: Some("-L, --latency-limit"),
         unset: Some("none"),
-        ..how(
+        ..of_load(
             "latency_limit",
             Kind::Milliseconds,
-            "Milliseconds above which a transaction is late; with -R, what would start later than that is skipped",
+            "Transactions that take longer (in milliseconds) count as late; with -R, a transaction is skipped if its start is delayed by more than this",
         )
         .sets(|spec| spec.latency_limit.into(), |spec, value| put(&mut spec.latency_limit, value.optional()))
     },
     RunOption {
-        in_file: Some("Tries of a transaction after serialization failures and deadlocks; 0: no limit"),
+        in_file: Some("Maximum tries per transaction, for serialization failures and deadlocks; 0: no limit"),
         is_key: true,
         flag: long("max-tries", "N"),
         pgbench: Some("--max-tries"),
-        ..how(
+        ..of_load(
             "max_tries",
             Kind::Count { least: 0, most: u32::MAX as u64, most_in_file: 1_000_000 },
-            "Tries of a transaction after serialization failures and deadlocks; 0: no limit, which needs -T or -L",
+            "Maximum tries per transaction, for serialization failures and deadlocks; 0: no limit, which requires -T or -L",
         )
         .sets(
             |spec| spec.max_tries.map_or(0, NonZeroU32::get).into(),
@@ -336,7 +337,7 @@ pub const OPTIONS: &[RunOption] = &[
         is_key: true,
         flag: long("continue-on-error", ""),
         pgbench: Some("--continue-on-error"),
-        ..how("continue_on_error", Kind::Flag, "An SQL error fails its transaction, and the client goes on").sets(
+        ..of_load("continue_on_error", Kind::Flag, "After an SQL error, count the transaction as failed and continue with the next one").sets(
             |spec| spec.continue_on_error.into(),
             |spec, value| put(&mut spec.continue_on_error, value.try_into()),
         )
@@ -345,7 +346,7 @@ pub const OPTIONS: &[RunOption] = &[
         is_key: true,
         flag: long("exit-on-abort", ""),
         pgbench: Some("--exit-on-abort"),
-        ..how("exit_on_abort", Kind::Flag, "The first client that cannot go on ends the run").sets(
+        ..of_load("exit_on_abort", Kind::Flag, "End the run when the first client aborts").sets(
             |spec| spec.exit_on_abort.into(),
             |spec, value| put(&mut spec.exit_on_abort, value.try_into()),
         )
@@ -353,7 +354,7 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         is_key: true,
         flag: with_env("event-loop", "NAME", EVENT_LOOP_VARIABLE),
-        ..how("event_loop", Kind::Choice(&EVENT_LOOP_WORDS), "How to wait for sockets").sets(
+        ..of_load("event_loop", Kind::Choice(&EVENT_LOOP_WORDS), "System interface used to wait for sockets").sets(
             |spec| word_of(&EVENT_LOOPS, &spec.event_loop),
             |spec, value| put(&mut spec.event_loop, value.one_of(&EVENT_LOOPS)),
         )
@@ -361,10 +362,11 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         is_key: true,
         flag: long("observe", "LEVEL"),
-        ..how(
+        heading: OBSERVATION,
+        ..of_load(
             "observe",
             Kind::Choice(&LEVEL_WORDS),
-            "How closely to look at the server meanwhile, on a connection of its own: waits, counters, events",
+            "Level of server observation during the run (wait events, counters, checkpoints, vacuums), over a separate connection",
         )
         .sets(
             |spec| word_of(&LEVELS, &spec.observe),
@@ -375,31 +377,31 @@ pub const OPTIONS: &[RunOption] = &[
         is_key: true,
         flag: flag("connect", 'C', ""),
         pgbench: Some("-C, --connect"),
-        ..how("reconnect", Kind::Flag, "A new connection for each transaction")
+        ..of_load("reconnect", Kind::Flag, "Establish a new connection for each transaction")
             .sets(|spec| spec.reconnect.into(), |spec, value| put(&mut spec.reconnect, value.try_into()))
     },
     RunOption {
-        in_file: Some("Further servers by name, as connection strings without passwords, for scripts that begin with \\target NAME"),
+        in_file: Some("Additional servers by name, as connection strings without passwords, for scripts that begin with \\target NAME"),
         is_key: true,
         flag: long("target", "NAME=CONNECTION"),
-        ..how("targets", Kind::Words(targets), "A further server, for scripts that begin with \\target NAME; may be repeated")
+        ..of_load("targets", Kind::Words(targets), "Additional server for scripts that begin with \\target NAME; may be repeated")
             .sets(unset, set_targets)
     },
     RunOption {
         flag: aliased("seed", None, &["random-seed"], "SEED"),
         pgbench: Some("--random-seed"),
-        default_in_words: Some("from the system"),
-        ..how(
+        default_in_words: Some("random"),
+        ..of_load(
             "seed",
             Kind::Count { least: 0, most: ANY, most_in_file: ANY },
-            "Number from which every random draw comes",
+            "Seed of all random numbers",
         )
         .sets(unset, |spec, value| put(&mut spec.seed, value.optional()))
     },
     RunOption {
         flag: flag("no-vacuum", 'n', ""),
         pgbench: Some("-n, --no-vacuum"),
-        ..how("no_vacuum", Kind::Flag, "Do not vacuum or empty tables of the workload before the run").sets(
+        ..of_load("no_vacuum", Kind::Flag, "Do not vacuum or truncate the workload's tables before the run").sets(
             unset,
             |spec, _| {
                 spec.vacuum = Vacuum::Nothing;
@@ -411,7 +413,7 @@ pub const OPTIONS: &[RunOption] = &[
         flag: flag("vacuum-all", 'v', ""),
         pgbench: Some("-v, --vacuum-all"),
         conflicts: &["no_vacuum"],
-        ..how("vacuum_all", Kind::Flag, "Vacuum and analyze its large tables too").sets(unset, |spec, _| {
+        ..of_load("vacuum_all", Kind::Flag, "Vacuum and analyze all tables of the workload before the run").sets(unset, |spec, _| {
             spec.vacuum = Vacuum::AllTables;
             Ok(())
         })
@@ -419,10 +421,10 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         is_key: true,
         flag: long("check", ""),
-        ..how(
+        ..of_load(
             "check",
             Kind::Flag,
-            "Afterwards execute the checks of the workload: SQL that returns no row if the data are sound",
+            "Run the workload's consistency checks after the run",
         )
         .sets(|spec| spec.check.into(), |spec, value| put(&mut spec.check, value.try_into()))
     },
@@ -448,7 +450,7 @@ pub fn key(name: &str) -> Option<&'static RunOption> {
 /// The manual's table of the options, as Markdown.
 #[must_use]
 pub fn table() -> String {
-    let mut out = "| option | key | pgbench | what | default |\n|---|---|---|---|---|\n".to_owned();
+    let mut out = "| option | key | pgbench | description | default |\n|---|---|---|---|---|\n".to_owned();
     for option in OPTIONS {
         let Some(flag) = option.flag else { continue };
         let short = flag.short.map_or(String::new(), |short| format!("-{short}, "));
@@ -470,7 +472,7 @@ pub fn table() -> String {
     out
 }
 
-const fn what(name: &'static str, kind: Kind, help: &'static str) -> RunOption {
+const fn of_workload(name: &'static str, kind: Kind, help: &'static str) -> RunOption {
     RunOption {
         name,
         is_key: false,
@@ -482,7 +484,7 @@ const fn what(name: &'static str, kind: Kind, help: &'static str) -> RunOption {
         help,
         in_file: None,
         default_in_words: None,
-        heading: WHAT,
+        heading: WORKLOAD,
         conflicts: &[],
         requires: None,
         get: unset,
@@ -490,8 +492,8 @@ const fn what(name: &'static str, kind: Kind, help: &'static str) -> RunOption {
     }
 }
 
-const fn how(name: &'static str, kind: Kind, help: &'static str) -> RunOption {
-    RunOption { heading: HOW, ..what(name, kind, help) }
+const fn of_load(name: &'static str, kind: Kind, help: &'static str) -> RunOption {
+    RunOption { heading: LOAD, ..of_workload(name, kind, help) }
 }
 
 impl RunOption {

@@ -39,15 +39,17 @@ impl RunCommand for Compare {
     }
 
     fn adapted(option: &RunOption, argument: Arg) -> Arg {
-        let argument = argument.help_heading("What to run");
+        let argument = argument.help_heading("Load");
         let text = match option.name {
-            "file" => "Script file, @WEIGHT for its share of the mix; may be repeated",
-            "builtin" => "Built-in script (tpcb-like, simple-update, select-only); may be repeated",
-            "scale" => "Scale of the tables: 100,000 accounts each [default: 1]",
-            "rate" => "Open loop: transactions scheduled per second in all",
+            "file" => "Script file; @WEIGHT sets its share of the mix; may be repeated",
+            "builtin" => {
+                "Built-in script (tpcb-like, simple-update, select-only); @WEIGHT sets its share; may be repeated"
+            }
+            "scale" => "Scale factor; one unit is 100,000 accounts [default: 1]",
+            "rate" => "Target rate in transactions per second over all clients (open loop)",
             "grace" => {
-                "Time after the end of a block for transactions that are still running; then they are cancelled, and \
-                 nothing is compared"
+                "Time that transactions get to finish after the end of a block; after it they are cancelled, and the \
+                 comparison fails"
             }
             _ => return argument,
         };
@@ -57,68 +59,58 @@ impl RunCommand for Compare {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
-    /// Experiment (TOML) with one factor of two levels: A is the first, B the second
+    /// Experiment file (TOML) with one factor of two levels; A is the first level, B the second
     #[arg(value_name = "FILE")]
     experiment: Option<PathBuf>,
-    /// The small size, which the experiment's section [quick] describes
+    /// Run the small version of the experiment, described by its section [quick]
     #[arg(long, requires = "experiment")]
     quick: bool,
-    /// What differs: a key of an experiment and its two levels, such as settings.wal_compression=off,pglz
-    #[arg(long, value_name = "KEY=A,B", conflicts_with = "experiment", help_heading = "What to compare")]
+    /// Experiment key that differs between A and B, and its two levels, such as settings.wal_compression=off,pglz
+    #[arg(long, value_name = "KEY=A,B", conflicts_with = "experiment", help_heading = "Comparison")]
     factor: Option<String>,
     #[command(flatten)]
     run: RunOptions<Compare>,
-    /// Any other key of an experiment, such as fillfactor=50 or network=tcp; may be repeated
-    #[arg(
-        long = "key",
-        value_name = "KEY=VALUE",
-        conflicts_with = "experiment",
-        help_heading = "What to run"
-    )]
+    /// Any other experiment key, such as fillfactor=50 or network=tcp; may be repeated
+    #[arg(long = "key", value_name = "KEY=VALUE", conflicts_with = "experiment", help_heading = "Load")]
     keys: Vec<String>,
     /// PostgreSQL version: a major one (9.6 to 18) or an exact one (16.4) [default: 18]
-    #[arg(long, visible_alias = "version", value_name = "VERSION", conflicts_with_all = ["experiment", "bin_dir", "dsn"], help_heading = "On which server")]
+    #[arg(long, visible_alias = "version", value_name = "VERSION", conflicts_with_all = ["experiment", "bin_dir", "dsn"], help_heading = "Server")]
     pg_version: Option<String>,
-    /// Directory with the programs of a PostgreSQL installed here
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "dsn"], help_heading = "On which server")]
+    /// Directory with the programs of an installed PostgreSQL
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "dsn"], help_heading = "Server")]
     bin_dir: Option<PathBuf>,
-    /// A server that runs already; databases of our own are made there and dropped
-    #[arg(long, value_name = "CONNECTION", conflicts_with = "experiment", help_heading = "On which server")]
+    /// Connection string of a running server; the comparison creates its own databases there and drops them
+    #[arg(long, value_name = "CONNECTION", conflicts_with = "experiment", help_heading = "Server")]
     dsn: Option<String>,
-    /// Setting of the server, the same for both; may be repeated
-    #[arg(
-        long = "set",
-        value_name = "NAME=VALUE",
-        conflicts_with = "experiment",
-        help_heading = "On which server"
-    )]
+    /// Server setting for both sides; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "experiment", help_heading = "Server")]
     settings: Vec<String>,
-    /// When run as root: the user who runs embedded servers [default: postgres, else nobody]
-    #[arg(long, value_name = "USER", help_heading = "On which server")]
+    /// Operating system user that runs embedded servers if pgmeter runs as root [default: postgres if it exists, otherwise nobody]
+    #[arg(long, value_name = "USER", help_heading = "Server")]
     server_user: Option<String>,
 
-    /// Time for comparing, beyond starting and loading the first servers: 90s, 5min, 2h
-    #[arg(long, value_name = "TIME", default_value = "5min", help_heading = "How to judge", value_parser = time)]
+    /// Time limit, such as 90s, 5min or 2h; starting and loading the first servers does not count
+    #[arg(long, value_name = "TIME", default_value = "5min", help_heading = "Comparison", value_parser = time)]
     budget: Duration,
-    /// A worsening by less than this does not matter
-    #[arg(long, value_name = "PERCENT", default_value = "2%", help_heading = "How to judge", value_parser = percent)]
+    /// Smallest relevant difference; a smaller deterioration does not matter
+    #[arg(long, value_name = "PERCENT", default_value = "2%", help_heading = "Comparison", value_parser = percent)]
     tolerance: f64,
-    /// The figure that decides [default: tps; with a rate: p50]
-    #[arg(long, value_name = "METRIC", help_heading = "How to judge", value_parser = words(&METRICS))]
+    /// Metric that determines the verdict [default: tps; with a rate: p50]
+    #[arg(long, value_name = "METRIC", help_heading = "Comparison", value_parser = words(&METRICS))]
     metric: Option<ComparedMetric>,
-    /// Seconds measured in a block [default: 0.25, longer if transactions take long]
-    #[arg(long, value_name = "SECONDS", help_heading = "How to judge", value_parser = positive_seconds)]
+    /// Length of a block in seconds [default: 0.25, more if transactions take long]
+    #[arg(long, value_name = "SECONDS", help_heading = "Comparison", value_parser = positive_seconds)]
     block: Option<f64>,
-    /// Blocks of each side in a pair, each on connections of its own
+    /// Blocks of each side in a pair, each on new connections
     #[arg(long, value_name = "N", default_value_t = 1, hide = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     blocks: u32,
-    /// Whether the server makes a checkpoint before each block of a load that writes
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "How to judge", action = ArgAction::Set, value_parser = words(&CHECKPOINTS))]
+    /// Request a checkpoint before each block if the load writes
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Comparison", action = ArgAction::Set, value_parser = words(&CHECKPOINTS))]
     checkpoint: bool,
-    /// Number from which the order and all random draws come [default: the experiment's, else from the system]
-    #[arg(long, value_name = "SEED", alias = "random-seed", help_heading = "How to judge")]
+    /// Seed of the order and of all random numbers [default: the experiment's seed, otherwise random]
+    #[arg(long, value_name = "SEED", alias = "random-seed", help_heading = "Comparison")]
     seed: Option<u64>,
-    /// What to print
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(super) format: OutputName,
     #[command(flatten)]
@@ -127,28 +119,26 @@ pub(crate) struct CompareArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputName {
-    /// The answer in one sentence, and a table
+    /// The verdict in one sentence, and a table
     Text,
-    /// All of it, with every block
+    /// The complete record with all blocks
     Json,
 }
 
 const METRICS: [Word<ComparedMetric>; 7] = [
     ("tps", "Transactions per second", ComparedMetric::Tps),
     ("p50", "Median latency", ComparedMetric::P50),
-    ("p99", "Latency that one transaction in a hundred exceeds", ComparedMetric::P99),
-    ("server-cpu", "Processor time of the server's backends for each transaction", ComparedMetric::ServerCpu),
-    ("client-cpu", "Processor time of pgmeter for each transaction", ComparedMetric::ClientCpu),
-    ("wal", "Write-ahead log for each transaction", ComparedMetric::Wal),
-    (
-        "full-page-images",
-        "Full-page images in the write-ahead log for each transaction",
-        ComparedMetric::FullPageImages,
-    ),
+    ("p99", "99th percentile of latency", ComparedMetric::P99),
+    ("server-cpu", "CPU time of the server's backends per transaction", ComparedMetric::ServerCpu),
+    ("client-cpu", "CPU time of pgmeter per transaction", ComparedMetric::ClientCpu),
+    ("wal", "WAL per transaction", ComparedMetric::Wal),
+    ("full-page-images", "Full-page images in the WAL per transaction", ComparedMetric::FullPageImages),
 ];
 
-const CHECKPOINTS: [Word<bool>; 2] =
-    [("auto", "If blocks write and the role may ask for one", true), ("never", "Not at all", false)];
+const CHECKPOINTS: [Word<bool>; 2] = [
+    ("auto", "If the blocks write and the role may request a checkpoint", true),
+    ("never", "No checkpoints", false),
+];
 
 /// What an experiment is called that nobody has named.
 const NAME: &str = "compare";
