@@ -5,7 +5,7 @@ use results::{Counts, Latency, OtherEndings, Record, escaped};
 
 use crate::Run;
 use crate::charts::{LatencyRows, POINTS_MAX, Timeline};
-use crate::metrics::{COSTS, Cost, LATENCY, LatencyFigure};
+use crate::metrics::Metric;
 use crate::sections;
 
 /// The names of the columns.
@@ -62,8 +62,8 @@ impl Lines<'_> {
 
     fn latency(&mut self, place: Place<'_>, kind: &str, figures: Option<Latency>) {
         let Some(figures) = figures else { return };
-        for LatencyFigure { name, of, .. } in &LATENCY {
-            self.add(place, &format!("{kind}_{name}_us"), of(&figures));
+        for (row, of) in Metric::of_latency() {
+            self.add(place, &format!("{kind}_{}_us", row.name), of(&figures));
         }
     }
 
@@ -89,12 +89,11 @@ fn summary(lines: &mut Lines<'_>, record: &Record) {
     let summary = &record.summary;
     let place = Place { part: "summary", ..Place::default() };
     lines.add(place, "duration_s", summary.duration_s);
-    lines.add(place, "tps", summary.tps);
+    for row in Metric::of_run() {
+        lines.add_some(place, row.name, row.metric.of(record));
+    }
     lines.add_some(place, "tps_low", summary.confidence.tps.map(|estimate| estimate.low));
     lines.add_some(place, "tps_high", summary.confidence.tps.map(|estimate| estimate.high));
-    lines.add_some(place, "client_cpu_us_per_transaction", summary.client_cpu_us_per_transaction);
-    lines.counts(place, &summary.counts);
-    lines.add_some(place, "late_or_skipped_share", summary.late_or_skipped_share);
     lines.latency(place, "response", summary.response_us);
     lines.latency(place, "service", summary.service_us);
     lines.latency(place, "response_with_stalls", summary.response_with_stalls_us);
@@ -103,8 +102,6 @@ fn summary(lines: &mut Lines<'_>, record: &Record) {
     lines.latency(place, "skipped_response", skipped_us);
     lines.latency(place, "unfinished_response", unfinished_us);
     if let Some(stalls) = &summary.stalls {
-        lines.add(place, "stalls", stalls.count as f64);
-        lines.add(place, "stalled_s", stalls.total_s);
         for stall in &stalls.longest {
             let time_s = Some((stall.start_s, Some(stall.end_s)));
             lines.add(Place { part: "stall", time_s, ..Place::default() }, "length_s", stall.length_s());
@@ -152,8 +149,8 @@ fn over_time(lines: &mut Lines<'_>, record: &Record) {
 fn observation(lines: &mut Lines<'_>, record: &Record) {
     let Some(observation) = &record.observation else { return };
     let place = Place { part: "per_transaction", ..Place::default() };
-    for Cost { name, of, .. } in &COSTS {
-        lines.add_some(place, name, of(&observation.per_transaction));
+    for row in Metric::of_transaction() {
+        lines.add_some(place, row.name, row.metric.of(record));
     }
     for wait in observation.waits.iter().flat_map(|waits| &waits.top) {
         let item = format!("{}:{}", wait.event_type, wait.event);

@@ -82,6 +82,7 @@ pub use live::{LiveSample, Phase, live_line};
 pub use live_figures::LiveFigures;
 pub use live_view::{LiveView, SoFar, live_view};
 pub use markdown::markdown;
+pub use metrics::metrics_reference;
 pub use metrics_server::MetricsServer;
 pub use openmetrics::{Metrics, open_metrics};
 pub use run::{Run, json};

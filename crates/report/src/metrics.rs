@@ -1,92 +1,408 @@
-//! The figures that every format of a report shows, a row each: the name in CSV, with its unit; the title for people; and
-//! where it is found in a record. The figures of experiments are made of them too.
+//! The table of metrics: what each measures, its name, unit and definition, where a record has it, and what shows it. All
+//! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
-use results::{Latency, PerTransaction};
+use results::{ComparedMetric, Counts, Latency, PerTransaction, Record, StoredRun, Summary};
 
 use crate::figures::{as_asked, asked_latency, asked_seconds, latency, measured_seconds, percent, rate};
 use crate::sections::{bytes, number};
 
-/// A figure of a distribution of times, in microseconds.
-pub(crate) struct LatencyFigure {
-    /// As a record has it.
-    pub(crate) name: &'static str,
-    /// Above a column.
-    pub(crate) title: &'static str,
-    pub(crate) of: fn(&Latency) -> f64,
+/// A figure of a run.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Metric {
+    Duration,
+    Tps,
+    Operations,
+    Mean,
+    Stddev,
+    Min,
+    P50,
+    P90,
+    P95,
+    P99,
+    P999,
+    Max,
+    Cycle,
+    StartDelayMean,
+    StartDelayMax,
+    Scheduled,
+    Succeeded,
+    Failed,
+    Skipped,
+    Unfinished,
+    Late,
+    LateOrSkipped,
+    Retried,
+    Retries,
+    FailedShare,
+    Stalls,
+    Stalled,
+    ClientCpu,
+    ServerCpu,
+    WalBytes,
+    WalRecords,
+    FullPageImages,
+    FullPageImageBytes,
+    BlocksHit,
+    BlocksRead,
+    BlockReadTime,
+    BlocksDirtied,
+    BlocksWritten,
+    BlockWriteTime,
+    TempBytes,
+    ServerUserCpu,
+    ServerSystemCpu,
+    ReadBytes,
+    WrittenBytes,
 }
 
-/// All of them.
-pub(crate) const LATENCY: [LatencyFigure; 9] = {
-    const fn row(name: &'static str, title: &'static str, of: fn(&Latency) -> f64) -> LatencyFigure {
-        LatencyFigure { name, title, of }
-    }
-    [
-        row("mean", "mean", |us| us.mean),
-        row("stddev", "stddev", |us| us.stddev),
-        row("min", "min", |us| us.min),
-        row("p50", "p50", |us| us.p50),
-        row("p90", "p90", |us| us.p90),
-        row("p95", "p95", |us| us.p95),
-        row("p99", "p99", |us| us.p99),
-        row("p999", "p99.9", |us| us.p999),
-        row("max", "max", |us| us.max),
-    ]
-};
+/// Where a metric is found.
+#[derive(Copy, Clone)]
+pub(crate) enum Source {
+    /// A run as a whole.
+    Run(fn(&Measured<'_>) -> Option<f64>),
+    /// A distribution of times, in microseconds; of a run as a whole, its response times.
+    Latency(fn(&Latency) -> f64),
+    /// The mean of a transaction on the server.
+    PerTransaction(fn(&PerTransaction) -> Option<f64>),
+    /// The steps of a trial; runs do not have it.
+    Steps,
+}
 
-/// What a transaction costs the server on average.
-pub(crate) struct Cost {
-    /// As a record has it.
+/// A row of the table.
+pub(crate) struct Row {
+    pub(crate) metric: Metric,
+    /// In CSV and JSON, where something else says that it is of a latency or of one transaction.
     pub(crate) name: &'static str,
-    /// Beside the figure.
+    /// In CSV and JSON, where nothing else says that.
+    pub(crate) column: &'static str,
+    /// In the files of experiments, if they can name it.
+    pub(crate) key: Option<&'static str>,
+    /// Beside figures that are all of a latency or of one transaction.
+    pub(crate) label: &'static str,
+    /// In sentences.
     pub(crate) title: &'static str,
+    /// Above the columns of narrow tables.
+    pub(crate) short: &'static str,
     pub(crate) quantity: Quantity,
-    pub(crate) of: fn(&PerTransaction) -> Option<f64>,
+    pub(crate) definition: &'static str,
+    pub(crate) source: Source,
 }
 
-/// All of them, in the order in which they are shown.
-pub(crate) const COSTS: [Cost; 15] = {
-    use Quantity::{Bytes, Microseconds, Number};
-    const fn row(
-        name: &'static str,
-        title: &'static str,
-        quantity: Quantity,
-        of: fn(&PerTransaction) -> Option<f64>,
-    ) -> Cost {
-        Cost { name, title, quantity, of }
+/// What a record and a run of an experiment have in common.
+#[derive(Copy, Clone)]
+pub(crate) struct Measured<'a> {
+    pub(crate) summary: Option<&'a Summary>,
+    pub(crate) clients: Option<u32>,
+    pub(crate) costs: Option<&'a PerTransaction>,
+}
+
+impl<'a> From<&'a Record> for Measured<'a> {
+    fn from(record: &'a Record) -> Measured<'a> {
+        Measured {
+            summary: Some(&record.summary),
+            clients: Some(record.plan.clients),
+            costs: record.observation.as_ref().map(|observation| &observation.per_transaction),
+        }
     }
+}
+
+impl<'a> From<&'a StoredRun> for Measured<'a> {
+    fn from(run: &'a StoredRun) -> Measured<'a> {
+        Measured {
+            summary: run.summary.as_ref(),
+            clients: run.plan.as_ref().map(|plan| plan.clients),
+            costs: Some(&run.costs),
+        }
+    }
+}
+
+impl Measured<'_> {
+    fn counts(&self) -> Option<&Counts> {
+        Some(&self.summary?.counts)
+    }
+
+    /// A count, and nothing of a run that has none.
+    fn count(&self, of: fn(&Counts) -> u64) -> Option<f64> {
+        self.counts().map(|counts| of(counts) as f64)
+    }
+}
+
+const MICROSECONDS_PER_SECOND: f64 = 1e6;
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+const fn row(
+    metric: Metric,
+    name: &'static str,
+    title: &'static str,
+    quantity: Quantity,
+    definition: &'static str,
+    source: Source,
+) -> Row {
+    Row {
+        metric,
+        name,
+        column: name,
+        key: None,
+        label: title,
+        title,
+        short: title,
+        quantity,
+        definition,
+        source,
+    }
+}
+
+impl Row {
+    const fn short(self, short: &'static str) -> Row {
+        Row { short, ..self }
+    }
+
+    const fn key(self, key: &'static str) -> Row {
+        Row { key: Some(key), ..self }
+    }
+}
+
+/// A figure of the response times.
+macro_rules! latency {
+    ($metric:expr, $name:literal, $label:literal, $title:literal, $definition:literal, $of:expr) => {
+        Row {
+            column: concat!("response_", $name, "_us"),
+            label: $label,
+            short: $label,
+            ..row($metric, $name, $title, Quantity::Microseconds, $definition, Source::Latency($of))
+        }
+    };
+}
+
+/// A mean of a transaction on the server.
+macro_rules! cost {
+    ($metric:expr, $name:literal, $label:literal, $quantity:expr, $definition:literal, $of:expr) => {
+        Row {
+            column: concat!($name, "_per_transaction"),
+            label: $label,
+            title: concat!($label, " per transaction"),
+            short: concat!($label, "/tx"),
+            ..row($metric, $name, $label, $quantity, $definition, Source::PerTransaction($of))
+        }
+    };
+}
+
+/// All of them, each at the place of its number, in the order in which they are shown.
+pub(crate) const METRICS: [Row; 44] = {
+    use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
+    use Source::{Run, Steps};
     [
-        row("wal_bytes", "WAL", Bytes, |cost| cost.wal_bytes),
-        row("wal_records", "WAL records", Number, |cost| cost.wal_records),
-        row("wal_full_page_images", "full-page images", Number, |cost| cost.wal_full_page_images),
-        row("wal_full_page_image_bytes", "WAL of full-page images", Bytes, |cost| {
-            cost.wal_full_page_image_bytes
+        row(Metric::Duration, "duration_us", "duration", Microseconds, "the duration of all timed steps", Steps)
+            .key("duration"),
+        row(Metric::Tps, "tps", "throughput", PerSecond, "succeeded transactions per second of the measured time", {
+            Run(|run| Some(run.summary?.tps))
+        })
+        .short("tps")
+        .key("tps"),
+        row(Metric::Operations, "operations_per_s", "operations", PerSecond, "throughput × operations of a transaction; the same as tps if a transaction is one operation", Run(|run| Some(run.summary?.tps)))
+        .short("operations/s")
+        .key("operations"),
+        latency!(Metric::Mean, "mean", "mean", "mean latency", "the arithmetic mean", |us| us.mean).key("mean"),
+        latency!(Metric::Stddev, "stddev", "stddev", "standard deviation of the latency", "the standard deviation", |us| us.stddev)
+        .key("stddev"),
+        latency!(Metric::Min, "min", "min", "shortest latency", "the shortest", |us| us.min),
+        latency!(Metric::P50, "p50", "p50", "median latency", "the median", |us| us.p50).key("p50"),
+        latency!(Metric::P90, "p90", "p90", "p90 of the latency", "the 90th percentile", |us| us.p90).key("p90"),
+        latency!(Metric::P95, "p95", "p95", "p95 of the latency", "the 95th percentile", |us| us.p95).key("p95"),
+        latency!(Metric::P99, "p99", "p99", "p99 of the latency", "the 99th percentile", |us| us.p99).key("p99"),
+        latency!(Metric::P999, "p999", "p99.9", "p99.9 of the latency", "the 99.9th percentile", |us| us.p999)
+            .key("p999"),
+        latency!(Metric::Max, "max", "max", "longest latency", "the longest", |us| us.max).key("max"),
+        row(Metric::Cycle, "cycle_us", "time from one transaction to the next", Microseconds, "mean time from the start of a client's transaction to the start of its next one: clients ÷ ended \
+             transactions per second", {
+            // Little's law: A proof for the queuing formula L = λW, Operations Research 9, 1961.
+            Run(|run| {
+                let Counts { succeeded, failed, .. } = *run.counts()?;
+                // One that fails takes a client its time too.
+                let ended_per_s = run.summary?.tps / (1.0 - share(failed, succeeded.saturating_add(failed))?);
+                Some(f64::from(run.clients?) / ended_per_s * MICROSECONDS_PER_SECOND)
+            })
+        })
+        .short("cycle")
+        .key("cycle"),
+        row(Metric::StartDelayMean, "start_delay_mean_us", "mean start delay", Microseconds, "mean time from when a transaction was due to its start, under a rate", Run(|run| Some(run.summary?.lag_us?.mean))),
+        row(Metric::StartDelayMax, "start_delay_max_us", "longest start delay", Microseconds, "longest time from when a transaction was due to its start, under a rate", Run(|run| Some(run.summary?.lag_us?.max))),
+        row(Metric::Scheduled, "scheduled", "scheduled", Count, "transactions that were due in the measured time: succeeded + failed + skipped + unfinished", Run(|run| run.count(|counts| counts.scheduled))),
+        row(Metric::Succeeded, "succeeded", "succeeded", Count, "transactions that succeeded", {
+            Run(|run| run.count(|counts| counts.succeeded))
         }),
-        row("blocks_hit", "shared buffers hit", Number, |cost| cost.blocks_hit),
-        row("blocks_read", "blocks read", Number, |cost| cost.blocks_read),
-        row("block_read_us", "time reading blocks", Microseconds, |cost| cost.block_read_us),
-        row("blocks_dirtied", "blocks dirtied", Number, |cost| cost.blocks_dirtied),
-        row("blocks_written", "blocks written by backends", Number, |cost| cost.blocks_written),
-        row("block_write_us", "time writing blocks", Microseconds, |cost| cost.block_write_us),
-        row("temp_bytes", "temporary files", Bytes, |cost| cost.temp_bytes),
-        row("backend_user_cpu_us", "server CPU, user", Microseconds, |cost| cost.backend_user_cpu_us),
-        row("backend_system_cpu_us", "server CPU, system", Microseconds, |cost| cost.backend_system_cpu_us),
-        row("backend_read_bytes", "read from disk", Bytes, |cost| cost.backend_read_bytes),
-        row("backend_written_bytes", "dirtied by backends, counted by the kernel", Bytes, |cost| {
-            cost.backend_written_bytes
+        row(Metric::Failed, "failed", "failed", Count, "transactions that failed", {
+            Run(|run| run.count(|counts| counts.failed))
         }),
+        row(Metric::Skipped, "skipped", "skipped as too late to start", Count, "transactions that were not started because they exceeded the latency limit already", Run(|run| run.count(|counts| counts.skipped)))
+        .short("skipped"),
+        row(Metric::Unfinished, "unfinished", "unfinished at the end", Count, "transactions that had not ended with the measured time", Run(|run| run.count(|counts| counts.unfinished)))
+        .short("unfinished"),
+        row(Metric::Late, "late", "late", Count, "succeeded transactions that exceeded the latency limit", {
+            Run(|run| run.count(|counts| counts.late))
+        }),
+        row(Metric::LateOrSkipped, "late_or_skipped_share", "late or skipped", Share, "(late + skipped) ÷ scheduled", Run(|run| run.summary?.late_or_skipped_share))
+        .key("late"),
+        row(Metric::Retried, "retried", "tried again", Count, "transactions that were tried more than once", {
+            Run(|run| run.count(|counts| counts.retried))
+        }),
+        row(Metric::Retries, "retries", "retries", Count, "tries after the first, of all transactions", {
+            Run(|run| run.count(|counts| counts.retries))
+        }),
+        row(Metric::FailedShare, "failed_share", "failed", Share, "failed ÷ scheduled", {
+            Run(|run| run.counts().and_then(|counts| share(counts.failed, counts.scheduled)))
+        })
+        .key("failed"),
+        row(Metric::Stalls, "stalls", "stalls", Count, "periods without a completed transaction", {
+            Run(|run| Some(run.summary?.stalls.as_ref()?.count as f64))
+        }),
+        row(Metric::Stalled, "stalled_s", "stalled", Seconds, "the duration of all stalls", {
+            Run(|run| Some(run.summary?.stalls.as_ref()?.total_s))
+        }),
+        row(Metric::ClientCpu, "client_cpu_us_per_transaction", "client CPU per transaction", Microseconds, "CPU time of pgmeter's workers ÷ (succeeded + failed)", Run(|run| run.summary?.client_cpu_us_per_transaction))
+        .short("client CPU/tx"),
+        cost!(Metric::ServerCpu, "server_cpu_us", "server CPU", Microseconds, "CPU time of the load's backends, user and system", |costs| Some(costs.backend_user_cpu_us? + costs.backend_system_cpu_us?))
+        .key("server_cpu"),
+        cost!(Metric::WalBytes, "wal_bytes", "WAL", Bytes, "WAL written by the server", |costs| costs.wal_bytes)
+            .key("wal_bytes"),
+        cost!(Metric::WalRecords, "wal_records", "WAL records", Number, "WAL records", |costs| costs.wal_records),
+        cost!(Metric::FullPageImages, "wal_full_page_images", "full-page images", Number, "full-page images in the WAL", |costs| costs.wal_full_page_images)
+        .short("full pages"),
+        cost!(Metric::FullPageImageBytes, "wal_full_page_image_bytes", "WAL of full-page images", Bytes, "WAL taken by full-page images; PostgreSQL 19 and newer", |costs| costs.wal_full_page_image_bytes),
+        cost!(Metric::BlocksHit, "blocks_hit", "shared buffers hit", Number, "blocks found in shared buffers", |costs| costs.blocks_hit),
+        cost!(Metric::BlocksRead, "blocks_read", "blocks read", Number, "blocks read from the operating system, which may have them in its cache", |costs| costs.blocks_read),
+        cost!(Metric::BlockReadTime, "block_read_us", "time reading blocks", Microseconds, "time for reading these blocks, with track_io_timing", |costs| costs.block_read_us),
+        cost!(Metric::BlocksDirtied, "blocks_dirtied", "blocks dirtied", Number, "blocks that were clean and were changed", |costs| costs.blocks_dirtied),
+        cost!(Metric::BlocksWritten, "blocks_written", "blocks written by backends", Number, "blocks written by the backends themselves", |costs| costs.blocks_written),
+        cost!(Metric::BlockWriteTime, "block_write_us", "time writing blocks", Microseconds, "time for writing these blocks, with track_io_timing", |costs| costs.block_write_us),
+        cost!(Metric::TempBytes, "temp_bytes", "temporary files", Bytes, "bytes written to temporary files", |costs| costs.temp_bytes),
+        cost!(Metric::ServerUserCpu, "backend_user_cpu_us", "server CPU, user", Microseconds, "CPU time of the load's backends in user mode", |costs| costs.backend_user_cpu_us),
+        cost!(Metric::ServerSystemCpu, "backend_system_cpu_us", "server CPU, system", Microseconds, "CPU time of the load's backends in the kernel", |costs| costs.backend_system_cpu_us),
+        cost!(Metric::ReadBytes, "backend_read_bytes", "read from disk", Bytes, "bytes that the load's backends read from disks, counted by the kernel", |costs| costs.backend_read_bytes),
+        cost!(Metric::WrittenBytes, "backend_written_bytes", "dirtied by backends, counted by the kernel", Bytes, "bytes that the load's backends made the kernel write, counted when they dirtied them", |costs| costs.backend_written_bytes),
     ]
 };
+
+impl Metric {
+    pub(crate) fn all() -> impl Iterator<Item = Metric> {
+        METRICS.iter().map(|row| row.metric)
+    }
+
+    /// Those that experiments show: all that their files can name.
+    pub(crate) fn of_experiments() -> impl Iterator<Item = Metric> {
+        METRICS.iter().filter(|row| row.key.is_some()).map(|row| row.metric)
+    }
+
+    /// Those of a distribution of times.
+    pub(crate) fn of_latency() -> impl Iterator<Item = (&'static Row, fn(&Latency) -> f64)> {
+        METRICS.iter().filter_map(|row| match row.source {
+            Source::Latency(of) => Some((row, of)),
+            Source::Run(_) | Source::PerTransaction(_) | Source::Steps => None,
+        })
+    }
+
+    /// Those of a run as a whole that are not of its files' making.
+    pub(crate) fn of_run() -> impl Iterator<Item = &'static Row> {
+        let is_of_run = |row: &&Row| matches!(row.source, Source::Run(_)) && row.metric != Metric::Operations;
+        METRICS.iter().filter(is_of_run)
+    }
+
+    /// Those that are means of a transaction on the server.
+    pub(crate) fn of_transaction() -> impl Iterator<Item = &'static Row> {
+        METRICS.iter().filter(|row| row.metric.is_of_transaction())
+    }
+
+    /// By the name that files of experiments use.
+    pub(crate) fn named(key: &str) -> Option<Metric> {
+        METRICS.iter().find(|row| row.key == Some(key)).map(|row| row.metric)
+    }
+
+    // Each has its row in the place of its number; a test sees to it.
+    pub(crate) fn row(self) -> &'static Row {
+        &METRICS[self as usize]
+    }
+
+    pub(crate) fn column(self) -> &'static str {
+        self.row().column
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        self.row().title
+    }
+
+    /// Whether it is a mean of a transaction on the server.
+    pub(crate) fn is_of_transaction(self) -> bool {
+        matches!(self.row().source, Source::PerTransaction(_))
+    }
+
+    pub(crate) fn quantity(self) -> Quantity {
+        self.row().quantity
+    }
+
+    /// The figure; nothing if it is not known or not finite.
+    pub(crate) fn of<'a>(self, run: impl Into<Measured<'a>>) -> Option<f64> {
+        let run: Measured<'a> = run.into();
+        let figure = match self.row().source {
+            Source::Run(of) => of(&run),
+            Source::Latency(of) => run.summary?.response_us.as_ref().map(of),
+            Source::PerTransaction(of) => of(run.costs?),
+            Source::Steps => None,
+        };
+        figure.filter(|figure| figure.is_finite())
+    }
+
+    /// The figure as every format but CSV and JSON shows it.
+    pub(crate) fn shown<'a>(self, run: impl Into<Measured<'a>>) -> Option<String> {
+        Some(self.quantity().shown(self.of(run)?))
+    }
+}
+
+impl From<ComparedMetric> for Metric {
+    fn from(metric: ComparedMetric) -> Metric {
+        match metric {
+            ComparedMetric::Tps => Metric::Tps,
+            ComparedMetric::P50 => Metric::P50,
+            ComparedMetric::P99 => Metric::P99,
+            ComparedMetric::ServerCpu => Metric::ServerCpu,
+            ComparedMetric::ClientCpu => Metric::ClientCpu,
+            ComparedMetric::Wal => Metric::WalBytes,
+            ComparedMetric::FullPageImages => Metric::FullPageImages,
+        }
+    }
+}
+
+/// The table for the manual, in Markdown.
+pub fn metrics_reference() -> String {
+    let mut out = "| CSV and JSON | in experiments | unit | definition |\n|---|---|---|---|\n".to_owned();
+    for Row { name, column, key, quantity, definition, source, .. } in &METRICS {
+        let name = match source {
+            Source::Latency(_) => format!("`response_{name}_us`"),
+            Source::PerTransaction(_) | Source::Run(_) | Source::Steps if name == column => {
+                format!("`{name}`")
+            }
+            Source::PerTransaction(_) | Source::Run(_) | Source::Steps => format!("`{name}`, `{column}`"),
+        };
+        let key = key.map(|key| format!("`{key}`")).unwrap_or_default();
+        out += &format!("| {name} | {key} | {} | {definition} |\n", quantity.unit());
+    }
+    out
+}
 
 /// What a figure is a number of.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     PerSecond,
     Microseconds,
+    Seconds,
     Share,
     Bytes,
+    /// A mean of counts, or another number without a unit.
     Number,
-    #[allow(dead_code)] // until charts use it
-    Seconds,
+    /// A whole number.
+    Count,
 }
 
 impl Quantity {
@@ -95,22 +411,35 @@ impl Quantity {
         match self {
             Quantity::PerSecond => rate(figure),
             Quantity::Microseconds => latency(figure),
+            Quantity::Seconds => measured_seconds(figure),
             Quantity::Share => percent(figure, 1.0),
             Quantity::Bytes => bytes(figure),
             Quantity::Number => number(figure),
-            Quantity::Seconds => measured_seconds(figure),
+            Quantity::Count => as_asked(figure),
         }
     }
 
     /// As an axis has it: without digits that say nothing.
     pub(crate) fn tick(self, figure: f64) -> String {
         match self {
-            Quantity::PerSecond => as_asked(figure),
+            Quantity::PerSecond | Quantity::Count => as_asked(figure),
             Quantity::Microseconds => asked_latency(figure),
+            Quantity::Seconds => asked_seconds(figure),
             Quantity::Share => percent(figure, 1.0),
             Quantity::Bytes => bytes(figure),
             Quantity::Number => number(figure),
-            Quantity::Seconds => asked_seconds(figure),
+        }
+    }
+
+    /// In CSV and JSON.
+    fn unit(self) -> &'static str {
+        match self {
+            Quantity::PerSecond => "per second",
+            Quantity::Microseconds => "µs",
+            Quantity::Seconds => "s",
+            Quantity::Share => "0 to 1",
+            Quantity::Bytes => "bytes",
+            Quantity::Number | Quantity::Count => "",
         }
     }
 
@@ -119,10 +448,33 @@ impl Quantity {
         match self {
             Quantity::PerSecond => "rate",
             Quantity::Microseconds => "latency",
+            Quantity::Seconds => "time",
             Quantity::Share => "share",
             Quantity::Bytes => "bytes",
-            Quantity::Number => "number",
-            Quantity::Seconds => "time",
+            Quantity::Number | Quantity::Count => "number",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_metric_has_its_row_and_files_of_experiments_can_name_what_they_show() {
+        for (at, row) in METRICS.iter().enumerate() {
+            assert_eq!(row.metric as usize, at, "{}", row.name);
+        }
+        for name in lab::METRICS.into_iter().chain(lab::METRICS_OF_STEPS) {
+            assert!(Metric::named(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_two_metrics_have_one_name() {
+        let mut names: Vec<&str> = Metric::all().map(Metric::column).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), METRICS.len());
     }
 }

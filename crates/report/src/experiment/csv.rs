@@ -36,7 +36,7 @@ pub fn csv(overview: &Overview) -> String {
     let has_steps = overview.has_steps();
     let metrics: Vec<&str> = match has_steps {
         true => OF_STEP.to_vec(),
-        false => Metric::all()
+        false => Metric::of_experiments()
             .filter(|metric| *metric != Metric::Duration)
             .map(Metric::column)
             .chain(AFTER)
@@ -106,7 +106,7 @@ fn between(trial: &Trial) -> Vec<String> {
 fn figures(trial: &Trial) -> Vec<String> {
     let complete = trial.complete_run();
     let number = |figure: Option<f64>| figure.map_or(String::new(), |figure| figure.to_string());
-    let metrics = Metric::all().filter(|metric| *metric != Metric::Duration);
+    let metrics = Metric::of_experiments().filter(|metric| *metric != Metric::Duration);
     let mut cells: Vec<String> = metrics.map(|metric| number(trial.figure(metric))).collect();
     let limit = complete.and_then(results::StoredRun::limited_by);
     cells.push(limit.map_or(String::new(), |limit| limit.name().to_owned()));

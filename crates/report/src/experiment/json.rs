@@ -159,7 +159,7 @@ fn of_trial<'a>(overview: &Overview, number: usize, trial: &'a Trial) -> TrialJs
         run: trial.run.as_ref().map(|run| run.run),
         figures: (trial.standing == Standing::Complete).then(|| {
             let figure = |metric: Metric| Some((column(overview, metric), trial.figure(metric)?));
-            Metric::all().filter_map(figure).collect()
+            Metric::of_experiments().filter_map(figure).collect()
         }),
         limited_by: run.and_then(results::StoredRun::limited_by).map(results::LimitedBy::name),
         steps: trial.steps.as_ref().map(|record| record.steps.as_slice()),
@@ -204,7 +204,7 @@ fn of_step<'a>(overview: &Overview, cell: usize, step: &'a StepFigures) -> StepJ
         server_cpu_us: figure(&step.cpu_us),
         table_bytes: figure(&step.table_bytes),
         index_bytes: figure(&step.index_bytes),
-        ratios: Metric::all().filter_map(ratio).collect(),
+        ratios: Metric::of_experiments().filter_map(ratio).collect(),
         times: step.times,
         limited: step.limited,
     }
@@ -219,9 +219,9 @@ fn of_cell(overview: &Overview, number: usize) -> CellJson<'_> {
         factors: levels_of(overview, number),
         trials: cell.trials.len(),
         complete: overview.complete_trials(number),
-        figures: Metric::all().filter_map(figure).collect(),
+        figures: Metric::of_experiments().filter_map(figure).collect(),
         base: cell.base.map(|base| levels_of(overview, base)),
-        ratios: Metric::all().filter_map(ratio).collect(),
+        ratios: Metric::of_experiments().filter_map(ratio).collect(),
         marks: MARKS.iter().filter(|(.., is)| is(marks)).map(|(_, name, _)| *name).collect(),
         waits: &cell.waits,
         steps: cell.steps.iter().map(|step| of_step(overview, number, step)).collect(),

@@ -368,7 +368,7 @@ impl Trial {
         if let Some(record) = self.complete_steps() {
             return steps::sum(metric, record);
         }
-        metric.of(self.complete_run()?, self.operations)
+        metric.of_trial(self.complete_run()?, self.operations)
     }
 }
 

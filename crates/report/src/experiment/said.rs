@@ -21,7 +21,8 @@ pub(crate) const MARKS: [Mark; 3] = [
 
 /// What else tables show: of every load, and of all trials if any of them has some.
 pub(crate) const OF_EVERY_LOAD: [Metric; 4] = [Metric::Mean, Metric::Stddev, Metric::P50, Metric::P99];
-pub(crate) const IF_ANY: [Metric; 4] = [Metric::Failed, Metric::Late, Metric::WalBytes, Metric::ServerCpu];
+pub(crate) const IF_ANY: [Metric; 4] =
+    [Metric::FailedShare, Metric::LateOrSkipped, Metric::WalBytes, Metric::ServerCpu];
 
 /// `best throughput and lowest mean latency`
 pub(crate) fn marks_in_words(marks: Marks) -> String {

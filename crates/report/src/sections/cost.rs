@@ -5,14 +5,12 @@ use results::Record;
 
 use super::Fact;
 use crate::figures::{as_asked, decimals_for, fixed, latency};
-use crate::metrics::COSTS;
+use crate::metrics::Metric;
 
 /// Cost per transaction.
 pub(crate) fn costs(record: &Record) -> Vec<Fact> {
-    let observed = record.observation.iter().map(|observation| &observation.per_transaction);
-    let facts = observed.flat_map(|costs| {
-        COSTS.iter().filter_map(|cost| Some(Fact::new(cost.title, cost.quantity.shown((cost.of)(costs)?))))
-    });
+    let facts =
+        Metric::of_transaction().filter_map(|row| Some(Fact::new(row.label, row.metric.shown(record)?)));
     let client_us = record.summary.client_cpu_us_per_transaction;
     facts.chain(client_us.map(|us| Fact::new("client CPU (pgmeter itself)", latency(us)))).collect()
 }

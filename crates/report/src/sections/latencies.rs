@@ -6,7 +6,7 @@ use results::{CommandSummary, Latency, Record};
 use super::Grid;
 use super::comparison::signed_percent;
 use crate::figures::{count, latency, rate};
-use crate::metrics::LATENCY;
+use crate::metrics::Metric;
 use crate::prose::escaped_line;
 use crate::run::{Run, letter};
 
@@ -17,7 +17,7 @@ pub(crate) fn latencies(record: &Record) -> Option<Grid> {
     let service_differs = record.plan.rate_tps.is_some() || summary.response_us != summary.service_us;
     let several = summary.scripts.len() > 1;
     let row = |name: String, tps: f64, figures: &Latency| {
-        let figures = LATENCY.iter().map(|figure| latency((figure.of)(figures)));
+        let figures = Metric::of_latency().map(|(_, of)| latency(of(figures)));
         [name, rate(tps)].into_iter().chain(figures).collect::<Vec<String>>()
     };
     let mut rows = Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn latencies(record: &Record) -> Option<Grid> {
             rows.extend(figures.map(|figures| row(name, script.tps, &figures)));
         }
     }
-    let columns = ["latency", "tps"].into_iter().chain(LATENCY.iter().map(|figure| figure.title));
+    let columns = ["latency", "tps"].into_iter().chain(Metric::of_latency().map(|(row, _)| row.label));
     Some(Grid { columns: columns.map(str::to_owned).collect(), rows })
 }
 

@@ -208,7 +208,9 @@ fn csv_has_a_line_for_each_trial_and_a_column_for_each_factor() {
         "{}",
         lines[0]
     );
-    for column in ["mean_us", "wal_bytes_per_transaction", "failed_share", "server_cpu_us_per_transaction"] {
+    for column in
+        ["response_mean_us", "wal_bytes_per_transaction", "failed_share", "server_cpu_us_per_transaction"]
+    {
         assert!(lines[0].split(',').any(|it| it == column), "{column}");
     }
     let cells = lines[0].split(',').count();
@@ -312,7 +314,7 @@ fn what_the_file_is_about_stands_behind_the_ratio_and_a_rate_is_not_judged() {
     let page = experiment::html(&overview);
     assert!(!page.contains("Most transactions per second") && page.contains("deviation of the latency</th>"));
     let markdown = experiment::markdown(&overview);
-    let columns = "| tps ratio (95 %) | deviation of the latency | time from one transaction to the next |";
+    let columns = "| tps ratio (95 %) | standard deviation of the latency | time from one transaction to the next |";
     assert!(markdown.contains(columns), "{markdown}");
 }
 

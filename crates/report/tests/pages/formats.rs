@@ -75,6 +75,13 @@ fn csv_is_a_line_for_each_figure_with_as_many_cells_as_columns() {
 }
 
 #[test]
+fn the_manual_has_the_table_of_metrics() {
+    let manual = include_str!("../../../../docs/reports.md");
+    let table = pgmeter_report::metrics_reference();
+    assert!(manual.contains(&table), "docs/reports.md should have:\n{table}");
+}
+
+#[test]
 fn csv_of_nothing_is_its_head_and_counts() {
     let csv = pgmeter_report::csv(&[Run { name: "nothing", record: &example::empty() }]);
     assert!(csv.lines().count() < 15, "{csv}");
