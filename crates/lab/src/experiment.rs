@@ -9,7 +9,9 @@ use config::{Complaint, Entry, Folder, Node, Place, Table, Value, nearest, unkno
 use crate::LabError;
 use crate::configuration::Configuration;
 use crate::keys::{self, Section};
-use crate::presentation::{self, Chart, Difference, check_combination, checked_combination, combination};
+use crate::presentation::{
+    self, Chart, Contrast, Presentation, check_combination, checked_combination, combination,
+};
 use crate::{schema, steps};
 
 /// Which of the file's two sizes is meant.
@@ -42,8 +44,10 @@ pub struct Experiment {
     pub design: Design,
     /// What is drawn.
     pub charts: Vec<Chart>,
-    /// What is told beside the table.
-    pub differences: Vec<Difference>,
+    /// Named differences between combinations.
+    pub differences: Vec<Contrast>,
+    /// Named ratios between combinations.
+    pub ratios: Vec<Contrast>,
 }
 
 /// Something that is varied.
@@ -176,7 +180,8 @@ impl Reader<'_> {
             let what = "base names a combination that exclude leaves out";
             return Err(Complaint::at(place_of_design, what));
         }
-        let (charts, differences) = presentation::presentation(&mut top, &factors, has_steps)?;
+        let Presentation { charts, differences, ratios } =
+            presentation::presentation(&mut top, &factors, has_steps)?;
         let experiment = Experiment {
             name,
             title,
@@ -188,6 +193,7 @@ impl Reader<'_> {
             design,
             charts,
             differences,
+            ratios,
         };
         self.try_levels(&experiment)?;
         Ok(experiment)

@@ -83,7 +83,7 @@ pub use matrix::Cell;
 pub use memory::{Arrangement, Memory};
 pub use outline::{outline, rough};
 pub use plan::{Plan, Trial};
-pub use presentation::{Chart, Difference, METRICS, METRICS_OF_STEPS, STEP};
+pub use presentation::{Chart, Contrast, METRICS, METRICS_OF_STEPS, STEP};
 pub use readiness::{Preparation, Readiness};
 pub use relative::{FindHost, Relative, ServerHost, find_host};
 pub use run::options::duration;

@@ -1,4 +1,4 @@
-//! What an experiment's file says of showing its results: charts, and differences that are told beside the table.
+//! What an experiment's file says of showing its results: charts, and named differences and ratios of combinations.
 //! Read here and checked against the factors; drawn elsewhere.
 
 use config::{Complaint, Node, Table, unknown_key};
@@ -56,32 +56,74 @@ pub struct Chart {
     pub y_log: bool,
 }
 
-/// What something costs, by subtraction.
+/// A named comparison of combinations in one figure: a difference or a ratio.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// What it is that costs.
+pub struct Contrast {
+    /// Such as `negotiating TLS`.
     pub name: String,
-    /// Of which figure.
+    /// One of [`METRICS`] or [`METRICS_OF_STEPS`].
     pub metric: String,
-    /// Factors and levels of the combinations that have it.
+    /// Factors and levels of the combinations that are compared.
     pub of: Vec<(String, String)>,
-    /// Of those that lack it; `None`: nothing is subtracted.
-    pub minus: Option<Vec<(String, String)>>,
+    /// Levels in which the other combination differs; `None`, of a difference only: nothing is subtracted.
+    pub reference: Option<Vec<(String, String)>>,
 }
 
-/// `[[chart]]` and `[[difference]]`.
+/// What the file wants to be shown.
+pub(crate) struct Presentation {
+    pub(crate) charts: Vec<Chart>,
+    pub(crate) differences: Vec<Contrast>,
+    pub(crate) ratios: Vec<Contrast>,
+}
+
+/// The tables of a kind of [`Contrast`].
+struct ContrastKind {
+    key: &'static str,
+    title: &'static str,
+    fields: &'static [schema::Field],
+    /// The key of the other combination.
+    reference: &'static str,
+    needs_reference: bool,
+    /// The metric if the file names none.
+    metric: &'static str,
+    metric_of_steps: &'static str,
+}
+
+const DIFFERENCE: ContrastKind = ContrastKind {
+    key: "difference",
+    title: "[[difference]]",
+    fields: schema::DIFFERENCE,
+    reference: "minus",
+    needs_reference: false,
+    metric: "cycle",
+    metric_of_steps: "duration",
+};
+
+const RATIO: ContrastKind = ContrastKind {
+    key: "ratio",
+    title: "[[ratio]]",
+    fields: schema::RATIO,
+    reference: "to",
+    needs_reference: true,
+    metric: "tps",
+    metric_of_steps: "duration",
+};
+
+/// `[[chart]]`, `[[difference]]` and `[[ratio]]`.
 pub(crate) fn presentation(
     top: &mut Table,
     factors: &[Factor],
     has_steps: bool,
-) -> Result<(Vec<Chart>, Vec<Difference>), Complaint> {
+) -> Result<Presentation, Complaint> {
     let metrics: &[&str] = if has_steps { &METRICS_OF_STEPS } else { &METRICS };
     let charts = top.one_or_more("chart").into_iter().map(|node| chart(node, factors, metrics, has_steps));
     let charts = charts.collect::<Result<_, _>>()?;
-    let of = if has_steps { metrics[0] } else { "cycle" };
-    let differences = top.one_or_more("difference").into_iter();
-    let differences = differences.map(|node| difference(node, factors, metrics, of));
-    Ok((charts, differences.collect::<Result<_, _>>()?))
+    let mut contrasts = |kind: &ContrastKind| {
+        let if_absent = if has_steps { kind.metric_of_steps } else { kind.metric };
+        let nodes = top.one_or_more(kind.key).into_iter();
+        nodes.map(|node| contrast(node, kind, factors, metrics, if_absent)).collect::<Result<_, _>>()
+    };
+    Ok(Presentation { charts, differences: contrasts(&DIFFERENCE)?, ratios: contrasts(&RATIO)? })
 }
 
 fn chart(node: Node, factors: &[Factor], metrics: &[&str], has_steps: bool) -> Result<Chart, Complaint> {
@@ -126,16 +168,34 @@ fn metric(table: &mut Table, key: &str, metrics: &[&str], if_absent: &str) -> Re
     Ok(metric?.unwrap_or_else(|| if_absent.to_owned()))
 }
 
-fn difference(node: Node, factors: &[Factor], metrics: &[&str], of: &str) -> Result<Difference, Complaint> {
+fn contrast(
+    node: Node,
+    kind: &ContrastKind,
+    factors: &[Factor],
+    metrics: &[&str],
+    metric_if_absent: &str,
+) -> Result<Contrast, Complaint> {
+    let ContrastKind { key, title, fields, reference, needs_reference, .. } = kind;
     let mut table = node.into_table()?;
-    table.check_keys("[[difference]]", &schema::names(schema::DIFFERENCE))?;
+    table.check_keys(title, &schema::names(fields))?;
     let place = table.place;
     let mut cell = |key: &str| table.read(key, |node| checked_combination(node, factors));
-    let (of_cell, minus) = (cell("of")?, cell("minus")?);
-    let name = table.text("name")?.ok_or_else(|| Complaint::at(place, "a difference needs a name"))?;
-    let needed = "a difference needs of, a combination such as { case = \"first\" }";
-    let of_cell = of_cell.ok_or_else(|| Complaint::at(place, needed))?;
-    Ok(Difference { name, metric: metric(&mut table, "metric", metrics, of)?, of: of_cell, minus })
+    let (of, other) = (cell("of")?, cell(reference)?);
+    let name = table.text("name")?.ok_or_else(|| Complaint::at(place, format!("a {key} needs a name")))?;
+    let needs = |which: &str| {
+        let what = format!("a {key} needs \"{which}\", a combination such as {{ case = \"first\" }}");
+        Complaint::at(place, what)
+    };
+    let of = of.ok_or_else(|| needs("of"))?;
+    if *needs_reference && other.is_none() {
+        return Err(needs(reference));
+    }
+    Ok(Contrast {
+        name,
+        metric: metric(&mut table, "metric", metrics, metric_if_absent)?,
+        of,
+        reference: other,
+    })
 }
 
 fn names(factors: &[Factor]) -> Vec<&str> {

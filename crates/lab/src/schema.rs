@@ -77,6 +77,7 @@ pub(crate) const TOP: &[Field] = &[
     ),
     named_field("chart", "charts", "Charts of the report"),
     named_field("difference", "differences", "Costs calculated as the difference between combinations"),
+    named_field("ratio", "ratios", "Named ratios of combinations"),
     named_field("step", "steps", "Timed steps, instead of a load"),
 ];
 
@@ -118,6 +119,14 @@ pub(crate) const DIFFERENCE: &[Field] = &[
         "combination",
         "Combinations without the cost, to subtract; default: nothing is subtracted",
     ),
+];
+
+/// `[[ratio]]`.
+pub(crate) const RATIO: &[Field] = &[
+    needed(field("name", Kind::Text, "Name of the ratio")),
+    named_field("metric", "metric", "Metric [default: tps; for timed steps: duration]"),
+    needed(named_field("of", "combination", "Combinations in the numerator")),
+    needed(named_field("to", "combination", "Combinations in the denominator")),
 ];
 
 /// `[[step]]`.
@@ -186,6 +195,7 @@ pub fn schema() -> String {
         ("design", DESIGN),
         ("chart", CHART),
         ("difference", DIFFERENCE),
+        ("ratio", RATIO),
         ("step", STEP),
         ("network", NETWORK),
         ("script", SCRIPT),
@@ -376,6 +386,7 @@ fn named(name: &str) -> Value {
         "cases" => list_of(reference("case")),
         "charts" => one_or_list(reference("chart")),
         "differences" => one_or_list(reference("difference")),
+        "ratios" => one_or_list(reference("ratio")),
         "steps" => one_or_list(reference("step")),
         other => reference(other),
     }

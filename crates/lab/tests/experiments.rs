@@ -120,21 +120,27 @@ fn a_ladder_sets_each_case_on_top_of_the_one_before() {
 }
 
 #[test]
-fn what_something_costs_is_a_difference_of_two_combinations() {
+fn differences_and_ratios_name_two_combinations() {
     let text = "name = \"x\"\ncases = [{ name = \"anew\", reconnect = true }, { name = \"kept\", reconnect = false }]\n\
                 [levels.style.batch]\noperations = 1000\n[factors]\nstyle = [\"batch\"]\n[[difference]]\n\
                 name = \"connecting\"\nof = { case = \"anew\" }\nminus = { case = \"kept\" }\n[[difference]]\nname = \"tail\"\n\
-                metric = \"p99\"\nof = { case = \"kept\" }\n";
+                metric = \"p99\"\nof = { case = \"kept\" }\n[[ratio]]\nname = \"gain\"\nof = { case = \"kept\" }\n\
+                to = { case = \"anew\" }\n";
     let folder = Folder::new();
     let (experiment, plan) = folder.read(text, Profile::Full).unwrap();
     let [connecting, tail] = &experiment.differences[..] else { panic!("{:?}", experiment.differences) };
     let case = |name: &str| vec![("case".to_owned(), name.to_owned())];
     assert_eq!(
-        (&*connecting.metric, &connecting.of, &connecting.minus),
+        (&*connecting.metric, &connecting.of, &connecting.reference),
         ("cycle", &case("anew"), &Some(case("kept")))
     );
-    assert_eq!((&*tail.metric, &tail.of, &tail.minus), ("p99", &case("kept"), &None));
+    assert_eq!((&*tail.metric, &tail.of, &tail.reference), ("p99", &case("kept"), &None));
+    let [gain] = &experiment.ratios[..] else { panic!("{:?}", experiment.ratios) };
+    assert_eq!((&*gain.metric, &gain.of, &gain.reference), ("tps", &case("kept"), &Some(case("anew"))));
     assert!(plan.cells.iter().all(|cell| cell.configuration.operations == 1000));
+    let without = text.replace("to = { case = \"anew\" }\n", "");
+    let told = folder.read(&without, Profile::Full).unwrap_err();
+    insta::assert_snapshot!(told, @r#"x.toml:15:1: a ratio needs "to", a combination such as { case = "first" }"#);
     let wrong = text.replace("of = { case = \"anew\" }", "of = { case = \"new\" }");
     let told = folder.read(&wrong, Profile::Full).unwrap_err();
     insta::assert_snapshot!(told, @"x.toml:9:6: the factor case has no level new");

@@ -111,8 +111,8 @@ pub use stats::{Counts, Failures, Limit, PartitionMethod, Protocol};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
     DEFAULT_STORE, Execution, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Store,
-    StoredExperiment, StoredRun, StoredTrial, TrialFigures, TrialOfRun, TrialRow, TrialStatus, find,
-    find_numbered, records_in, runs_json,
+    StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures, TrialOfRun, TrialRow, TrialStatus,
+    find, find_numbered, records_in, runs_json,
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
 pub use verdict::{LimitedBy, Verdict};

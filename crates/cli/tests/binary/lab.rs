@@ -63,7 +63,7 @@ fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     let before = stored(&bench, "full");
     assert_eq!(complete(&before), 2, "{before:?}");
     let early = bench.run(["report", "--store", "out/", "--experiment", "clients"]).exits(0).stdout;
-    assert!(early.contains("2 of 8 trials complete, 6 not made"), "{early}");
+    assert!(early.contains("2 of 8 trials complete, 6 not run"), "{early}");
     let out = bench.run(words("resume")).exits(0);
     assert!(!out.stderr.contains("trial 2/8") && out.stderr.contains("trial 3/8"), "{}", out.stderr);
     assert!(out.stdout.contains("clients (full): 8 of 8 trials complete\n"), "{}", out.stdout);

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use results::{StepResult, WaitShare};
 use serde::Serialize;
 
-use super::overview::{Cost, Overview, Standing};
-use super::repeats::Subtraction;
+use super::overview::{Overview, Standing};
 use super::steps::StepFigures;
 use super::{MARKS, Metric, Ratio, Repeated, Trial};
 
@@ -15,8 +14,10 @@ use super::{MARKS, Metric, Ratio, Repeated, Trial};
 struct Document<'a> {
     trials: Vec<TrialJson<'a>>,
     cells: Vec<CellJson<'a>>,
-    /// What things cost, by subtraction.
+    /// Named differences of the file.
     differences: Vec<DifferenceJson<'a>>,
+    /// Named ratios of the file.
+    ratios: Vec<NamedRatioJson<'a>>,
     experiment: About<'a>,
     warnings: &'a [String],
 }
@@ -65,6 +66,9 @@ struct CellJson<'a> {
     /// The levels of the cell that ratios are to; `null` for the base itself.
     base: Option<BTreeMap<&'a str, &'a str>>,
     ratios: BTreeMap<&'static str, RatioJson>,
+    /// The levels of the cell with the nearest earlier level of the first chart's axis.
+    previous: Option<BTreeMap<&'a str, &'a str>>,
+    ratios_to_previous: BTreeMap<&'static str, RatioJson>,
     marks: Vec<&'static str>,
     waits: &'a [WaitShare],
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -113,12 +117,25 @@ struct DifferenceJson<'a> {
     high: Option<f64>,
 }
 
+#[derive(Serialize)]
+struct NamedRatioJson<'a> {
+    name: &'a str,
+    metric: &'static str,
+    /// The cell whose figure is divided.
+    factors: BTreeMap<&'a str, &'a str>,
+    /// The cell by whose figure it is divided.
+    to: Option<BTreeMap<&'a str, &'a str>>,
+    #[serde(flatten)]
+    ratio: RatioJson,
+}
+
 /// The document, indented for people.
 pub fn json(overview: &Overview) -> String {
     let document = Document {
         trials: (1..).zip(&overview.trials).map(|(at, trial)| of_trial(overview, at, trial)).collect(),
         cells: (0..overview.cells.len()).map(|cell| of_cell(overview, cell)).collect(),
         differences: differences(overview),
+        ratios: ratios(overview),
         experiment: About {
             name: &overview.name,
             title: &overview.title,
@@ -167,14 +184,32 @@ fn of_trial<'a>(overview: &Overview, number: usize, trial: &'a Trial) -> TrialJs
     }
 }
 
-fn differences<'a>(overview: &'a Overview) -> Vec<DifferenceJson<'a>> {
-    let cells = overview.costs.iter().flat_map(|cost| cost.cells.iter().map(move |cell| (cost, cell)));
-    let difference = |(cost, (cell, it)): (&'a Cost, &(usize, Subtraction))| {
-        let (low, high) = it.interval.unzip();
-        let (factors, metric) = (levels_of(overview, *cell), column(overview, cost.metric));
-        DifferenceJson { name: &cost.name, metric, factors, value: it.value, low, high }
-    };
-    cells.map(difference).collect()
+fn differences(overview: &Overview) -> Vec<DifferenceJson<'_>> {
+    let all = overview.differences.iter().flat_map(|it| it.cells.iter().map(move |of| (it, of)));
+    all.map(|(contrast, of)| {
+        let (low, high) = of.value.interval.unzip();
+        DifferenceJson {
+            name: &contrast.name,
+            metric: column(overview, contrast.metric),
+            factors: levels_of(overview, of.cell),
+            value: of.value.value,
+            low,
+            high,
+        }
+    })
+    .collect()
+}
+
+fn ratios(overview: &Overview) -> Vec<NamedRatioJson<'_>> {
+    let all = overview.ratios.iter().flat_map(|it| it.cells.iter().map(move |of| (it, of)));
+    all.map(|(contrast, of)| NamedRatioJson {
+        name: &contrast.name,
+        metric: column(overview, contrast.metric),
+        factors: levels_of(overview, of.cell),
+        to: of.reference.map(|reference| levels_of(overview, reference)),
+        ratio: of_ratio(of.value),
+    })
+    .collect()
 }
 
 fn levels_of(overview: &Overview, cell: usize) -> BTreeMap<&str, &str> {
@@ -214,6 +249,9 @@ fn of_cell(overview: &Overview, number: usize) -> CellJson<'_> {
     let cell = &overview.cells[number];
     let figure = |metric: Metric| Some((column(overview, metric), of_figure(cell.figure(metric)?)));
     let ratio = |metric: Metric| Some((column(overview, metric), of_ratio(overview.ratio(number, metric)?)));
+    let ratio_to_previous = |metric: Metric| {
+        Some((column(overview, metric), of_ratio(overview.ratio_to_previous(number, metric)?)))
+    };
     let marks = overview.marks(number);
     CellJson {
         factors: levels_of(overview, number),
@@ -222,6 +260,8 @@ fn of_cell(overview: &Overview, number: usize) -> CellJson<'_> {
         figures: Metric::of_experiments().filter_map(figure).collect(),
         base: cell.base.map(|base| levels_of(overview, base)),
         ratios: Metric::of_experiments().filter_map(ratio).collect(),
+        previous: cell.previous.map(|previous| levels_of(overview, previous)),
+        ratios_to_previous: Metric::of_experiments().filter_map(ratio_to_previous).collect(),
         marks: MARKS.iter().filter(|(.., is)| is(marks)).map(|(_, name, _)| *name).collect(),
         waits: &cell.waits,
         steps: cell.steps.iter().map(|step| of_step(overview, number, step)).collect(),

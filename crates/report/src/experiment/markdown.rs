@@ -19,14 +19,18 @@ pub fn markdown(overview: &Overview) -> String {
     }
     let (grid, words) = results(overview);
     out += &part("Results", Some(table(&grid, &words)));
-    let sentences = [overview.base_in_words(), overview.intervals_in_words(), overview.marks_told()];
+    let sentences = [
+        Some(overview.ratios_in_words()).filter(|it| !it.is_empty()),
+        overview.intervals_in_words(),
+        overview.marks_told(),
+    ];
     out += &paragraphs(sentences.into_iter().flatten().chain(overview.left_out()));
     if overview.has_steps() {
         let grid = step_grid(overview);
         out += &part("Steps", Some(table(&grid, &["step"])));
         out += &paragraphs(overview.step_ratios_in_words().into_iter().chain(limits_in_words(overview)));
     }
-    for (heading, of_metric) in overview.costs_in_words() {
+    for (heading, of_metric) in overview.contrasts_in_words() {
         out += &part(&titled(&heading), Some(facts(&of_metric)));
     }
     let lost: String = overview.lost().iter().map(|lost| format!("- {}\n", escaped(lost))).collect();
@@ -51,7 +55,7 @@ fn results(overview: &Overview) -> (Grid, Vec<&str>) {
     let behind: Vec<&str> = behind.into_iter().filter(|it| it.1).map(|(name, _)| name).collect();
     let mut columns: Vec<&str> = factors.clone();
     columns.push(overview.title_of(overview.main()));
-    columns.extend(overview.has_ratios().then(|| overview.ratio_title()));
+    columns.extend(overview.has_ratios().then_some(super::said::RATIO_TO_BASE));
     columns.extend(shown.iter().map(|metric| overview.title_of(*metric)));
     columns.extend(&behind);
     let row = |cell: usize| {

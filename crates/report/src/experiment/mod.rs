@@ -1,9 +1,9 @@
 //! A whole experiment, as it is shown: trials become cells, cells have figures with their uncertainty, charts have
 //! lines of cells. Pure: from what the store has and what the file says to strings and pictures; `cli` writes them.
 //! In reading order: `metric` has the figures of a trial, `repeats` the statistics over several, [`Overview`] is the
-//! whole of it, `steps` those of trials that are timed steps, `chart` what is drawn, `concerns` what to know before
-//! believing it, `said` how it is put in words; then a module for each format, of which the page is in `html` and the
-//! pictures are in `figure`.
+//! whole, `steps` has the trials of timed steps, `chart` the cells of charts, `contrasts` the named ratios and
+//! differences, `concerns` the warnings, `said` the sentences. `document` makes the report of them, `drawn` its charts;
+//! `csv` and `json` are for programs.
 
 mod metric;
 
@@ -15,9 +15,15 @@ mod steps;
 
 mod chart;
 
+mod contrasts;
+
 mod concerns;
 
 mod said;
+
+mod document;
+
+mod drawn;
 
 mod text;
 
@@ -30,6 +36,7 @@ mod json;
 pub use crate::figure::experiment::{png, svg};
 pub use crate::html::experiment::html;
 pub use csv::csv;
+pub use document::document;
 pub use json::json;
 pub use markdown::markdown;
 pub use overview::Overview;

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use lab::{Difference, Experiment, Order, Plan};
-use results::{StepsRecord, StoredExperiment, StoredRun, StoredTrial, TrialStatus, WaitShare};
+use lab::{Experiment, Order, Plan};
+use results::{StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare};
 
 use super::chart::{self, Chart};
+use super::contrasts::{self, Contrast};
 use super::metric::Metric;
 use super::repeats::{Known, Ratio, Repeated, Subtraction, ratio};
 use super::steps::{self, Stack, StepFigures};
@@ -41,8 +42,10 @@ pub struct Overview {
     pub(crate) charts: Vec<Chart>,
     /// Charts of steps.
     pub(crate) stacks: Vec<Stack>,
-    /// What things cost, by subtraction.
-    pub(crate) costs: Vec<Cost>,
+    /// Named differences of the file.
+    pub(crate) differences: Vec<Contrast<Subtraction>>,
+    /// Named ratios of the file.
+    pub(crate) ratios: Vec<Contrast<Ratio>>,
     /// What the file wants to see beside the main figure.
     subjects: Vec<Subject>,
     /// What to know before believing the figures.
@@ -76,10 +79,15 @@ pub(crate) struct Cell {
     pub(crate) trials: Vec<usize>,
     /// Of all metrics, in their order; of complete trials.
     figures: Vec<Known>,
+    /// Sizes of tables and of indexes after the runs, in bytes.
+    sizes_of_runs: [Known; 2],
     /// Whether its throughput is what was asked for.
     pub(crate) has_rate: bool,
     /// The cell that this one is compared with; `None` for itself, and if there is none.
     pub(crate) base: Option<usize>,
+    /// The cell with the nearest earlier level of the first chart's axis, everything else the same, if that factor has
+    /// at least three levels.
+    pub(crate) previous: Option<usize>,
     /// What the backends did, on average over its trials, the most frequent first.
     pub(crate) waits: Vec<WaitShare>,
     /// Of trials of steps.
@@ -101,20 +109,11 @@ pub(crate) struct Trial {
     operations: f64,
 }
 
-/// What something costs: the figure of the cells that have it, less that of those that lack it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cost {
-    pub(crate) name: String,
-    pub(crate) metric: Metric,
-    /// One, or of each combination of the other factors.
-    pub(crate) cells: Vec<(usize, Subtraction)>,
-}
-
 /// A figure that the experiment is about, beside the one in which cells are compared first.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 struct Subject {
     metric: Metric,
-    /// Whether a chart shows it; otherwise a difference is of it.
+    /// Whether a chart shows it; otherwise only a difference or a ratio is of it.
     is_drawn: bool,
 }
 
@@ -137,7 +136,7 @@ impl Overview {
         // Where servers stood one at a time, all repeats of one ran before those of the next, whatever was asked for.
         let ran_by_repeats = trials.windows(2).all(|pair| pair[0].repeat <= pair[1].repeat);
         let order = file.map(|file| file.design.order);
-        let (mut cells, trials) = cells(trials, &factors, &operations);
+        let (cells, trials) = cells(trials, &factors, &operations);
         // Of trials that all came to nothing the file alone knows what they were.
         let planned = read.map_or([].as_slice(), |(_, plan)| plan.cells.as_slice());
         let is_of_steps = trials.iter().any(|trial| trial.steps.is_some())
@@ -146,7 +145,6 @@ impl Overview {
             None | Some([]) => Base::First,
             Some(pairs) => Base::Levels(pairs.to_vec()),
         };
-        find_bases(&mut cells, &factors, &base);
         let text = |of: fn(&Experiment) -> Option<&String>| file.and_then(of).map(|text| escaped_line(text));
         let mut overview = Overview {
             title: file.map_or_else(|| name.clone(), |file| escaped_line(&file.title)),
@@ -166,15 +164,21 @@ impl Overview {
             repeats_are_blocks: order == Some(Order::Interleaved) && ran_by_repeats,
             charts: Vec::new(),
             stacks: Vec::new(),
-            costs: Vec::new(),
+            differences: Vec::new(),
+            ratios: Vec::new(),
             subjects: Vec::new(),
             concerns: Vec::new(),
             builds: Vec::new(),
         };
+        overview.find_bases();
         let charts: &[lab::Chart] = file.map_or(&[], |file| &file.charts);
         overview.charts = chart::charts(&overview, charts);
         overview.stacks = steps::stacks(&overview, charts);
-        overview.costs = file.map_or(Vec::new(), |file| overview.costs_of(&file.differences));
+        overview.find_previous();
+        if let Some(file) = file {
+            overview.differences = contrasts::differences(&overview, &file.differences);
+            overview.ratios = contrasts::ratios(&overview, &file.ratios);
+        }
         overview.subjects = file.map_or(Vec::new(), |file| overview.subjects_of(file));
         overview.concerns = super::concerns::concerns(&overview, order);
         overview.builds = super::concerns::builds(&overview);
@@ -237,8 +241,65 @@ impl Overview {
 
     /// A cell against its base; `None` for the base itself.
     pub(crate) fn ratio(&self, cell: usize, metric: Metric) -> Option<Ratio> {
-        let base = self.cells[self.cells[cell].base?].figure(metric)?;
+        self.ratio_to(self.cells[cell].base?, cell, metric)
+    }
+
+    /// A cell against the one before it; `None` for the first of a line.
+    pub(crate) fn ratio_to_previous(&self, cell: usize, metric: Metric) -> Option<Ratio> {
+        self.ratio_to(self.cells[cell].previous?, cell, metric)
+    }
+
+    fn ratio_to(&self, base: usize, cell: usize, metric: Metric) -> Option<Ratio> {
+        let base = self.cells[base].figure(metric)?;
         ratio(base, self.cells[cell].figure(metric)?, self.repeats_are_blocks)
+    }
+
+    /// The factor along which cells have a previous one.
+    pub(crate) fn ladder(&self) -> Option<usize> {
+        const LEVELS_MIN: usize = 3;
+        let axis = self.charts.first()?.x;
+        (self.factors[axis].levels.len() >= LEVELS_MIN).then_some(axis)
+    }
+
+    fn find_previous(&mut self) {
+        let Some(axis) = self.ladder() else { return };
+        let previous = |cell: &Cell| {
+            (0..cell.levels[axis]?).rev().find_map(|level| self.cell_with(cell, &[(axis, level)]))
+        };
+        let previous: Vec<Option<usize>> = self.cells.iter().map(previous).collect();
+        self.cells.iter_mut().zip(previous).for_each(|(cell, previous)| cell.previous = previous);
+    }
+
+    /// Each cell's base: the cell with the base's levels, and its own levels of the other factors.
+    fn find_bases(&mut self) {
+        let fixed: Vec<(usize, usize)> = match (&self.base, self.cells.first()) {
+            (_, None) => return,
+            (Base::First, Some(first)) => first
+                .levels
+                .iter()
+                .enumerate()
+                .filter_map(|(factor, level)| Some((factor, (*level)?)))
+                .collect(),
+            (Base::Levels(pairs), _) => pairs.iter().filter_map(|pair| self.level_named(pair)).collect(),
+        };
+        let base =
+            |(number, cell): (usize, &Cell)| self.cell_with(cell, &fixed).filter(|base| *base != number);
+        let bases: Vec<Option<usize>> = self.cells.iter().enumerate().map(base).collect();
+        self.cells.iter_mut().zip(bases).for_each(|(cell, base)| cell.base = base);
+    }
+
+    /// A factor and a level by their names.
+    pub(super) fn level_named(&self, (name, label): &(String, String)) -> Option<(usize, usize)> {
+        let factor = self.factors.iter().position(|factor| factor.name == *name)?;
+        Some((factor, self.factors[factor].levels.iter().position(|level| level == label)?))
+    }
+
+    /// The cell with these levels, and those of `cell` of the other factors.
+    pub(super) fn cell_with(&self, cell: &Cell, levels: &[(usize, usize)]) -> Option<usize> {
+        let mut wanted = cell.levels.clone();
+        levels.iter().for_each(|(factor, level)| wanted[*factor] = Some(*level));
+        // Cells are in the order of their levels.
+        self.cells.binary_search_by(|cell| cell.levels.cmp(&wanted)).ok()
     }
 
     /// A step of a cell against the same step of its base.
@@ -289,12 +350,13 @@ impl Overview {
         self.cells.iter().any(|cell| cell.figure(metric).is_some_and(|figure| figure.mean > 0.0))
     }
 
-    /// What charts show comes before what is subtracted.
+    /// Figures of charts, then those of differences and ratios.
     fn subjects_of(&self, file: &Experiment) -> Vec<Subject> {
         let drawn = file.charts.iter().map(|chart| (chart.y.as_str(), true));
-        let subtracted = file.differences.iter().map(|difference| (difference.metric.as_str(), false));
+        let contrasts = file.differences.iter().chain(&file.ratios);
+        let contrasted = contrasts.map(|contrast| (contrast.metric.as_str(), false));
         let mut subjects: Vec<Subject> = Vec::new();
-        for (name, is_drawn) in drawn.chain(subtracted) {
+        for (name, is_drawn) in drawn.chain(contrasted) {
             let Some(metric) = Metric::named(name) else { continue };
             // Where no transaction stands for several, operations are throughput.
             let is_main = metric == self.main() || (metric == Metric::Operations && !self.has_batches());
@@ -303,33 +365,6 @@ impl Overview {
             }
         }
         subjects
-    }
-
-    /// Each difference of the file, of all cells that have what it is of.
-    fn costs_of(&self, differences: &[Difference]) -> Vec<Cost> {
-        let level = |(name, label): &(String, String)| {
-            let factor = self.factors.iter().position(|factor| factor.name == *name)?;
-            Some((factor, self.factors[factor].levels.iter().position(|level| level == label)?))
-        };
-        let pairs = |pairs: &[(String, String)]| pairs.iter().map(level).collect::<Option<Vec<_>>>();
-        let cost = |difference: &Difference| {
-            let metric = Metric::named(&difference.metric)?;
-            let of = pairs(&difference.of)?;
-            let minus =
-                difference.minus.as_ref().map(|minus| pairs(minus)).map_or(Some(None), |it| it.map(Some))?;
-            let has_it = |cell: &Cell| of.iter().all(|(factor, level)| cell.levels[*factor] == Some(*level));
-            let subtracted = |(number, cell): (usize, &Cell)| {
-                let figure = cell.figure(metric)?;
-                let Some(minus) = &minus else { return Some((number, Subtraction::of_nothing(figure))) };
-                let mut wanted = cell.levels.clone();
-                minus.iter().for_each(|(factor, level)| wanted[*factor] = Some(*level));
-                let other = self.cells.iter().find(|cell| cell.levels == wanted)?.figure(metric)?;
-                Some((number, Subtraction::of(figure, other, self.repeats_are_blocks)?))
-            };
-            let cells = self.cells.iter().enumerate().filter(|(_, cell)| has_it(cell)).filter_map(subtracted);
-            Some(Cost { name: escaped_line(&difference.name), metric, cells: cells.collect() })
-        };
-        differences.iter().filter_map(cost).filter(|cost| !cost.cells.is_empty()).collect()
     }
 
     /// Whether a transaction stands for several somewhere.
@@ -346,6 +381,15 @@ impl Cell {
     /// Over its complete trials; `None` also if one of them lacks it.
     pub(crate) fn figure(&self, metric: Metric) -> Option<&Repeated> {
         self.figures[metric as usize].figure()
+    }
+
+    /// Sizes of tables and of indexes at the end of its trials, in bytes.
+    pub(crate) fn sizes(&self) -> Option<[f64; 2]> {
+        if let Some(last) = self.steps.last() {
+            return Some([last.table_bytes.as_ref()?.mean, last.index_bytes.as_ref()?.mean]);
+        }
+        let [tables, indexes] = &self.sizes_of_runs;
+        Some([tables.figure()?.mean, indexes.figure()?.mean])
     }
 
     /// Whether some of its complete trials have it and others lack it.
@@ -475,7 +519,22 @@ fn cells(
         let has_rate = of_cell().filter_map(Trial::complete_run).all(asked_for);
         let waits = mean_waits(of_cell().filter_map(Trial::complete_run));
         let steps = steps::of_cell(of_cell());
-        Cell { levels, trials: members, figures, has_rate, base: None, waits, steps }
+        let size = |of: fn(&TableSizes) -> f64| {
+            let runs = of_cell().filter_map(|trial| Some((trial.repeat, trial.complete_run()?)));
+            Known::of(runs.map(|(repeat, run)| (repeat, run.sizes.as_ref().map(of))))
+        };
+        let sizes_of_runs = [size(|it| it.table_bytes), size(|it| it.index_bytes)];
+        Cell {
+            levels,
+            trials: members,
+            figures,
+            sizes_of_runs,
+            has_rate,
+            base: None,
+            previous: None,
+            waits,
+            steps,
+        }
     };
     (groups.into_iter().map(cell).collect(), trials)
 }
@@ -502,27 +561,4 @@ fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
     let mut waits: Vec<WaitShare> = sums.into_iter().map(mean).collect();
     waits.sort_by(|a, b| b.share.total_cmp(&a.share));
     waits
-}
-
-/// Each cell's base: itself with the base's levels in their places.
-fn find_bases(cells: &mut [Cell], factors: &[Factor], base: &Base) {
-    let fixed: Vec<(usize, usize)> = match base {
-        Base::First => {
-            (0..factors.len()).filter_map(|factor| Some((factor, cells.first()?.levels[factor]?))).collect()
-        }
-        Base::Levels(pairs) => pairs
-            .iter()
-            .filter_map(|(name, label)| {
-                let factor = factors.iter().position(|factor| factor.name == *name)?;
-                Some((factor, factors[factor].levels.iter().position(|level| level == label)?))
-            })
-            .collect(),
-    };
-    let at: BTreeMap<Vec<Option<usize>>, usize> =
-        cells.iter().enumerate().map(|(number, cell)| (cell.levels.clone(), number)).collect();
-    for (number, cell) in cells.iter_mut().enumerate() {
-        let mut wanted = cell.levels.clone();
-        fixed.iter().for_each(|(factor, level)| wanted[*factor] = Some(*level));
-        cell.base = at.get(&wanted).copied().filter(|base| *base != number);
-    }
 }

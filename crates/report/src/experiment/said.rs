@@ -1,10 +1,11 @@
-//! How the parts of an experiment are put in words, once for all formats: intervals, ratios, marks, waits, what is
-//! missing. Nothing is escaped or laid out here.
+//! The sentences and short texts of an experiment's report: ratios, marks, waits, missing figures. Nothing is escaped or
+//! laid out here.
 
-use super::overview::{Base, Cell, Cost, Overview, Standing};
-use super::repeats::Subtraction;
+use super::contrasts::{Contrast, ContrastOfCell};
+use super::overview::{Base, Cell, Overview, Standing};
+use super::repeats::{Ratio, Repeated};
 use super::steps::StepFigures;
-use super::{Marks, Metric, Quantity, Ratio, Repeated};
+use super::{Marks, Metric, Quantity};
 use crate::figures::{TIE, counted, fixed, percent, plus_minus};
 use crate::prose::enumerate;
 use crate::sections::{Fact, Grid};
@@ -67,6 +68,10 @@ fn factor(value: f64) -> String {
     }
 }
 
+/// Columns of ratios.
+pub(crate) const RATIO_TO_BASE: &str = "ratio to the base";
+pub(crate) const RATIO_TO_PREVIOUS: &str = "ratio to the step before";
+
 /// Waits that are named of a cell.
 const WAITS_SHOWN: usize = 3;
 /// What is rarer is not named.
@@ -95,11 +100,11 @@ pub(crate) fn titled(text: &str) -> String {
 }
 
 impl Overview {
-    /// `18 of 20 trials complete, 1 failed, 1 not made: 6 combinations, 3 repeats`
+    /// `18 of 20 trials complete, 1 failed, 1 not run: 6 combinations, 3 repeats`
     pub(crate) fn standing(&self) -> String {
         let number = |name: &str| self.trials.iter().filter(|trial| trial.standing.name() == name).count();
         let mut told = format!("{} of {} trials complete", number("complete"), self.trials.len());
-        for (name, words) in [("failed", "failed"), ("running", "running"), ("planned", "not made")] {
+        for (name, words) in [("failed", "failed"), ("running", "running"), ("planned", "not run")] {
             if number(name) > 0 {
                 told += &format!(", {} {words}", number(name));
             }
@@ -123,22 +128,18 @@ impl Overview {
         self.cells.iter().any(|cell| cell.base.is_some())
     }
 
-    /// Above the ratios of cells.
-    pub(crate) fn ratio_title(&self) -> &'static str {
-        match self.main() {
-            Metric::Tps => "tps ratio (95 %)",
-            Metric::Operations => "operations ratio (95 %)",
-            _ => "duration ratio (95 %)",
-        }
+    /// Whether any cell has one with an earlier level.
+    pub(crate) fn has_previous(&self) -> bool {
+        self.cells.iter().any(|cell| cell.previous.is_some())
     }
 
-    /// What ratios are to.
+    /// The denominator of ratios.
     fn base_named(&self) -> String {
         match &self.base {
             Base::First => format!("the first combination ({})", self.description_of(0)),
             Base::Levels(pairs) => {
                 let all = self.factors.iter().filter(|factor| factor.levels.len() > 1).count();
-                let rest = if pairs.len() < all { ", everything else the same" } else { "" };
+                let rest = if pairs.len() < all { ", all other factors equal" } else { "" };
                 let pairs: Vec<String> =
                     pairs.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
                 format!("{}{rest}", crate::prose::escaped_line(&pairs.join(", ")))
@@ -146,39 +147,69 @@ impl Overview {
         }
     }
 
-    /// What ratios are to, and how they are taken, in a sentence; `None` if there is nothing to compare.
+    // These three are for the formats that do not use the document yet.
     pub(crate) fn base_in_words(&self) -> Option<String> {
-        let how = if self.repeats_are_blocks { ", taken within each repeat" } else { "" };
-        let why = match &self.base {
-            Base::First => ", since the file names no base",
-            Base::Levels(_) => {
-                let bases = self.cells.iter().filter_map(|cell| cell.base);
-                let missing = bases.map(|base| self.complete_trials(base)).all(|number| number == 0);
-                if missing { ", of which no trial is complete" } else { "" }
-            }
-        };
-        self.has_ratios().then(|| format!("Ratios are to {}{why}{how}.", self.base_named()))
+        Some(self.ratios_in_words()).filter(|told| !told.is_empty())
     }
 
-    /// What the ratios of steps are, in a sentence; `None` if there are none.
+    #[allow(clippy::unused_self)]
+    pub(crate) fn ratio_title(&self) -> &'static str {
+        RATIO_TO_BASE
+    }
+
+    pub(crate) fn costs_in_words(&self) -> Vec<(String, Vec<Fact>)> {
+        self.contrasts_in_words()
+    }
+
+    /// How ratios are defined, in sentences; empty if there are none.
+    pub(crate) fn ratios_in_words(&self) -> String {
+        let mut sentences = Vec::new();
+        if self.has_ratios() {
+            let note = match &self.base {
+                Base::First => ", because the file names no base",
+                Base::Levels(_) => {
+                    let bases = self.cells.iter().filter_map(|cell| cell.base);
+                    let missing = bases.map(|base| self.complete_trials(base)).all(|number| number == 0);
+                    if missing { ", which has no complete trial" } else { "" }
+                }
+            };
+            sentences.push(format!(
+                "The {RATIO_TO_BASE} divides {} by that of {}{note}.",
+                self.named(self.main()),
+                self.base_named()
+            ));
+        }
+        if let Some(axis) = self.ladder().filter(|_| self.has_previous()) {
+            sentences.push(format!(
+                "The {RATIO_TO_PREVIOUS} divides it by that of the previous level of {}.",
+                crate::prose::escaped_line(&self.factors[axis].name)
+            ));
+        }
+        if self.repeats_are_blocks && !sentences.is_empty() {
+            sentences.push("Ratios are computed within each repeat.".to_owned());
+        }
+        sentences.join(" ")
+    }
+
+    /// How the ratios of steps are defined; `None` if there are none.
     pub(crate) fn step_ratios_in_words(&self) -> Option<String> {
         let has_steps = self.cells.iter().any(|cell| !cell.steps.is_empty());
         (has_steps && self.has_ratios()).then(|| {
             format!(
-                "× duration, × WAL and × CPU are ratios to the same step of {}; there is none where a repeat has 0 or \
-                 the figure is not known.",
+                "× duration, × WAL and × CPU are ratios to the same step of {}. A ratio is missing if the value is \
+                 unknown, or 0 in a repeat.",
                 self.base_named()
             )
         })
     }
 
-    /// What tables leave out, and why, in sentences.
+    /// Why figures are missing in the tables, in sentences.
     pub(crate) fn left_out(&self) -> Vec<String> {
         [self.rate_in_words(), self.missing_ratios(), self.missing_figures()].into_iter().flatten().collect()
     }
 
     fn rate_in_words(&self) -> Option<String> {
-        let told = "Throughput is what was asked for (a rate), so that it is not judged.";
+        let told = "The throughput was set by a rate, so it is not judged.";
         self.has_rate().then(|| told.to_owned())
     }
 
@@ -194,7 +225,7 @@ impl Overview {
         let have = if number == 1 { "has" } else { "have" };
         let cells = counted(number, "combination", "combinations");
         (number > 0)
-            .then(|| format!("{cells} {have} no ratio: in a repeat the figure, or that of the base, is 0."))
+            .then(|| format!("{cells} {have} no ratio: a repeat of it or of its base has the value 0."))
     }
 
     /// Figures that are not shown, since not all trials of a combination have them.
@@ -213,10 +244,10 @@ impl Overview {
             gaps.push(format!("a figure of {}", counted(steps, "step", "steps")));
         }
         (!gaps.is_empty())
-            .then(|| format!("Not known, because some of their trials lack it: {}.", enumerate(&gaps)))
+            .then(|| format!("Unknown, because some of the trials have no value: {}.", enumerate(&gaps)))
     }
 
-    /// What the marks are that cells have, in a sentence; `None` if no cell has one.
+    /// The meaning of the marks that cells have, in a sentence; `None` if no cell has one.
     pub(crate) fn marks_told(&self) -> Option<String> {
         let is_there = |is: fn(Marks) -> bool| (0..self.cells.len()).any(|cell| is(self.marks(cell)));
         let told = |(sign, name, _): &Mark| match *sign {
@@ -224,19 +255,18 @@ impl Overview {
             sign => format!("{sign} {name}"),
         };
         let told: Vec<String> = MARKS.iter().filter(|(.., is)| is_there(*is)).map(told).collect();
-        let among = "each among the combinations of one line of the first chart";
+        let among = "each in one line of the first chart";
         (!told.is_empty()).then(|| format!("{}; {among}.", told.join(", ")))
     }
 
-    /// How intervals were made, in a sentence; `None` if there are none.
+    /// How intervals were computed, in a sentence; `None` if there are none.
     pub(crate) fn intervals_in_words(&self) -> Option<String> {
         let any =
             self.cells.iter().any(|cell| cell.figure(self.main()).is_some_and(|it| it.interval.is_some()));
         any.then(|| {
             let welch = if self.repeats_are_blocks { "" } else { " and Welch's" };
             format!(
-                "± and ranges are 95{TIE}% intervals over repeats (Student's t{welch}); figures are means of the \
-                 repeats."
+                "Figures are means of the repeats; ± and ranges are 95{TIE}% confidence intervals (Student's t{welch})."
             )
         })
     }
@@ -249,36 +279,51 @@ impl Overview {
         points.find(|point| point.cell == cell).map_or(Marks::default(), |point| point.marks)
     }
 
-    /// What things cost, by subtraction, of one figure after the other: `by subtraction, of the mean latency`, and
-    /// below it `negotiating TLS`, `10.0 ms (9.6 ms … 10.4 ms)`.
-    pub(crate) fn costs_in_words(&self) -> Vec<(String, Vec<Fact>)> {
-        let row = |cost: &Cost, (cell, it): &(usize, Subtraction)| {
-            let of = if cost.cells.len() > 1 {
-                format!(" ({})", self.description_of(*cell))
-            } else {
-                String::new()
-            };
+    /// Named ratios and differences of the file, by metric, each group with a heading: `Ratios of the throughput`, and
+    /// below it `preparing`, `× 1.25 (95 %: 1.21 … 1.30)`.
+    pub(crate) fn contrasts_in_words(&self) -> Vec<(String, Vec<Fact>)> {
+        let range = |low: String, high: String| format!(" (95{TIE}%: {low} … {high})");
+        let of_ratio = |_: Metric, it: &Ratio| {
+            let bounds = it.interval.map(|(low, high)| range(factor(low), factor(high)));
+            ratio(it) + &bounds.unwrap_or_default()
+        };
+        let of_difference = |metric: Metric, it: &super::repeats::Subtraction| {
             let signed = |figure: f64| {
-                let shown = cost.metric.quantity().shown(figure.abs());
+                let shown = metric.quantity().shown(figure.abs());
                 if figure < 0.0 { format!("−{shown}") } else { shown }
             };
-            let sure =
-                it.interval.map(|(low, high)| format!(" (95{TIE}%: {} … {})", signed(low), signed(high)));
-            Fact::new(format!("{}{of}", cost.name), signed(it.value) + &sure.unwrap_or_default())
+            let bounds = it.interval.map(|(low, high)| range(signed(low), signed(high)));
+            signed(it.value) + &bounds.unwrap_or_default()
         };
+        let mut groups = self.contrasts_by_metric("Ratios", &self.ratios, of_ratio);
+        groups.extend(self.contrasts_by_metric("Differences", &self.differences, of_difference));
+        groups
+    }
+
+    fn contrasts_by_metric<T>(
+        &self,
+        kind: &str,
+        contrasts: &[Contrast<T>],
+        shown: impl Fn(Metric, &T) -> String,
+    ) -> Vec<(String, Vec<Fact>)> {
         let mut groups: Vec<(Metric, Vec<Fact>)> = Vec::new();
-        for cost in &self.costs {
-            let facts = cost.cells.iter().map(|cell| row(cost, cell));
-            match groups.iter_mut().find(|(metric, _)| *metric == cost.metric) {
+        for contrast in contrasts {
+            let fact = |it: &ContrastOfCell<T>| {
+                let several = contrast.cells.len() > 1;
+                let of = if several { format!(" ({})", self.description_of(it.cell)) } else { String::new() };
+                Fact::new(format!("{}{of}", contrast.name), shown(contrast.metric, &it.value))
+            };
+            let facts = contrast.cells.iter().map(fact);
+            match groups.iter_mut().find(|(metric, _)| *metric == contrast.metric) {
                 Some((_, known)) => known.extend(facts),
-                None => groups.push((cost.metric, facts.collect())),
+                None => groups.push((contrast.metric, facts.collect())),
             }
         }
-        let headed = |(metric, facts)| (format!("by subtraction, of {}", self.named(metric)), facts);
+        let headed = |(metric, facts)| (format!("{kind} of {}", self.named(metric)), facts);
         groups.into_iter().map(headed).collect()
     }
 
-    /// Trials that are not in the figures, with the reason: those of one cell and one reason together.
+    /// Trials without figures, with the reason: those of one cell and one reason together.
     pub(crate) fn lost(&self) -> Vec<String> {
         let mut groups: Vec<((usize, String), Vec<String>)> = Vec::new();
         let mut trials: Vec<&super::Trial> =
@@ -288,7 +333,7 @@ impl Overview {
             let what = match &trial.standing {
                 Standing::Failed(reason) => format!("failed: {reason}"),
                 Standing::Running => "running".to_owned(),
-                Standing::Planned | Standing::Complete => "not made yet".to_owned(),
+                Standing::Planned | Standing::Complete => "not run yet".to_owned(),
             };
             let run = trial.run.as_ref().filter(|_| matches!(trial.standing, Standing::Failed(_)));
             let run = run.map_or(String::new(), |run| format!(" (run {})", run.run));
@@ -305,7 +350,7 @@ impl Overview {
         groups.iter().map(told).collect()
     }
 
-    /// The command that makes the experiment again, in the folder of its file, which the store does not know.
+    /// The command that repeats the experiment, in the directory of its file, which the store does not know.
     pub(crate) fn repeat_command(&self) -> String {
         let quick = if self.profile == "quick" { " --quick" } else { "" };
         let file = self.file_name().unwrap_or("experiment.toml");
@@ -317,7 +362,13 @@ impl Overview {
         self.files.keys().map(String::as_str).find(|name| name.ends_with(".toml"))
     }
 
-    /// The command that makes the page.
+    /// The command that writes the figures of all trials.
+    pub(crate) fn export_command(&self) -> String {
+        let Self { name, store, profile, .. } = self;
+        format!("pgmeter report{store} --experiment {name} --profile {profile} --format csv -o {name}.csv")
+    }
+
+    /// The command that writes the page.
     pub(crate) fn page_command(&self) -> String {
         let profile = if self.profile == "quick" { " --profile quick" } else { "" };
         let Self { name, store, .. } = self;
@@ -386,17 +437,19 @@ pub(crate) fn step_grid(overview: &Overview) -> Grid {
     Grid { columns, rows: rows.map(|(cell, step)| row(cell, step)).collect() }
 }
 
-/// What the asterisk says; `None` if there is none.
+/// `2 of 3 times at the limit`: the meaning of the asterisk; `None` if no step has one.
 pub(crate) fn limits_in_words(overview: &Overview) -> Option<String> {
     let limited = overview.cells.iter().enumerate().flat_map(|(number, cell)| {
         cell.steps.iter().filter(|step| step.limited > 0).map(move |step| (number, step))
     });
-    let told: Vec<String> = limited
-        .map(|(cell, step)| {
-            format!("{} of {} ({})", step.name, overview.label(cell), step.limited_in_words())
-        })
-        .collect();
+    let told = |(cell, step): (usize, &StepFigures)| {
+        format!("{} of {} ({})", step.name, overview.label(cell), step.limited_in_words())
+    };
+    let told: Vec<String> = limited.map(told).collect();
     (!told.is_empty()).then(|| {
-        format!("* Cut off at its limit, and counted as long as the file says: {}.", enumerate(&told))
+        format!(
+            "* Cancelled at its limit, and counted with the duration given in the file: {}.",
+            enumerate(&told)
+        )
     })
 }

@@ -25,11 +25,15 @@ pub fn text(overview: &Overview, style: &TextStyle) -> String {
     out.push('\n');
     out += &table(speed(overview), style);
     out.push('\n');
-    let sentences = [overview.marks_told(), overview.base_in_words(), overview.intervals_in_words()];
+    let sentences = [
+        overview.marks_told(),
+        Some(overview.ratios_in_words()).filter(|it| !it.is_empty()),
+        overview.intervals_in_words(),
+    ];
     for sentence in sentences.into_iter().flatten().chain(overview.left_out()) {
         out += &paragraph(&sentence, style);
     }
-    for (heading, facts) in overview.costs_in_words() {
+    for (heading, facts) in overview.contrasts_in_words() {
         out += &format!("\n{}\n", strong(&heading));
         facts.iter().for_each(|it| out += &paragraph(&format!("{}: {}", it.label, it.value), style));
     }
@@ -121,7 +125,7 @@ fn speed(overview: &Overview) -> Vec<Cells> {
     }
     columns.extend(figures(overview, overview.main(), true));
     if overview.has_ratios() {
-        columns.push(left(overview, overview.ratio_title(), |cell| against(overview, cell)));
+        columns.push(left(overview, super::said::RATIO_TO_BASE, |cell| against(overview, cell)));
     }
     for metric in of_first_table(overview) {
         columns.extend(figures(overview, metric, overview.is_drawn(metric)));

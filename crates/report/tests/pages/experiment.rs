@@ -8,8 +8,8 @@ use lab::{Experiment, Plan, Profile};
 use pgmeter_report::TextStyle;
 use pgmeter_report::experiment::{self, Overview};
 use results::{
-    SafeText, StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TrialStatus,
-    WaitShare,
+    SafeText, StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes,
+    TrialStatus, WaitShare,
 };
 
 use crate::browser::{MARKS, artefact, assert_quiet, browser};
@@ -43,6 +43,10 @@ name = "not preparing"
 metric = "mean"
 of = { protocol = "simple", clients = 1 }
 minus = { protocol = "prepared", clients = 1 }
+[[ratio]]
+name = "preparing"
+of = { protocol = "prepared", clients = 8 }
+to = { protocol = "simple" }
 "#;
 
 /// What clients and protocol do to throughput and mean latency, without noise.
@@ -78,6 +82,7 @@ fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> StoredRun {
         waits: Some(waits),
         costs: observation.per_transaction,
         ceilings: observation.ceilings,
+        sizes: Some(TableSizes { table_bytes: 2e9, index_bytes: 1e9 }),
         warnings: vec![SafeText::from(format!("others took {number} % of the processors").as_str())],
         pgmeter_version: record.pgmeter_version,
     }
@@ -196,6 +201,29 @@ fn json_has_trials_with_status_factors_and_repeat_and_cells_with_intervals() {
     assert_eq!(cells[0]["marks"], serde_json::json!(["lowest mean latency"]));
     assert_eq!(cells[1]["marks"], serde_json::json!(["compromise"]));
     assert_eq!(json["differences"][0]["name"], "not preparing");
+    let [named] = json["ratios"].as_array().unwrap().as_slice() else { panic!("{}", json["ratios"]) };
+    assert!(named["name"] == "preparing" && named["metric"] == "tps" && named["within_repeats"] == true);
+    assert_eq!(named["factors"], serde_json::json!({"protocol": "prepared", "clients": "8"}));
+    assert_eq!(named["to"], serde_json::json!({"protocol": "simple", "clients": "8"}));
+    assert!((named["ratio"].as_f64().unwrap() - 1.25).abs() < 1e-9);
+}
+
+#[test]
+fn each_cell_is_compared_with_the_level_before_along_the_first_charts_axis() {
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&overview(stored()))).unwrap();
+    let cells = json["cells"].as_array().unwrap();
+    assert!(cells[0]["previous"].is_null() && cells[3]["previous"].is_null());
+    assert_eq!(cells[4]["previous"], serde_json::json!({"protocol": "prepared", "clients": "1"}));
+    let gain = cells[2]["ratios_to_previous"]["tps"]["ratio"].as_f64().unwrap();
+    assert!((gain - figures("simple", 64.0).0 / figures("simple", 8.0).0).abs() < 1e-9, "{gain}");
+    // Two levels are no ladder.
+    let two = overview_by(&FILE.replace("clients = [1, 8, 64]", "clients = [1, 8]"), {
+        let mut stored = stored();
+        stored.trials.retain(|trial| trial.factors["clients"] != "64");
+        stored
+    });
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&two)).unwrap();
+    assert!(json["cells"].as_array().unwrap().iter().all(|cell| cell["previous"].is_null()));
 }
 
 #[test]
@@ -224,7 +252,7 @@ fn markdown_and_page_say_the_same_and_nothing_breaks_out_of_them() {
     let overview = overview(stored());
     let (markdown, page) =
         (experiment::markdown(&overview), experiment::html(&overview).replace('\u{a0}', " "));
-    for words in ["16 of 18 trials complete, 1 failed, 1 not made", "deadlock detected", "not preparing"] {
+    for words in ["16 of 18 trials complete, 1 failed, 1 not run", "deadlock detected", "not preparing"] {
         assert!(markdown.contains(words) && page.contains(words), "{words}:\n{markdown}");
     }
     assert!(page.contains("pgmeter report 17 --format html") && page.contains("href=\"#cell-6\""));
@@ -250,9 +278,9 @@ fn an_experiment_of_which_nothing_was_made_is_a_report_too() {
     }
     let nothing = overview(nothing);
     let text = experiment::text(&nothing, &TextStyle { colour: false, width: 80 });
-    assert!(text.contains("0 of 18 trials complete, 18 not made"), "{text}");
+    assert!(text.contains("0 of 18 trials complete, 18 not run"), "{text}");
     assert!(experiment::svg(&nothing).contains("Nothing was measured"));
-    assert!(experiment::png(&nothing).is_ok() && experiment::html(&nothing).contains("18 not made"));
+    assert!(experiment::png(&nothing).is_ok() && experiment::html(&nothing).contains("18 not run"));
 }
 
 #[test]
@@ -290,7 +318,7 @@ fn a_figure_that_a_complete_trial_lacks_is_shown_as_unknown() {
     assert!(trials[0]["figures"][CPU].is_null() && trials[6]["figures"][CPU].is_number(), "{trials}");
     let page = experiment::html(&partly).replace('\u{a0}', " ");
     for report in [experiment::text(&partly, &WIDE), experiment::markdown(&partly), page] {
-        let told = "some of their trials lack it: the server CPU per transaction of 1 combination.";
+        let told = "some of the trials have no value: the server CPU per transaction of 1 combination.";
         assert!(report.contains(told), "{report}");
     }
 }
@@ -305,16 +333,17 @@ fn what_the_file_is_about_stands_behind_the_ratio_and_a_rate_is_not_judged() {
     }
     let overview = overview_by(&file, scheduled);
     let text = experiment::text(&overview, &WIDE);
-    let header = text.lines().find(|line| line.contains("tps ratio (95 %)")).expect("there is a table");
-    let places = ["tps ratio", "stddev", "cycle", "mean"].map(|word| header.find(word).expect(word));
+    let header = text.lines().find(|line| line.contains("ratio to the base  ")).expect("there is a table");
+    let places = ["ratio to the base", "stddev", "cycle", "mean"].map(|word| header.find(word).expect(word));
     assert!(places.is_sorted() && header.matches("stddev").count() == 1, "{header}");
     assert!(!text.contains('▲') && !text.contains('◆') && text.contains("▼ lowest mean latency"), "{text}");
-    assert!(text.contains("Throughput is what was asked for"), "{text}");
-    assert!(text.contains("\nby subtraction, of the time from one transaction to the next\n"), "{text}");
+    assert!(text.contains("The throughput was set by a rate"), "{text}");
+    assert!(text.contains("\nDifferences of the time from one transaction to the next\n"), "{text}");
     let page = experiment::html(&overview);
     assert!(!page.contains("Most transactions per second") && page.contains("deviation of the latency</th>"));
     let markdown = experiment::markdown(&overview);
-    let columns = "| tps ratio (95 %) | standard deviation of the latency | time from one transaction to the next |";
+    let columns =
+        "| ratio to the base | standard deviation of the latency | time from one transaction to the next |";
     assert!(markdown.contains(columns), "{markdown}");
 }
 
@@ -325,7 +354,7 @@ fn servers_that_stood_one_at_a_time_are_not_compared_within_repeats() {
     let apart = overview(apart);
     let text = experiment::text(&apart, &WIDE);
     assert!(text.contains("The servers were taken one after another") && text.contains("Welch's"), "{text}");
-    assert!(text.contains("Ratios are to protocol simple, everything else the same.\n"), "{text}");
+    assert!(text.contains("by that of protocol simple, all other factors equal. "), "{text}");
     let json: serde_json::Value = serde_json::from_str(&experiment::json(&apart)).unwrap();
     assert_eq!(json["experiment"]["repeats_are_blocks"], false);
 }
@@ -336,7 +365,7 @@ fn that_there_is_no_ratio_of_nothing_is_said() {
     let run = stalled.trials[3].run.as_mut().expect("it ran");
     run.summary.as_mut().expect("it was measured").tps = 0.0;
     let text = experiment::text(&overview(stalled), &WIDE);
-    let told = "1 combination has no ratio: in a repeat the figure, or that of the base, is 0.";
+    let told = "1 combination has no ratio: a repeat of it or of its base has the value 0.";
     assert!(text.contains(told), "{text}");
 }
 
@@ -388,7 +417,7 @@ fn steps_are_stacked_and_those_at_their_limit_are_marked() {
         3,
         "two bars and the legend have the second step"
     );
-    assert!(page.contains("query*") && page.contains("Cut off at its limit"), "{page}");
+    assert!(page.contains("query*") && page.contains("Cancelled at its limit"), "{page}");
     let csv = experiment::csv(&steps);
     assert!(csv.lines().count() == 9 && csv.contains(",query,1,5000000,5000000,true,,5000000,"), "{csv}");
     let json: serde_json::Value = serde_json::from_str(&experiment::json(&steps)).unwrap();

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Store, TrialStatus, failed};
 use crate::{
-    Ceiling, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan, ResultsError, SafeText,
-    StepsRecord, Summary, Waits,
+    Ceiling, CounterTable, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan, ResultsError,
+    SafeText, StepsRecord, Summary, Waits,
 };
 
 /// An experiment with all its trials.
@@ -63,10 +63,36 @@ pub struct StoredRun {
     pub costs: PerTransaction,
     /// What would bound it.
     pub ceilings: Vec<Ceiling>,
+    /// Sizes of the tables that it used, and of their indexes, at its end.
+    pub sizes: Option<TableSizes>,
     /// What to know before believing its figures.
     pub warnings: Vec<SafeText>,
     /// The pgmeter that measured.
     pub pgmeter_version: String,
+}
+
+/// Sizes of tables and of their indexes, in bytes.
+#[derive(Copy, Clone, Debug, Default, PartialEq)]
+pub struct TableSizes {
+    /// With TOAST tables and maps.
+    pub table_bytes: f64,
+    /// All indexes of these tables.
+    pub index_bytes: f64,
+}
+
+impl TableSizes {
+    /// The sum over all tables that were observed; `None` if there are none.
+    fn of(counters: &[CounterTable]) -> Option<TableSizes> {
+        let tables = counters.iter().find(|table| table.view == "pg_stat_user_tables")?;
+        let sizes = tables.rows.iter().filter_map(|row| {
+            let size = |column: &str| row.values.get(column).copied();
+            Some((size("table_bytes_at_end")?, size("indexes_bytes_at_end")?))
+        });
+        sizes.fold(None, |sum, (tables, indexes)| {
+            let TableSizes { table_bytes, index_bytes } = sum.unwrap_or_default();
+            Some(TableSizes { table_bytes: table_bytes + tables, index_bytes: index_bytes + indexes })
+        })
+    }
 }
 
 impl StoredRun {
@@ -153,6 +179,7 @@ fn trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
 
 fn stored_run(run: i64, row: &Row<'_>) -> rusqlite::Result<StoredRun> {
     let observation: Option<Observation> = json(row.get(8)?);
+    let sizes = observation.as_ref().and_then(|seen| TableSizes::of(&seen.counters));
     let (waits, costs, ceilings) = match observation {
         Some(seen) => (seen.waits, seen.per_transaction, seen.ceilings),
         None => (None, PerTransaction::default(), Vec::new()),
@@ -165,6 +192,7 @@ fn stored_run(run: i64, row: &Row<'_>) -> rusqlite::Result<StoredRun> {
         waits,
         costs,
         ceilings,
+        sizes,
         warnings: json(row.get(9)?).unwrap_or_default(),
         pgmeter_version: row.get::<_, Option<String>>(10)?.unwrap_or_default(),
     })

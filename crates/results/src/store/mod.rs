@@ -25,7 +25,7 @@ use crate::ResultsError;
 use crate::error::shown;
 
 pub use executions::Execution;
-pub use experiment::{StoredExperiment, StoredRun, StoredTrial};
+pub use experiment::{StoredExperiment, StoredRun, StoredTrial, TableSizes};
 pub use find::{find, find_numbered};
 pub use import::{Imported, records_in};
 pub use list::{RunLine, RunStatus, TrialOfRun, runs_json};

@@ -1,0 +1,453 @@
+//! An experiment's report as a document: its sections in order, and the blocks in each. The writers of `document` give it
+//! a format; the charts come from `drawn`, the sentences from `said`.
+
+use results::StoredRun;
+
+use super::metric::Metric;
+use super::overview::{Overview, Standing, Trial};
+use super::repeats::{Ratio, Repeated};
+use super::said::{
+    IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, is_base, limits_in_words, ratio, signs,
+    top_waits, wait_name,
+};
+use super::steps::StepFigures;
+use super::{Quantity, drawn};
+use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
+use crate::figures::{half_width, percent};
+use crate::prose::{cut, escaped_line};
+use crate::sections;
+
+/// Trials without figures that a terminal lists; the page has all.
+const LOST_SHOWN_MAX: usize = 20;
+/// The longest name of a combination.
+const LABEL_LEN_MAX: usize = 48;
+/// Waits of a cell that the page lists.
+const WAITS_LISTED_MAX: usize = 10;
+
+/// The whole report.
+pub fn document(overview: &Overview) -> Document {
+    let sections = [
+        Some(Section::new("summary", "", "", Audience::Terminal, standing(overview))),
+        Some(Section::new("top", "", "", Audience::Documents, headline(overview))),
+        section("about", "About this experiment", "", Audience::Documents, about(overview)),
+        section("warnings", "Warnings", "Warnings", Audience::Documents, warnings(overview)),
+        section("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
+        section("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
+        section("results", "Results", "Results", Audience::All, results(overview)),
+        section("contrasts", "Ratios and differences", "", Audience::All, contrasts(overview)),
+        section("steps", "Steps", "Steps", Audience::All, steps(overview)),
+        section("costs", "Costs and waits", "Costs", Audience::All, costs(overview)),
+        section(
+            "waits",
+            "Wait events and CPU of the backends",
+            "Waits",
+            Audience::Page,
+            drawn::waits(overview),
+        ),
+        section("cells", "Trials", "Trials", Audience::Page, cells(overview)),
+        section("file", "The file", "File", Audience::Page, files(overview)),
+        section("repeat", "Repeat this experiment", "Repeat", Audience::Documents, repeat(overview)),
+        section("warnings-below", "Warnings", "", Audience::Terminal, warnings(overview)),
+        section(
+            "lost-below",
+            "Trials without figures",
+            "",
+            Audience::Terminal,
+            lost(overview, LOST_SHOWN_MAX),
+        ),
+        section(
+            "page",
+            "Page with charts",
+            "",
+            Audience::Terminal,
+            vec![Block::Code(overview.page_command())],
+        ),
+    ];
+    Document {
+        title: overview.title.clone(),
+        subtitle: format!("{} ({})", overview.name, overview.profile),
+        sections: sections.into_iter().flatten().collect(),
+    }
+}
+
+/// Nothing if it has no contents.
+fn section(
+    id: &'static str,
+    title: &str,
+    link: &'static str,
+    audience: Audience,
+    blocks: Vec<Block>,
+) -> Option<Section> {
+    (!blocks.is_empty()).then(|| Section::new(id, title, link, audience, blocks))
+}
+
+fn quiet(sentences: impl IntoIterator<Item = String>) -> Option<Block> {
+    let sentences: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
+    (!sentences.is_empty()).then(|| Block::Paragraph(Tone::Quiet, sentences.join(" ")))
+}
+
+fn standing(overview: &Overview) -> Vec<Block> {
+    let is_incomplete = overview.trials.iter().any(|trial| trial.standing != Standing::Complete);
+    let tone = if is_incomplete { Tone::Caution } else { Tone::Plain };
+    vec![Block::Paragraph(tone, format!("{}.", overview.standing()))]
+}
+
+fn headline(overview: &Overview) -> Vec<Block> {
+    let mut blocks = standing(overview);
+    blocks.extend(best(overview).map(|sentence| Block::Paragraph(Tone::Strong, sentence)));
+    blocks
+}
+
+/// The best cell, if its interval excludes all others, and its ratio to the base.
+fn best(overview: &Overview) -> Option<String> {
+    let main = overview.main();
+    // A rate is an input, not a result.
+    if overview.has_rate() || overview.cells.len() < 2 {
+        return None;
+    }
+    let (what, is_more_better) = match main {
+        Metric::Tps => ("Most transactions per second", true),
+        Metric::Operations => ("Most operations per second", true),
+        _ => ("Shortest", false),
+    };
+    let measured: Vec<(usize, &Repeated)> = (overview.cells.iter().enumerate())
+        .filter_map(|(number, cell)| Some((number, cell.figure(main)?)))
+        .collect();
+    let order = |a: &&(usize, &Repeated), b: &&(usize, &Repeated)| a.1.mean.total_cmp(&b.1.mean);
+    let (cell, figure) =
+        *if is_more_better { measured.iter().max_by(order) } else { measured.iter().min_by(order) }?;
+    let is_beyond = |other: &Repeated| {
+        let interval = super::ratio_of(other, figure, overview.repeats_are_blocks).and_then(|it| it.interval);
+        interval.is_some_and(|(low, high)| if is_more_better { low > 1.0 } else { high < 1.0 })
+    };
+    if !measured.iter().all(|(number, other)| *number == cell || is_beyond(other)) {
+        return None;
+    }
+    let against = overview.ratio(cell, main).map_or(String::new(), |it| {
+        let range = if it.interval.is_some() { format!(" (95 %: {})", bounds(&it)) } else { String::new() };
+        format!(", {} of its base{range}", ratio(&it))
+    });
+    let shown = main.quantity().shown(figure.mean);
+    Some(format!("{what}: {shown} with {}{against}.", overview.description_of(cell)))
+}
+
+fn about(overview: &Overview) -> Vec<Block> {
+    let date = overview.started_at.get(..10).unwrap_or_default();
+    let mut facts =
+        vec![Fact::new("experiment", format!("{} ({}), {date}", overview.name, overview.profile))];
+    facts.extend(overview.source.as_ref().map(|source| Fact::new("source", source)));
+    let description = overview.description.iter().map(|text| Block::Paragraph(Tone::Plain, text.clone()));
+    std::iter::once(Block::Facts(facts)).chain(description).collect()
+}
+
+fn warnings(overview: &Overview) -> Vec<Block> {
+    if overview.concerns.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::List(Tone::Caution, overview.concerns.clone())];
+    if !overview.builds.is_empty() {
+        blocks.push(Block::Folded {
+            title: "How the servers were built".to_owned(),
+            is_open: false,
+            blocks: vec![Block::List(Tone::Plain, overview.builds.clone())],
+        });
+    }
+    blocks
+}
+
+fn lost(overview: &Overview, shown_max: usize) -> Vec<Block> {
+    let mut lost = overview.lost();
+    if lost.is_empty() {
+        return Vec::new();
+    }
+    let more = lost.len().saturating_sub(shown_max);
+    lost.truncate(shown_max);
+    lost.extend((more > 0).then(|| format!("… and {more} more")));
+    vec![Block::List(Tone::Plain, lost)]
+}
+
+/// A figure with its interval, if that is shown.
+fn figure(figure: Option<&Repeated>, quantity: Quantity, with_interval: bool) -> Cell {
+    let Some(figure) = figure else { return Cell::text("—") };
+    let mut cell = Cell::figure(quantity, figure.mean);
+    let interval = figure.interval.filter(|_| with_interval && figure.mean > 0.0);
+    if let (crate::document::Content::Figure { plus_minus, .. }, Some((low, high))) =
+        (&mut cell.content, interval)
+    {
+        *plus_minus = Some(half_width(figure.mean, low, high) / figure.mean);
+    }
+    cell
+}
+
+fn ratio_cell(it: Option<Ratio>, if_none: &str) -> Cell {
+    it.map_or_else(|| Cell::text(if_none), |it| Cell::text(ratio(&it)).with_note(bounds(&it)))
+}
+
+/// A table with a row for each cell.
+struct CellTable<'a> {
+    overview: &'a Overview,
+    table: Table,
+}
+
+impl CellTable<'_> {
+    fn new(overview: &Overview) -> CellTable<'_> {
+        let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
+        let names = if names.is_empty() { "combination".to_owned() } else { escaped_line(&names.join(", ")) };
+        let row = |cell: usize| {
+            vec![
+                Cell::text(cut(&escaped_line(&overview.label(cell)), LABEL_LEN_MAX))
+                    .with_link(format!("cell-{}", cell + 1)),
+            ]
+        };
+        let table = Table {
+            columns: vec![Column::text(cut(&names, LABEL_LEN_MAX))],
+            rows: (0..overview.cells.len()).map(row).collect(),
+            optional_columns: 0,
+        };
+        CellTable { overview, table }
+    }
+
+    fn column(&mut self, column: Column, of: impl Fn(usize) -> Cell) {
+        self.table.columns.push(column);
+        self.table.rows.iter_mut().enumerate().for_each(|(cell, row)| row.push(of(cell)));
+    }
+
+    fn metric(&mut self, metric: Metric, with_interval: bool) {
+        let overview = self.overview;
+        let title = metric.short(overview.has_steps());
+        self.column(Column::figures(title), |cell| {
+            figure(overview.cells[cell].figure(metric), metric.quantity(), with_interval)
+        });
+    }
+}
+
+/// The metrics of the results, behind the ratios.
+fn of_results(overview: &Overview) -> Vec<Metric> {
+    if overview.has_steps() {
+        return overview.shown(&[Metric::WalBytes, Metric::ServerCpu]);
+    }
+    let [mean, stddev, median, p99] = OF_EVERY_LOAD;
+    let batches = overview.has_batches().then_some(Metric::Tps);
+    overview.shown(&batches.into_iter().chain([mean, p99, stddev, median]).collect::<Vec<_>>())
+}
+
+/// The cells: their main figure, ratios, latencies.
+fn results(overview: &Overview) -> Vec<Block> {
+    let main = overview.main();
+    let mut table = CellTable::new(overview);
+    if overview.marks_told().is_some() {
+        table.column(Column::text("best"), |cell| Cell::text(signs(overview.marks(cell))));
+    }
+    table.metric(main, true);
+    if overview.has_ratios() {
+        table.column(Column::figures(RATIO_TO_BASE), |cell| {
+            ratio_cell(overview.ratio(cell, main), if is_base(overview, cell) { "base" } else { "—" })
+        });
+    }
+    if overview.has_previous() {
+        table.column(Column::figures(RATIO_TO_PREVIOUS), |cell| {
+            ratio_cell(overview.ratio_to_previous(cell, main), "—")
+        });
+    }
+    let needed = table.table.columns.len().min(if overview.has_ratios() { 4 } else { 3 });
+    for metric in of_results(overview) {
+        table.metric(metric, overview.is_drawn(metric));
+    }
+    table.table.optional_columns = table.table.columns.len().saturating_sub(needed);
+    let sentences = [Some(overview.ratios_in_words()), overview.intervals_in_words(), overview.marks_told()];
+    let sentences = sentences.into_iter().flatten().chain(overview.left_out());
+    std::iter::once(Block::Table(table.table)).chain(quiet(sentences)).collect()
+}
+
+/// Named ratios and differences.
+fn contrasts(overview: &Overview) -> Vec<Block> {
+    let groups = overview.contrasts_in_words().into_iter();
+    groups
+        .flat_map(|(heading, facts)| {
+            let facts = facts.into_iter().map(|fact| Fact::new(fact.label, fact.value)).collect();
+            [Block::Heading(heading), Block::Facts(facts)]
+        })
+        .collect()
+}
+
+/// Failures, costs and waits of the cells.
+fn costs(overview: &Overview) -> Vec<Block> {
+    if overview.has_steps() {
+        return Vec::new();
+    }
+    let told = of_results(overview);
+    let mut table = CellTable::new(overview);
+    for metric in IF_ANY.into_iter().filter(|metric| overview.has(*metric) && !told.contains(metric)) {
+        table.metric(metric, false);
+    }
+    if overview.cells.iter().any(|cell| !cell.waits.is_empty()) {
+        table
+            .column(Column::text("wait events and CPU"), |cell| Cell::text(top_waits(&overview.cells[cell])));
+        table.table.optional_columns = 1;
+    }
+    if table.table.columns.len() > 1 { vec![Block::Table(table.table)] } else { Vec::new() }
+}
+
+/// The steps of the cells.
+fn steps(overview: &Overview) -> Vec<Block> {
+    if overview.cells.iter().all(|cell| cell.steps.is_empty()) {
+        return Vec::new();
+    }
+    const RATIOS: [(Metric, &str); 3] =
+        [(Metric::Duration, "× duration"), (Metric::WalBytes, "× WAL"), (Metric::ServerCpu, "× CPU")];
+    let has_ratios = overview.has_ratios();
+    let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
+    let names = if names.is_empty() { "combination".to_owned() } else { escaped_line(&names.join(", ")) };
+    let mut columns = vec![Column::text(cut(&names, LABEL_LEN_MAX)), Column::text("step")];
+    for (metric, title) in RATIOS {
+        columns.push(Column::figures(metric.title_of_steps()));
+        columns.extend(has_ratios.then(|| Column::figures(title)));
+    }
+    columns.extend(["tables", "indexes"].map(Column::figures));
+    let row = |cell: usize, step: &StepFigures| {
+        let limited = if step.limited > 0 { "*" } else { "" };
+        let mut row = vec![
+            Cell::text(cut(&escaped_line(&overview.label(cell)), LABEL_LEN_MAX)),
+            Cell::text(format!("{}{limited}", step.name)),
+        ];
+        for (metric, _) in RATIOS {
+            row.push(figure(step.figure(metric), metric.quantity(), metric == Metric::Duration));
+            let of_base = || overview.step_ratio(cell, step, metric);
+            row.extend(has_ratios.then(|| Cell::text(of_base().map_or(String::new(), |it| ratio(&it)))));
+        }
+        let sizes = [&step.table_bytes, &step.index_bytes];
+        row.extend(sizes.map(|size| figure(size.as_ref(), Quantity::Bytes, false)));
+        row
+    };
+    let steps = overview.cells.iter().enumerate();
+    let rows = steps.flat_map(|(number, cell)| cell.steps.iter().map(move |step| (number, step)));
+    let table =
+        Table { columns, rows: rows.map(|(cell, step)| row(cell, step)).collect(), optional_columns: 2 };
+    let sentences = overview.step_ratios_in_words().into_iter().chain(limits_in_words(overview));
+    std::iter::once(Block::Table(table)).chain(quiet(sentences)).collect()
+}
+
+/// Each cell with its trials.
+fn cells(overview: &Overview) -> Vec<Block> {
+    let of_cell = |cell: usize| {
+        let mut blocks = vec![Block::Table(trials(overview, cell))];
+        blocks.extend(waits(overview, cell));
+        blocks.extend(limits(overview, cell));
+        let title = escaped_line(&overview.description_of(cell));
+        Block::Folded { title, is_open: false, blocks }
+    };
+    (0..overview.cells.len()).map(of_cell).collect()
+}
+
+fn trials(overview: &Overview, cell: usize) -> Table {
+    let metrics: &[Metric] = if overview.has_steps() {
+        &[Metric::Duration, Metric::WalBytes, Metric::ServerCpu]
+    } else {
+        &[Metric::Tps, Metric::Mean, Metric::P99]
+    };
+    let mut columns = vec![Column::figures("repeat")];
+    columns.extend((!overview.has_steps()).then(|| Column::figures("run")));
+    columns.extend(metrics.iter().map(|metric| Column::figures(metric.short(overview.has_steps()))));
+    columns.push(Column::text("outcome"));
+    columns.extend((!overview.has_steps()).then(|| Column::text("command for its page")));
+    let row = |trial: &Trial| {
+        let run = trial.run.as_ref().map(|run| run.run.to_string());
+        let mut row = vec![Cell::text(trial.repeat.to_string())];
+        row.extend(
+            (!overview.has_steps()).then(|| Cell::text(run.clone().unwrap_or_else(|| "—".to_owned()))),
+        );
+        row.extend(metrics.iter().map(|metric| match trial.figure(*metric) {
+            Some(figure) => Cell::figure(metric.quantity(), figure),
+            None => Cell::text("—"),
+        }));
+        row.push(Cell::text(outcome(trial)));
+        let command = |run| format!("pgmeter report{} {run} --format html -o run-{run}.html", overview.store);
+        row.extend(
+            (!overview.has_steps()).then(|| run.map_or_else(Cell::default, |run| Cell::code(command(run)))),
+        );
+        row
+    };
+    let trials = overview.cells[cell].trials.iter().map(|trial| &overview.trials[*trial]);
+    Table { columns, rows: trials.map(row).collect(), optional_columns: 0 }
+}
+
+/// `failed: deadlock detected`, or for a complete run its limit.
+fn outcome(trial: &Trial) -> String {
+    let limit = trial.complete_run().and_then(StoredRun::limited_by);
+    match (&trial.standing, limit) {
+        (Standing::Failed(reason), _) => format!("failed: {reason}"),
+        (Standing::Complete, Some(limit)) => format!("limited by {}", limit.name()),
+        (Standing::Complete | Standing::Running | Standing::Planned, _) => trial.standing.name().to_owned(),
+    }
+}
+
+fn waits(overview: &Overview, cell: usize) -> Vec<Block> {
+    let waits = &overview.cells[cell].waits;
+    if waits.is_empty() {
+        return Vec::new();
+    }
+    let row = |wait: &results::WaitShare| {
+        vec![Cell::text(wait_name(wait)), Cell::text(percent(wait.share, 1.0)).with_bar(wait.share)]
+    };
+    let columns = vec![Column::text("wait event"), Column::figures("share of the samples")];
+    let rows = waits.iter().take(WAITS_LISTED_MAX).map(row).collect();
+    vec![
+        Block::Heading("Wait events and CPU of the backends".to_owned()),
+        Block::Table(Table { columns, rows, optional_columns: 0 }),
+    ]
+}
+
+/// Of the first complete trial: they are estimates, and hardly differ between repeats.
+fn limits(overview: &Overview, cell: usize) -> Vec<Block> {
+    let ceilings =
+        overview.complete(cell).next().map_or(Vec::new(), |(_, run)| sections::ceiling_rows(&run.ceilings));
+    if ceilings.is_empty() {
+        return Vec::new();
+    }
+    let columns = vec![
+        Column::text("limit"),
+        Column::figures("tps"),
+        Column::figures("reached"),
+        Column::text("explanation"),
+    ];
+    let row = |ceiling: sections::CeilingRow| {
+        vec![
+            Cell::text(ceiling.kind),
+            Cell::text(ceiling.tps),
+            Cell::text(percent(ceiling.reached_share, 1.0)).with_bar(ceiling.reached_share.min(1.0)),
+            Cell::text(ceiling.explanation),
+        ]
+    };
+    let rows = ceilings.into_iter().map(row).collect();
+    vec![
+        Block::Heading("Nearest limits".to_owned()),
+        Block::Table(Table { columns, rows, optional_columns: 0 }),
+    ]
+}
+
+/// The experiment's file, and those beside it.
+fn files(overview: &Overview) -> Vec<Block> {
+    if overview.files.is_empty() {
+        return vec![Block::Paragraph(
+            Tone::Quiet,
+            "The store does not have the experiment's file.".to_owned(),
+        )];
+    }
+    let own = overview.file_name();
+    let file = |(name, text): (&String, &String)| Block::Folded {
+        title: escaped_line(name),
+        is_open: Some(name.as_str()) == own,
+        blocks: vec![Block::Code(text.clone())],
+    };
+    overview.files.iter().map(file).collect()
+}
+
+fn repeat(overview: &Overview) -> Vec<Block> {
+    let paragraph = |text: &str| Block::Paragraph(Tone::Quiet, text.to_owned());
+    vec![
+        paragraph("In the directory of the experiment's file:"),
+        Block::Code(overview.repeat_command()),
+        paragraph("The figures of all trials as CSV:"),
+        Block::Code(overview.export_command()),
+    ]
+}
