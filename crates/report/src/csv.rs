@@ -4,7 +4,7 @@
 use results::{Counts, Latency, OtherEndings, Record, escaped};
 
 use crate::Run;
-use crate::charts::{LatencyRows, POINTS_MAX, Timeline};
+use crate::chart::runs::{LatencyRows, POINTS_MAX, Timeline};
 use crate::metrics::Metric;
 use crate::sections;
 

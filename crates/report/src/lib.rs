@@ -47,8 +47,6 @@ mod prose;
 
 mod chart;
 
-mod charts;
-
 mod document;
 
 mod compare;

@@ -3,7 +3,7 @@
 
 use results::{ComparedMetric, Counts, Latency, PerTransaction, Record, StoredRun, Summary};
 
-use crate::figures::{as_asked, asked_latency, asked_seconds, latency, measured_seconds, percent, rate};
+use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, latency, measured_seconds, percent, rate};
 use crate::sections::{bytes, number};
 
 /// A figure of a run.
@@ -403,6 +403,8 @@ pub(crate) enum Quantity {
     Number,
     /// A whole number.
     Count,
+    /// 1 ÷ (1 − p), along which percentile plots are logarithmic: 2 is the median, 100 is p99.
+    Percentile,
 }
 
 impl Quantity {
@@ -416,6 +418,7 @@ impl Quantity {
             Quantity::Bytes => bytes(figure),
             Quantity::Number => number(figure),
             Quantity::Count => as_asked(figure),
+            Quantity::Percentile => percentile(figure),
         }
     }
 
@@ -426,8 +429,9 @@ impl Quantity {
             Quantity::Microseconds => asked_latency(figure),
             Quantity::Seconds => asked_seconds(figure),
             Quantity::Share => percent(figure, 1.0),
-            Quantity::Bytes => bytes(figure),
-            Quantity::Number => number(figure),
+            Quantity::Bytes => without_zeros(&bytes(figure)),
+            Quantity::Number => without_zeros(&number(figure)),
+            Quantity::Percentile => percentile(figure),
         }
     }
 
@@ -439,7 +443,7 @@ impl Quantity {
             Quantity::Seconds => "s",
             Quantity::Share => "0 to 1",
             Quantity::Bytes => "bytes",
-            Quantity::Number | Quantity::Count => "",
+            Quantity::Number | Quantity::Count | Quantity::Percentile => "",
         }
     }
 
@@ -452,8 +456,22 @@ impl Quantity {
             Quantity::Share => "share",
             Quantity::Bytes => "bytes",
             Quantity::Number | Quantity::Count => "number",
+            Quantity::Percentile => "percentile",
         }
     }
+}
+
+/// `6.00 MB` as `6 MB`.
+fn without_zeros(figure: &str) -> String {
+    let (digits, unit) = figure.split_at(figure.find([TIE, ' ']).unwrap_or(figure.len()));
+    let digits =
+        if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    if digits == "0" { digits.to_owned() } else { format!("{digits}{unit}") }
+}
+
+/// `p50`, `p99.9`.
+fn percentile(tail: f64) -> String {
+    format!("p{}", as_asked((1.0 - 1.0 / tail) * 100.0))
 }
 
 #[cfg(test)]

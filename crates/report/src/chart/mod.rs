@@ -3,7 +3,34 @@
 
 #![allow(dead_code)] // until the writers use all of it
 
+mod bars;
+mod colour;
+mod legend;
+mod page;
+mod picture;
+mod plot;
+mod png;
+pub(crate) mod runs;
+pub(crate) mod scale;
+mod shapes;
+mod svg;
+mod values;
+
 use crate::metrics::Quantity;
+
+pub(crate) use page::markup;
+#[allow(unused_imports)] // until pictures are made of documents
+pub use picture::{png, svg};
+#[allow(unused_imports)]
+pub use png::PngError;
+pub(crate) use runs::RunCharts;
+#[allow(unused_imports)]
+pub(crate) use runs::{over_time, percentiles};
+pub(crate) use values::{Number, numbers};
+
+/// What shows the values of charts at the pointer, by the arrow keys and as tables.
+pub(crate) const SCRIPT: &str =
+    concat!(include_str!("../../assets/words.js"), include_str!("../../assets/pointer.js"));
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +109,8 @@ pub(crate) struct Band {
     pub(crate) end: Option<f64>,
     /// A strip at the upper edge only: it may be there most of the time, and must hide nothing.
     pub(crate) is_strip: bool,
+    /// Of charts below each other that mark the same events, the first has them in its legend.
+    pub(crate) is_in_legend: bool,
 }
 
 /// Counts in columns of time and rows of values.
@@ -172,4 +201,10 @@ impl Point {
     pub(crate) fn new(x: f64, y: f64) -> Point {
         Point { x, y, interval: None, signs: Vec::new() }
     }
+}
+
+/// The highest point of series that are stacked.
+pub(crate) fn stacked_max(series: &[Series]) -> f64 {
+    let top = plot::stacked(series);
+    top.iter().flat_map(|series| &series.points).map(|point| point.y).fold(0.0, f64::max)
 }

@@ -3,8 +3,8 @@
 
 use super::panels::{GAP, LEFT, PANEL, Panel as Frame, RIGHT, TITLE_LEN_MAX, WIDTH, bold, text};
 use super::png::PngError;
-use super::scale::Scale;
 use super::shapes::{Anchor, Colour, GRID, PAGE, QUIET, RUNS, Shape, Sheet, TEXT};
+use crate::chart::scale::Scale;
 use crate::experiment::{Chart, Line, Marks, Metric, Overview, Panel, Point, Repeated, Stack};
 use crate::figures::with_ordinary_spaces;
 use crate::prose::{cut, escaped_line};

@@ -4,7 +4,6 @@
 pub(crate) mod experiment;
 mod panels;
 mod png;
-mod scale;
 mod shapes;
 mod svg;
 

@@ -3,13 +3,16 @@
 
 use results::{EventKind, Stall};
 
-use super::scale::Scale;
 use super::shapes::{
     AUTOVACUUM, Anchor, CHECKPOINT, Colour, GRID, HEAT, LOCK_QUEUE, PAGE, QUANTILES, QUIET, RUNS, STALL,
     Shape, Sheet, TEXT,
 };
 use crate::Run;
-use crate::charts::{Heat, LatencyRows, POINTS_MAX, Point, Quantiles, Timeline, percentile_points};
+use crate::chart::runs::{
+    LatencyCounts as Heat, LatencyRows, POINTS_MAX, Quantiles, Timeline, TimelinePoint as Point,
+    percentile_points,
+};
+use crate::chart::scale::Scale;
 use crate::figures::{as_asked, asked_latency, with_ordinary_spaces};
 use crate::prose::cut;
 use crate::run::letter;

@@ -12,6 +12,7 @@ const UPLOT: &str = include_str!("../../assets/uPlot.iife.min.js");
 const UPLOT_LICENCE: &str = include_str!("../../assets/uPlot.LICENSE");
 const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
 const STYLE: &str = include_str!("../../assets/page.css");
+const THEME: &str = include_str!("../../assets/theme.js");
 const SCRIPTS: [&str; 5] = [
     include_str!("../../assets/words.js"),
     include_str!("../../assets/chart.js"),
@@ -20,12 +21,33 @@ const SCRIPTS: [&str; 5] = [
     include_str!("../../assets/page.js"),
 ];
 
-pub(super) fn head(page: &mut Markup, title: &str) {
+/// The charts of an experiment are drawn by a script, from data as JSON; those of runs are on the page.
+pub(super) enum Script {
+    Pointer,
+    Experiment(String),
+}
+
+impl Script {
+    pub(super) fn credits(&self, page: &mut Markup) {
+        if let Script::Experiment(_) = self {
+            page.raw(" Charts by <span translate=\"no\">uPlot</span> (MIT licence, © Leon Sorokin; its text is in the source of this page).");
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Script::Pointer => format!("(() => {{\n\"use strict\";\n{}{THEME}}})();\n", crate::chart::SCRIPT),
+            Script::Experiment(_) => script(),
+        }
+    }
+}
+
+pub(super) fn head(page: &mut Markup, title: &str, script: &Script) {
     let style = style();
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
         hash(&style),
-        hash(&script())
+        hash(&script.text())
     );
     page.raw("<head>\n<meta charset=\"utf-8\">\n");
     page.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy)]);
@@ -38,12 +60,14 @@ pub(super) fn head(page: &mut Markup, title: &str) {
     page.raw("</style>\n</head>\n");
 }
 
-/// The data, as JSON, and what draws it.
-pub(super) fn scripts(page: &mut Markup, data: &str) {
-    page.raw("<script type=\"application/json\" id=\"data\">");
-    page.made_safe(&safe_in_script(data));
-    page.raw("</script>\n<script>");
-    page.made_safe(&script());
+pub(super) fn scripts(page: &mut Markup, script: &Script) {
+    if let Script::Experiment(data) = script {
+        page.raw("<script type=\"application/json\" id=\"data\">");
+        page.made_safe(&safe_in_script(data));
+        page.raw("</script>\n");
+    }
+    page.raw("<script>");
+    page.made_safe(&script.text());
     page.raw("</script>\n");
 }
 

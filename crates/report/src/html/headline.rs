@@ -1,9 +1,9 @@
 //! The top of the page of one run: what ran, the throughput, the latencies, who was the limit; and the warnings.
 //! What it says comes from `sections`; several runs have `comparison`.
 
-use super::data::PageData;
 use super::markup::Markup;
 use crate::Run;
+use crate::chart::RunCharts;
 use crate::figures::{asked_seconds, counted, measured_seconds};
 use crate::prose::escaped_line;
 use crate::run::letter;
@@ -73,11 +73,11 @@ fn minute(rfc3339: &str) -> String {
 }
 
 /// What to know before believing the figures.
-pub(super) fn warnings(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
+pub(super) fn warnings(page: &mut Markup, runs: &[Run<'_>], data: &RunCharts) {
     let mut warnings: Vec<String> = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let whose = if runs.len() > 1 { format!("{}: ", letter(at)) } else { String::new() };
-        let damaged = data.damaged(at);
+        let damaged = data.damaged_histograms.get(at).copied().unwrap_or(0);
         let damaged = (damaged > 0).then(|| {
             let histograms = counted(damaged as u64, "histogram", "histograms");
             format!("{histograms} in the record cannot be read; the charts are without them.")

@@ -1,7 +1,6 @@
-//! The page: one file that opens without a network. What it says is written by Rust from `sections` and `charts`; its
-//! script draws the charts from the data beside it, and does nothing else. Called by `cli` for one run or several.
+//! The page: one file that opens without a network. What it says is written by Rust from `sections` and `chart`; its
+//! script shows the values of charts at the pointer. Called by `cli` for one run or several.
 
-mod charts;
 mod comparison;
 mod data;
 mod details;
@@ -11,9 +10,10 @@ mod headline;
 mod markup;
 
 use crate::Run;
+use crate::chart::{RunCharts, markup};
 use crate::run::letter;
 use crate::sections;
-use data::PageData;
+use head::Script;
 use markup::Markup;
 
 /// Runs of which a page shows the details, one below the other; of more there is the comparison alone.
@@ -21,18 +21,18 @@ const DETAILED_MAX: usize = 12;
 
 /// The page of one run, or of several side by side.
 pub fn html(runs: &[Run<'_>]) -> String {
-    let data = PageData::of(runs);
-    page(&title(runs), &contents(runs, &data), &data.to_json(), |page| match runs {
+    let data = RunCharts::new(runs);
+    page(&title(runs), &contents(runs, &data), &Script::Pointer, |page| match runs {
         [only] => one(page, *only, &data),
         several => side_by_side(page, several, &data),
     })
 }
 
 /// What all pages have around what they say: head, links to their parts, the data of the charts and what draws them.
-fn page(title: &str, contents: &[Link], data: &str, main: impl FnOnce(&mut Markup)) -> String {
+fn page(title: &str, contents: &[Link], script: &Script, main: impl FnOnce(&mut Markup)) -> String {
     let mut page = Markup::new();
     page.raw("<!doctype html>\n<html lang=\"en\">\n");
-    head::head(&mut page, title);
+    head::head(&mut page, title, script);
     page.raw("<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n");
     page.element("header", &[("class", "bar")], |page| {
         page.leaf("span", &[("class", "brand")], "pgmeter");
@@ -49,11 +49,11 @@ fn page(title: &str, contents: &[Link], data: &str, main: impl FnOnce(&mut Marku
     page.element("footer", &[], |page| {
         page.text("Made by pgmeter ");
         page.text(env!("CARGO_PKG_VERSION"));
-        page.raw(". This page is whole in itself: it loads nothing and sends nothing. Charts by ");
-        page.raw("<span translate=\"no\">uPlot</span> (MIT licence, © Leon Sorokin; its text is in the source of this page).");
+        page.raw(". This page is complete: it loads nothing and sends nothing.");
+        script.credits(page);
     });
-    page.raw("\n<noscript><p class=\"note\">The charts need JavaScript; all figures are in the tables.</p></noscript>\n");
-    head::scripts(&mut page, data);
+    page.raw("\n<noscript><p class=\"note\">Without JavaScript the charts show no values at the pointer; all figures are in the tables.</p></noscript>\n");
+    head::scripts(&mut page, script);
     page.raw("</body>\n</html>\n");
     page.finish()
 }
@@ -74,12 +74,12 @@ fn title(runs: &[Run<'_>]) -> String {
 }
 
 /// Links to the parts.
-fn contents(runs: &[Run<'_>], data: &PageData) -> [Link; 8] {
+fn contents(runs: &[Run<'_>], data: &RunCharts) -> [Link; 8] {
     let several = runs.len() > 1;
     [
         ("#comparison", "Comparison", several),
-        ("#over-time", "Over time", data.has_time()),
-        ("#latency", "Latency", data.has_latency()),
+        ("#over-time", "Over time", !data.over_time.is_empty()),
+        ("#latency", "Latency", data.percentiles.is_some()),
         ("#server", "Server", !several),
         ("#commands", "Commands", !several || sections::commands_side_by_side(runs).is_some()),
         ("#settings", "Settings", true),
@@ -88,12 +88,12 @@ fn contents(runs: &[Run<'_>], data: &PageData) -> [Link; 8] {
     ]
 }
 
-fn one(page: &mut Markup, run: Run<'_>, data: &PageData) {
+fn one(page: &mut Markup, run: Run<'_>, data: &RunCharts) {
     headline::headline(page, run);
     headline::warnings(page, &[run], data);
-    charts::over_time(page, &[run], data);
+    over_time(page, data);
     page.section("latency", "Latency", |page| {
-        charts::percentiles(page, data);
+        percentiles(page, data);
         details::latencies(page, run.record);
     });
     page.section("server", "Server activity", |page| details::server(page, run.record));
@@ -104,11 +104,28 @@ fn one(page: &mut Markup, run: Run<'_>, data: &PageData) {
     page.section("repeat", "Repeat this run", |page| details::repeat(page, run.record));
 }
 
-fn side_by_side(page: &mut Markup, runs: &[Run<'_>], data: &PageData) {
+fn over_time(page: &mut Markup, data: &RunCharts) {
+    if !data.over_time.is_empty() {
+        page.section("over-time", "Over time", |page| {
+            data.over_time.iter().enumerate().for_each(|(at, chart)| page.made_safe(&markup(chart, at)));
+        });
+    }
+}
+
+fn percentiles(page: &mut Markup, data: &RunCharts) {
+    match &data.percentiles {
+        Some(chart) => page.made_safe(&markup(chart, data.over_time.len())),
+        None => {
+            page.leaf("p", &[("class", "how")], "No transaction succeeded, so there is no latency to show.")
+        }
+    }
+}
+
+fn side_by_side(page: &mut Markup, runs: &[Run<'_>], data: &RunCharts) {
     comparison::headline(page, runs);
     headline::warnings(page, runs, data);
-    charts::over_time(page, runs, data);
-    page.section("latency", "Latency", |page| charts::percentiles(page, data));
+    over_time(page, data);
+    page.section("latency", "Latency", |page| percentiles(page, data));
     if let Some(commands) = sections::commands_side_by_side(runs) {
         page.section("commands", "Commands", |page| details::grid(page, &commands, "figures commands"));
     }

@@ -1,6 +1,7 @@
 //! The page in a real browser: no error, no request, marks in all charts, values at the pointer and by the keyboard,
 //! wide and narrow, light and dark. Screenshots stay below the target directory, in `tmp/pages`.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -68,6 +69,34 @@ pub const MARKS: &str = r#"
   return [figure.dataset.chart, drawn, colours.size];
 })"#;
 
+/// Of each chart of runs: its title, how many of its pixels are drawn, and in how many colours, as the page looks.
+pub fn marks(browser: &mut Browser, name: &str) -> Vec<(String, usize, usize)> {
+    let boxes = browser.value(
+        "[...document.querySelectorAll('figure.chart')].map((figure) => { \
+           const box = figure.querySelector('.area').getBoundingClientRect(); \
+           return [figure.querySelector('h3').textContent, box.x + scrollX, box.y + scrollY, box.width, box.height]; })",
+    );
+    let path = artefact(name);
+    browser.screenshot(&path);
+    let picture = tiny_skia::Pixmap::load_png(&path).expect("it is a PNG");
+    let background = picture.pixel(1, 1);
+    // Pixels of a page.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let whole = |value: &Value| value.as_f64().expect("a number").max(0.0).round() as u32;
+    let of_chart = |chart: &Value| {
+        let [x, y, width, height] = [1, 2, 3, 4].map(|at| whole(&chart[at]));
+        let pixels = (y..y + height).flat_map(|y| (x..x + width).map(move |x| (x, y)));
+        let drawn: Vec<_> = pixels
+            .filter_map(|(x, y)| picture.pixel(x, y))
+            .filter(|pixel| Some(*pixel) != background)
+            .collect();
+        let colours: HashSet<_> =
+            drawn.iter().map(|pixel| (pixel.red(), pixel.green(), pixel.blue())).collect();
+        (chart[0].as_str().expect("a title").to_owned(), drawn.len(), colours.len())
+    };
+    boxes.as_array().expect("a list").iter().map(of_chart).collect()
+}
+
 #[test]
 fn every_chart_has_marks_wide_and_narrow_light_and_dark_and_the_page_is_quiet() {
     let Some(mut browser) = browser() else { return };
@@ -78,24 +107,59 @@ fn every_chart_has_marks_wide_and_narrow_light_and_dark_and_the_page_is_quiet() 
     for (width, dark) in [(1280, false), (1280, true), (375, false), (375, true)] {
         browser.window(width, 900, dark);
         browser.open(&path);
-        let marks = browser.value(MARKS);
-        let kinds: Vec<_> = marks.as_array().unwrap().iter().map(|it| it[0].as_str().unwrap()).collect();
+        let marks = marks(&mut browser, &format!("one-{width}-{}.png", if dark { "dark" } else { "light" }));
+        let titles: Vec<&str> = marks.iter().map(|(title, ..)| title.as_str()).collect();
         assert_eq!(
-            kinds,
-            ["throughput", "percentiles-over-time", "heat", "waits", "host", "wal", "percentiles"]
+            titles,
+            [
+                "Throughput",
+                "Response time",
+                "Latency distribution over time",
+                "Wait events and CPU of the backends",
+                "Processors of the server's host",
+                "Write-ahead log",
+                "Percentiles"
+            ]
         );
-        for chart in marks.as_array().unwrap() {
-            assert!(chart[1].as_u64() > Some(1_000), "{width} pixels, dark {dark}: {chart}");
-            assert!(chart[2].as_u64() > Some(10), "{width} pixels, dark {dark}: {chart}");
+        for chart in &marks {
+            assert!(chart.1 > 1_000 && chart.2 > 10, "{width} pixels, dark {dark}: {chart:?}");
         }
+        assert_no_overlap(&mut browser, width);
         let wide = browser.value("[document.documentElement.scrollWidth, innerWidth]");
         assert_eq!(wide[0], wide[1], "the page scrolls sideways at {width} pixels");
         let scheme = browser.value("getComputedStyle(document.documentElement).colorScheme");
         assert_eq!(scheme, if dark { "dark" } else { "light" });
-        let name = format!("one-{width}-{}.png", if dark { "dark" } else { "light" });
-        browser.screenshot(&artefact(&name));
         assert_quiet(&browser);
     }
+}
+
+/// Words of an axis neither touch each other nor leave the window.
+fn assert_no_overlap(browser: &mut Browser, width: u32) {
+    let touching = browser.value(
+        "[...document.querySelectorAll('figure.chart')].flatMap((figure) => { \
+           const boxes = [...figure.querySelectorAll('.area text')].filter((text) => text.getClientRects().length) \
+             .map((text) => [text.textContent, text.getBoundingClientRect()]); \
+           const outside = boxes.filter(([, box]) => box.left < 0 || box.right > innerWidth).map(([name]) => name); \
+           const pairs = boxes.flatMap(([a, one], at) => boxes.slice(at + 1).filter(([, other]) => \
+             one.left < other.right && other.left < one.right && one.top + 2 < other.bottom && other.top + 2 < one.bottom) \
+             .map(([b]) => a + ' on ' + b)); \
+           return [...outside, ...pairs]; })",
+    );
+    assert_eq!(touching, json!([]), "{width} pixels");
+}
+
+#[test]
+fn charts_need_no_script() {
+    let Some(mut browser) = browser() else { return };
+    let record = example::full(&Example { seconds: 20, ..Example::default() });
+    let path = page("no-script.html", &[("a run", &record)]);
+    browser.window(1280, 900, false);
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    browser.call("Page.navigate", json!({"url": format!("file://{}", path.display())}));
+    browser.wait_for("Page.loadEventFired");
+    let marks = marks(&mut browser, "no-script.png");
+    assert_eq!(marks.len(), 7);
+    assert!(marks.iter().all(|(_, drawn, colours)| *drawn > 1_000 && *colours > 10), "{marks:?}");
 }
 
 fn tip(browser: &mut Browser) -> Value {
@@ -109,18 +173,19 @@ fn pointer_and_arrow_keys_show_values_and_a_table_has_them_all() {
     let path = page("pointer.html", &[("run", &record)]);
     browser.window(1280, 900, false);
     browser.open(&path);
-    for (chart, words) in [
-        ("throughput", ["succeeded", "tps"]),
-        ("percentiles-over-time", ["median", "p99.9"]),
-        ("heat", ["of the transactions then", "ms"]),
-        ("waits", ["IO: WALSync", "running"]),
-        ("percentiles", ["response time", "ms"]),
+    for (chart, title, words) in [
+        (0, "Throughput", ["succeeded", "tps"]),
+        (1, "Response time", ["median", "p99.9"]),
+        (2, "Latency distribution over time", ["of the transactions then", "ms"]),
+        (3, "Wait events and CPU of the backends", ["IO: WALSync", "running"]),
+        (6, "Percentiles", ["response time", "ms"]),
     ] {
-        let over = format!("document.querySelector('[data-chart={chart}] .u-over')");
         let place = browser.value(&format!(
-            "(() => {{ const over = {over}; over.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
-             const box = over.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+            "(() => {{ const area = document.querySelector('#chart-{chart} .area'); \
+             area.scrollIntoView({{block: 'center', behavior: 'instant'}}); const box = area.getBoundingClientRect(); \
+             return [box.x + box.width / 2, box.y + box.height / 2, document.querySelector('#chart-{chart} h3').textContent]; }})()"
         ));
+        assert_eq!(place[2], title);
         for shift in [0.0, 2.0] {
             let (x, y) = (place[0].as_f64().unwrap() + shift, place[1].as_f64().unwrap());
             browser.call("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y}));
@@ -129,10 +194,10 @@ fn pointer_and_arrow_keys_show_values_and_a_table_has_them_all() {
             .value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
         let tip = tip(&mut browser);
         for word in words {
-            assert!(tip.as_str().is_some_and(|tip| tip.contains(word)), "{chart}: no {word} in {tip}");
+            assert!(tip.as_str().is_some_and(|tip| tip.contains(word)), "{title}: no {word} in {tip}");
         }
     }
-    browser.value("document.querySelector('[data-chart=throughput] .plot').focus({focusVisible: true})");
+    browser.value("document.querySelector('#chart-0 .plot').focus({focusVisible: true})");
     for key in ["Home", "ArrowRight"] {
         browser.call("Input.dispatchKeyEvent", json!({"type": "keyDown", "key": key}));
     }
@@ -141,11 +206,17 @@ fn pointer_and_arrow_keys_show_values_and_a_table_has_them_all() {
         said.as_str().is_some_and(|said| said.starts_with("1.5 s") || said.starts_with("1.5\u{a0}s")),
         "{said}"
     );
+    // The value of the record, not of the drawing.
+    let tps = record.intervals[1].counts.succeeded;
+    let shown = format!("succeeded {},{:03}\u{a0}tps", tps / 1000, tps % 1000);
+    assert!(said.as_str().is_some_and(|said| said.contains(&shown)), "no {shown} in {said}");
+    let followed = "document.querySelectorAll('#chart-1 line.cursor, #chart-6 line.cursor').length";
+    assert_eq!(browser.value(followed), 1, "charts on the axis of time follow, others do not");
     browser.value(
-        "new Promise(done => { const table = document.querySelector('[data-chart=throughput] details'); \
+        "new Promise(done => { const table = document.querySelector('#chart-0 details'); \
          table.addEventListener('toggle', () => setTimeout(done)); table.open = true; })",
     );
-    let rows = browser.value("document.querySelectorAll('[data-chart=throughput] tbody tr').length");
+    let rows = browser.value("document.querySelectorAll('#chart-0 tbody tr').length");
     assert_eq!(rows, 60);
     assert_quiet(&browser);
 }
@@ -166,12 +237,12 @@ fn runs_side_by_side_are_one_page_in_which_nothing_of_one_hides_the_other() {
     for (width, dark) in [(1280, false), (375, true)] {
         browser.window(width, 900, dark);
         browser.open(&path);
-        let marks = browser.value(MARKS);
-        assert_eq!(marks.as_array().unwrap().len(), 10, "{marks}");
-        assert!(marks.as_array().unwrap().iter().all(|it| it[1].as_u64() > Some(1_000)), "{marks}");
+        let marks = marks(&mut browser, &format!("two-{width}.png"));
+        assert_eq!(marks.len(), 10, "{marks:?}");
+        assert!(marks.iter().all(|(_, drawn, _)| *drawn > 1_000), "{marks:?}");
+        assert_no_overlap(&mut browser, width);
         let wide = browser.value("[document.documentElement.scrollWidth, innerWidth]");
         assert_eq!(wide[0], wide[1], "the page scrolls sideways at {width} pixels");
-        browser.screenshot(&artefact(&format!("two-{width}.png")));
         assert_quiet(&browser);
     }
 }

@@ -122,11 +122,16 @@ impl Browser {
     pub fn open(&mut self, path: &Path) {
         self.events.clear();
         self.call("Page.navigate", json!({"url": format!("file://{}", path.display())}));
-        while !self.events.iter().any(|(method, _)| method == "Page.loadEventFired") {
-            self.receive();
-        }
+        self.wait_for("Page.loadEventFired");
         // Two frames: observers of sizes have run, and what they drew is there.
         self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
+    }
+
+    /// Waits until the page has done something, unless it did.
+    pub fn wait_for(&mut self, event: &str) {
+        while !self.events.iter().any(|(method, _)| method == event) {
+            self.receive();
+        }
     }
 
     /// A window of so many pixels, light or dark.

@@ -305,9 +305,9 @@ fn a_stall_is_in_all_formats_and_marked_in_the_charts() {
     assert!(markdown.contains(&format!("- stalls: {told}\n")), "{markdown}");
     assert!(markdown.contains("| response, with stalls |") && markdown.contains("| 1.70 s |"), "{markdown}");
     let page = pgmeter_report::html(&[run]).replace('\u{a0}', " ");
-    assert!(page.contains(told) && page.contains("data-kind=\"stall\""), "no mark in the legend");
+    assert!(page.contains(told) && page.contains("</svg>stall</span>"), "no mark in the legend");
     assert!(
-        page.contains("{\"kind\":\"stall\",\"start\":1.5,\"end\":3.25,\"detail\":"),
+        page.contains("{\"kind\":\"stall\",\"colour\":\"stall\",\"start\":1.5,\"end\":3.25,\"detail\":"),
         "no mark in the data"
     );
     assert!(pgmeter_report::csv(&[run]).contains("a run,stall,,,1.5,3.25,length_s,1.75\n"));

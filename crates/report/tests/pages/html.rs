@@ -144,3 +144,12 @@ fn counters_of_the_server_and_waits_of_each_script_are_on_the_page() {
     let csv = pgmeter_report::csv(&[Run { name: "a run", record: &record }]);
     assert!(csv.contains("counter,,pg_stat_user_tables:pgbench_tellers,,,n_tup_upd,1234\n"));
 }
+
+/// A page is sent by mail and kept beside its record.
+#[test]
+fn pages_are_small() {
+    let minute = page(&example::full(&Example { seconds: 60, ..Example::default() }));
+    assert!(minute.len() < 400_000, "{} bytes", minute.len());
+    let hour = page(&example::full(&Example { seconds: 3_600, tps: 100.0, ..Example::default() }));
+    assert!(hour.len() < 1_500_000, "{} bytes", hour.len());
+}

@@ -23,7 +23,7 @@ pub fn html(overview: &Overview) -> String {
         ("#file", "File", true),
         ("#repeat", "Repeat", true),
     ];
-    super::page(&overview.title, &contents, &drawn.to_json(), |page| {
+    super::page(&overview.title, &contents, &super::head::Script::Experiment(drawn.to_json()), |page| {
         parts::headline(page, overview);
         parts::concerns(page, overview);
         if has_charts {

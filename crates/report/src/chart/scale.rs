@@ -1,9 +1,9 @@
 //! From values to pixels, linearly or by the logarithm, and the round values that an axis shows.
-//! Used by the panels of a figure; the page's charts have their library's own.
+//! All axes of charts are of this kind.
 
 /// One axis.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
     /// Pixels of `low` and `high`.
@@ -13,13 +13,20 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(super) fn linear(low: f64, high: f64, from: f32, to: f32) -> Scale {
-        let high = if high > low { high } else { low + 1.0 };
+    /// From the ends of an axis to pixels.
+    pub(super) fn new(is_logarithmic: bool, (low, high): (f64, f64), (from, to): (f32, f32)) -> Scale {
+        let of = if is_logarithmic { Scale::logarithmic } else { Scale::linear };
+        of(low, high, from, to)
+    }
+
+    pub(crate) fn linear(low: f64, high: f64, from: f32, to: f32) -> Scale {
+        let low = if low.is_finite() { low } else { 0.0 };
+        let high = if high > low && high.is_finite() { high } else { low + low.abs().max(1.0) };
         Scale { low, high, from, to, logarithmic: false }
     }
 
     /// Both above 0 and finite; otherwise they are made so.
-    pub(super) fn logarithmic(low: f64, high: f64, from: f32, to: f32) -> Scale {
+    pub(crate) fn logarithmic(low: f64, high: f64, from: f32, to: f32) -> Scale {
         let low = if low > 0.0 && low.is_finite() { low } else { 1.0 };
         let high = if high > low && high.is_finite() { high } else { low * 10.0 };
         Scale { low, high, from, to, logarithmic: true }
@@ -28,19 +35,37 @@ impl Scale {
     /// The pixel of a value, which may lie outside.
     // Pixels need no more than an f32 has.
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn at(&self, value: f64) -> f32 {
+    pub(crate) fn at(&self, value: f64) -> f32 {
         let share = if self.logarithmic {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
         } else {
             (value - self.low) / (self.high - self.low)
         };
+        // Far outside is as good as anywhere outside.
+        let share = if share.is_nan() { 0.0 } else { share.clamp(-1e3, 1e3) };
         self.from + (self.to - self.from) * share as f32
     }
 
     /// Round values, about `most` of them: steps of 1, 2 or 5; of a logarithmic scale the decades, and 2 and 5 between
     /// them where there is room.
-    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+    pub(crate) fn ticks(&self, most: usize) -> Vec<f64> {
         if self.logarithmic { self.logarithmic_ticks() } else { self.linear_ticks(most) }
+    }
+
+    /// The ends, and whether it is logarithmic.
+    pub(super) fn ends(&self) -> (f64, f64, bool) {
+        (self.low, self.high, self.logarithmic)
+    }
+
+    /// Round values of a linear axis of seconds: steps of a clock.
+    pub(super) fn time_ticks(&self, most: usize) -> Vec<f64> {
+        const STEPS_S: [f64; 12] =
+            [15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 21_600.0];
+        let rough = (self.high - self.low) / most.max(1) as f64;
+        match STEPS_S.into_iter().find(|step| *step >= rough) {
+            Some(step) if rough > 10.0 => self.ticks_of_step(step),
+            _ => self.ticks(most),
+        }
     }
 
     fn linear_ticks(&self, most: usize) -> Vec<f64> {
@@ -48,7 +73,10 @@ impl Scale {
         let power = 10f64.powf(rough.log10().floor());
         let steps = [1.0, 2.0, 5.0].map(|factor| factor * power);
         let step = steps.into_iter().find(|step| *step >= rough);
-        let step = step.unwrap_or(power * 10.0);
+        self.ticks_of_step(step.unwrap_or(power * 10.0))
+    }
+
+    fn ticks_of_step(&self, step: f64) -> Vec<f64> {
         let first = (self.low / step).ceil();
         let tick = |number: u32| (first + f64::from(number)) * step;
         (0..100).map(tick).take_while(|tick| *tick <= self.high * (1.0 + 1e-9)).collect()
@@ -94,6 +122,7 @@ mod tests {
     fn a_scale_of_nothing_is_a_scale_all_the_same() {
         assert!(Scale::linear(5.0, 5.0, 0.0, 1.0).at(5.0).is_finite());
         assert!(Scale::logarithmic(0.0, 0.0, 0.0, 1.0).at(0.0).is_finite());
+        assert!(Scale::linear(f64::NEG_INFINITY, f64::INFINITY, 0.0, 1.0).at(5.0).is_finite());
         assert!(Scale::linear(f64::NAN, f64::NAN, 0.0, 1.0).ticks(5).len() <= 100);
     }
 }

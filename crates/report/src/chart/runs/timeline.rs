@@ -4,7 +4,8 @@
 use results::{Counts, Interval, Record};
 use stats::Distribution;
 
-use super::{Heat, LatencyRows, neighbours};
+use super::heat::Heat;
+use super::{LatencyRows, neighbours};
 
 /// All that is drawn of a run's intervals.
 #[derive(Clone, Debug)]

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 
 use results::{Observation, ServerSample};
 
-use super::neighbours;
+use super::{POINTS_MAX, neighbours};
 
 /// Kinds of waits that have a colour of their own; the rest is one.
 const KINDS_MAX: usize = 8;
-/// Points of an area: it needs fewer than a line.
-const POINTS_MAX: usize = 300;
 
 /// Backends by what they did, stacked.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,63 @@
+//! The entries of a chart's legend: colours, dashes, bands and signs with their names. The page and the pictures lay
+//! them out.
+
+use super::{Band, Chart, Colour, Plot, Sign};
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Item {
+    pub(super) name: String,
+    pub(super) colour: Colour,
+    pub(super) kind: Kind,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Solid,
+    Dashed,
+    Band,
+    Sign(Sign),
+}
+
+pub(super) fn items(chart: &Chart) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut signs: Vec<Sign> = Vec::new();
+    match &chart.plot {
+        Plot::Lines { series, bands, .. } => {
+            let named = series.iter().filter(|series| !series.label.is_empty());
+            items.extend(named.map(|series| Item {
+                name: series.label.clone(),
+                colour: series.colour,
+                kind: if series.is_dashed { Kind::Dashed } else { Kind::Solid },
+            }));
+            add_bands(&mut items, bands);
+            signs.extend(series.iter().flat_map(|series| &series.points).flat_map(|point| &point.signs));
+        }
+        Plot::Heat { bands, .. } => add_bands(&mut items, bands),
+        Plot::Bars { groups, legend, .. } => {
+            let item = |(name, colour): &(String, Colour)| Item {
+                name: name.clone(),
+                colour: *colour,
+                kind: Kind::Solid,
+            };
+            items.extend(legend.iter().map(item));
+            signs.extend(groups.iter().flat_map(|group| &group.bars).flat_map(|bar| &bar.signs));
+        }
+    }
+    let present = Sign::ALL.into_iter().filter(|sign| signs.contains(sign));
+    items.extend(present.map(|sign| Item {
+        name: sign.meaning().to_owned(),
+        colour: Colour::Quiet,
+        kind: Kind::Sign(sign),
+    }));
+    items
+}
+
+/// A kind of event once.
+fn add_bands(items: &mut Vec<Item>, bands: &[Band]) {
+    for band in bands.iter().filter(|band| band.is_in_legend) {
+        let item = Item { name: band.kind.clone(), colour: band.colour, kind: Kind::Band };
+        if !items.contains(&item) {
+            items.push(item);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! A chart on the page: caption, legend, the drawing, and its values for the script. The drawing is as wide as the page:
+//! lines and areas are stretched, while words and marks keep their size and only move. Colours are variables of the style
+//! sheet, as attributes, since the page's policy forbids styles there.
+
+use std::fmt::Write;
+
+use super::bars::{self, Row};
+use super::colour::Paint;
+use super::plot::{self, Drawn};
+use super::shapes::{CELL_OVERLAP, Shape};
+use super::svg::{path, short, text_escaped};
+use super::{Bar, BarGroup, Chart, Plot, legend};
+use crate::figures::with_ordinary_spaces;
+
+/// Units of the drawing's width; words and marks stand at so many thousandths of it.
+const UNITS: f32 = 1_000.0;
+
+/// The chart as a `<figure>`; `id` is unique on the page.
+pub(crate) fn markup(chart: &Chart, id: usize) -> String {
+    let Chart { title, caption, is_low, plot } = chart;
+    let mut out = String::new();
+    let class = match plot {
+        Plot::Bars { .. } => "bars",
+        Plot::Lines { .. } | Plot::Heat { .. } if *is_low => "chart low",
+        Plot::Lines { .. } | Plot::Heat { .. } => "chart",
+    };
+    // Writing to a string cannot fail.
+    let _ = write!(
+        out,
+        "<figure class=\"{class}\" id=\"chart-{id}\"><figcaption><h3>{}</h3><span class=\"how\">{}</span>{}</figcaption>",
+        text_escaped(title),
+        text_escaped(caption),
+        legend_markup(chart)
+    );
+    match (plot, plot::drawn(plot, *is_low, UNITS)) {
+        (Plot::Bars { axis, groups, .. }, _) => out += &bar_list(axis, groups),
+        (_, Some(drawn)) => {
+            let label = text_escaped(&format!("Chart: {title}, {caption}."));
+            let named = match plot {
+                Plot::Lines { x, .. } | Plot::Heat { x, .. } if !x.name.is_empty() => " named",
+                _ => "",
+            };
+            let _ = write!(
+                out,
+                "<div class=\"plot{named}\" role=\"img\" aria-label=\"{label}\">{}</div>",
+                drawing(&drawn)
+            );
+            if let Some(values) = super::values::json(plot, &drawn) {
+                let _ = write!(out, "<script type=\"application/json\">{values}</script>");
+            }
+        }
+        (_, None) => {}
+    }
+    out + "</figure>\n"
+}
+
+fn variable(paint: Paint) -> String {
+    format!("var(--{})", paint.variable())
+}
+
+fn legend_markup(chart: &Chart) -> String {
+    let mut out = String::new();
+    for legend::Item { name, colour, kind } in legend::items(chart) {
+        let paint = variable(Paint::Of(colour));
+        let key = match kind {
+            legend::Kind::Solid => format!("<rect width=\"12\" height=\"7\" rx=\"1\" fill=\"{paint}\"/>"),
+            legend::Kind::Dashed => {
+                format!(
+                    "<path d=\"M0 3.5H12\" stroke=\"{paint}\" stroke-width=\"2\" stroke-dasharray=\"3 1.5\"/>"
+                )
+            }
+            legend::Kind::Band => format!(
+                "<rect width=\"12\" height=\"7\" fill=\"{paint}\" fill-opacity=\"0.2\"/><rect width=\"12\" \
+                 height=\"2\" fill=\"{paint}\"/>"
+            ),
+            legend::Kind::Sign(sign) => {
+                let corners: Vec<_> =
+                    sign.outline().iter().map(|(x, y)| (x * 0.75 + 6.0, y * 0.75 + 3.5)).collect();
+                format!("<path d=\"{}Z\" fill=\"{paint}\"/>", path(&corners))
+            }
+        };
+        let _ = write!(
+            out,
+            "<span class=\"item\"><svg class=\"key\" viewBox=\"0 0 12 7\" aria-hidden=\"true\">{key}</svg>{}</span> ",
+            text_escaped(&name)
+        );
+    }
+    if out.is_empty() { out } else { format!("<span class=\"legend\">{out}</span>") }
+}
+
+fn drawing(drawn: &Drawn) -> String {
+    let height = short(drawn.height);
+    let mut stretched = String::new();
+    let mut fixed = String::new();
+    let mut grid = String::new();
+    for shape in &drawn.shapes {
+        match shape {
+            Shape::Line { points, paint: Paint::Grid, .. } => grid += &path(points),
+            shape => draw(&mut stretched, &mut fixed, shape),
+        }
+    }
+    format!(
+        "<svg class=\"area\" height=\"{height}\" aria-hidden=\"true\"><svg viewBox=\"0 0 {UNITS} {height}\" \
+         width=\"100%\" height=\"{height}\" preserveAspectRatio=\"none\"><path fill=\"none\" stroke=\"{}\" \
+         d=\"{grid}\"/>{stretched}</svg>{fixed}</svg>",
+        variable(Paint::Grid)
+    )
+}
+
+/// Position across the drawing: a share of its width; what lies left of it has a distance in pixels.
+fn across(x: f32) -> String {
+    if x < 0.0 { short(x) } else { format!("{}%", short(x * 100.0 / UNITS)) }
+}
+
+fn draw(stretched: &mut String, fixed: &mut String, shape: &Shape) {
+    // Writing to a string cannot fail.
+    let _ = match shape {
+        Shape::Rectangle { x, y, width, height, paint, opacity } => {
+            let [x, y, width, height] = [x, y, width, height].map(|length| short(length.max(0.0)));
+            let opacity = opacity_attribute(*opacity);
+            write!(
+                stretched,
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{}\"{opacity}/>",
+                variable(*paint)
+            )
+        }
+        Shape::Cells { cells, height, paint } => {
+            let mut path = String::new();
+            for (from, to, middle) in cells {
+                let _ = write!(path, "M{} {}H{}", short(*from), short(*middle), short(*to));
+            }
+            write!(
+                stretched,
+                "<path class=\"cells\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2}\" d=\"{path}\"/>",
+                variable(*paint),
+                height + CELL_OVERLAP
+            )
+        }
+        Shape::Line { points, paint, width, is_dashed } => {
+            let dashed = if *is_dashed { " stroke-dasharray=\"4 3\"" } else { "" };
+            write!(
+                stretched,
+                "<path fill=\"none\" stroke=\"{}\" stroke-width=\"{width}\"{dashed} d=\"{}\"/>",
+                variable(*paint),
+                path(points)
+            )
+        }
+        Shape::Area { points, paint, opacity } => {
+            let opacity = opacity_attribute(*opacity);
+            write!(stretched, "<path fill=\"{}\"{opacity} d=\"{}Z\"/>", variable(*paint), path(points))
+        }
+        Shape::Mark { x, y, paths, paint, is_filled } => {
+            let lines: String = paths.iter().map(|points| path(points)).collect();
+            let paint = variable(*paint);
+            let paint = if *is_filled {
+                format!("fill=\"{paint}\"")
+            } else {
+                format!("fill=\"none\" stroke=\"{paint}\"")
+            };
+            let (x, y) = (across(*x), short(*y));
+            write!(fixed, "<svg class=\"mark\" x=\"{x}\" y=\"{y}\"><path {paint} d=\"{lines}\"/></svg>")
+        }
+        Shape::Text { x, y, anchor, text, is_optional, .. } => {
+            let class = if *is_optional { " class=\"wide\"" } else { "" };
+            write!(
+                fixed,
+                "<text{class} x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
+                across(*x),
+                short(*y),
+                anchor.name(),
+                text_escaped(text)
+            )
+        }
+    };
+}
+
+fn opacity_attribute(opacity: f32) -> String {
+    if opacity < 1.0 { format!(" fill-opacity=\"{opacity}\"") } else { String::new() }
+}
+
+/// Bars with their names and figures as text of the page.
+fn bar_list(axis: &super::Axis, groups: &[BarGroup]) -> String {
+    let is_grouped = groups.iter().any(|group| group.bars.iter().any(|bar| !bar.label.is_empty()));
+    let scale = bars::scale(axis, groups, UNITS);
+    let mut out = format!("<ol class=\"bar-list{}\">", if is_grouped { " grouped" } else { "" });
+    for BarGroup { name, bars } in groups {
+        out += "<li>";
+        if is_grouped {
+            let _ = write!(out, "<span class=\"group\">{}</span>", text_escaped(name));
+        }
+        for bar in bars {
+            let label = if is_grouped { &bar.label } else { name };
+            out += &bar_row(bar, label, &bars::row(bar, &scale, UNITS));
+        }
+        out += "</li>";
+    }
+    out + "</ol>"
+}
+
+fn bar_row(bar: &Bar, label: &str, row: &Row) -> String {
+    let (mut stretched, mut fixed) = (String::new(), String::new());
+    row.shapes.iter().for_each(|shape| draw(&mut stretched, &mut fixed, shape));
+    let height = short(row.height);
+    let mut signs = String::new();
+    for sign in &bar.signs {
+        let _ = write!(signs, " <abbr title=\"{}\">{}</abbr>", sign.meaning(), sign.character());
+    }
+    format!(
+        "<div class=\"bar-row\"><span class=\"name\">{}</span><svg class=\"area strip\" height=\"{height}\" \
+         aria-hidden=\"true\"><svg viewBox=\"0 0 {UNITS} {height}\" width=\"100%\" height=\"{height}\" \
+         preserveAspectRatio=\"none\">{stretched}</svg>{fixed}</svg><span class=\"value\">{}{signs}</span></div>",
+        text_escaped(label),
+        text_escaped(&with_ordinary_spaces(&bar.shown)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Axis, Point, Series, Sign};
+    use super::*;
+    use crate::chart::Colour;
+    use crate::metrics::Quantity;
+
+    const HOSTILE: &str = "</script><img src=x>\"'&";
+
+    fn assert_harmless(markup: &str) {
+        assert!(!markup.contains("<img"), "{markup}");
+        assert_eq!(markup.matches("<script").count(), markup.matches("</script>").count(), "{markup}");
+        assert!(!markup.contains(" style=") && !markup.contains("NaN"), "{markup}");
+    }
+
+    #[test]
+    fn a_chart_of_lines_is_a_figure_with_its_values() {
+        let point = Point {
+            interval: Some((90.0, 110.0)),
+            signs: vec![Sign::Up, Sign::Diamond],
+            ..Point::new(8.0, 100.0)
+        };
+        let series = |label: &str, is_dashed| Series {
+            is_dashed,
+            has_dots: true,
+            ..Series::new(label, Colour::Run(9), vec![Point::new(1.0, f64::NAN), point.clone()])
+        };
+        let x = Axis::new("clients", Quantity::Number)
+            .logarithmic(true)
+            .with_marks(vec![(1.0, "1".to_owned()), (8.0, HOSTILE.to_owned())]);
+        let y = Axis::new("throughput", Quantity::PerSecond);
+        let plot = Plot::Lines {
+            x,
+            y,
+            series: vec![series(HOSTILE, false), series("b", true)],
+            is_stacked: false,
+            bands: Vec::new(),
+        };
+        let markup = markup(&Chart::new(HOSTILE, HOSTILE, plot), 3);
+        assert!(markup.starts_with("<figure class=\"chart\" id=\"chart-3\">"), "{markup}");
+        assert!(
+            markup.contains("stroke=\"var(--run-1)\"") && markup.contains("stroke-dasharray"),
+            "{markup}"
+        );
+        assert!(
+            markup.contains("</svg>best throughput</span>") && markup.contains("</svg>compromise</span>")
+        );
+        assert!(!markup.contains("lowest mean latency"), "no point has this sign");
+        assert!(
+            markup.contains("\"values\":[null,100],\"intervals\":[null,[90,110]],\"signs\":[\"\",\"▲◆\"]")
+        );
+        assert_harmless(&markup);
+    }
+
+    #[test]
+    fn bars_have_their_figures_as_text_and_those_of_a_logarithmic_axis_are_dots() {
+        let bar = |label: &str, value: f64| Bar {
+            label: label.to_owned(),
+            parts: vec![(value, Colour::Run(0)), (value, Colour::Run(1))],
+            interval: Some((value, 3.0 * value)),
+            shown: format!("{value}{HOSTILE}"),
+            signs: vec![Sign::Down],
+        };
+        let groups =
+            vec![BarGroup { name: HOSTILE.to_owned(), bars: vec![bar("a", 1.0), bar(HOSTILE, 100.0)] }];
+        for is_logarithmic in [false, true] {
+            let axis = Axis::new("size", Quantity::Bytes).logarithmic(is_logarithmic);
+            let plot = Plot::Bars {
+                axis,
+                groups: groups.clone(),
+                legend: vec![(HOSTILE.to_owned(), Colour::Run(1))],
+            };
+            let markup = markup(&Chart::new("t", "c", plot), 0);
+            let rectangles = markup.matches("<rect x=").count();
+            assert_eq!(rectangles, if is_logarithmic { 0 } else { 4 }, "{markup}");
+            assert!(markup.contains("<abbr title=\"lowest mean latency\">▼</abbr>"), "{markup}");
+            assert_harmless(&markup);
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The charts of one run, or of several side by side: which there are, in which order, with which scales and limits.
+//! Series come from the modules beside this one; `plot` draws them.
+
+use results::{Event, EventKind, Stall};
+
+use super::{
+    LatencyRows, POINTS_MAX, Quantiles, ServerOverTime, Timeline, TimelinePoint, WaitsOverTime,
+    percentile_points,
+};
+use crate::Run;
+use crate::chart::{Axis, Band, Chart, Colour, Heat, Plot, Point, Series, stacked_max};
+use crate::figures::latency;
+use crate::metrics::Quantity;
+use crate::prose::{cut, escaped_line};
+use crate::run::letter;
+use crate::sections;
+
+/// Points of all runs together that are lines in one chart.
+const POINTS_IN_ALL: usize = 12_000;
+/// Fewer show no course.
+const POINTS_MIN: usize = 60;
+/// Heat maps, waits and counters are drawn of the first few runs.
+const DETAILED_MAX: usize = 12;
+/// Runs whose names a legend has room for; of more it has the letters.
+const NAMED_MAX: usize = 8;
+const NAME_LEN_MAX: usize = 24;
+/// Characters of an event's detail.
+const DETAIL_LEN_MAX: usize = 120;
+
+/// All charts of some runs.
+#[derive(Clone, Debug)]
+pub(crate) struct RunCharts {
+    /// Below each other, on one axis of time.
+    pub(crate) over_time: Vec<Chart>,
+    /// `None` if no transaction succeeded.
+    pub(crate) percentiles: Option<Chart>,
+    /// Of each run, the histograms that could not be read.
+    pub(crate) damaged_histograms: Vec<usize>,
+}
+
+/// The charts over time. Who needs all charts of runs reads them once, by [`RunCharts::new`].
+pub(crate) fn over_time(runs: &[Run<'_>]) -> Vec<Chart> {
+    RunCharts::new(runs).over_time
+}
+
+/// The percentile plot.
+pub(crate) fn percentiles(runs: &[Run<'_>]) -> Option<Chart> {
+    RunCharts::new(runs).percentiles
+}
+
+/// What is drawn of a run.
+struct Source<'a> {
+    letter: String,
+    /// In legends; empty if it is the only run.
+    label: String,
+    colour: Colour,
+    timeline: Timeline,
+    waits: Option<WaitsOverTime>,
+    server: Option<ServerOverTime>,
+    events: &'a [Event],
+    stalls: &'a [Stall],
+}
+
+impl RunCharts {
+    pub(crate) fn new<'a>(runs: &[Run<'a>]) -> RunCharts {
+        let rows = LatencyRows::for_all(runs.iter().map(|run| run.record));
+        let points_max = (POINTS_IN_ALL / runs.len().max(1)).clamp(POINTS_MIN, POINTS_MAX);
+        let label = |at: usize, run: &Run<'_>| match runs.len() {
+            0 | 1 => String::new(),
+            2..=NAMED_MAX => format!("{} {}", letter(at), cut(&escaped_line(run.name), NAME_LEN_MAX)),
+            _ => letter(at),
+        };
+        let source = |(at, run): (usize, &Run<'a>)| {
+            let observation = run.record.observation.as_ref().filter(|_| at < DETAILED_MAX);
+            Source {
+                letter: letter(at),
+                label: label(at, run),
+                colour: Colour::Run(at),
+                timeline: Timeline::of(run.record, points_max, rows),
+                waits: observation.and_then(WaitsOverTime::of),
+                server: observation.map(ServerOverTime::of),
+                events: observation.map_or(&[], |observation| &observation.events),
+                stalls: run.record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest),
+            }
+        };
+        let sources: Vec<Source<'_>> = runs.iter().enumerate().map(source).collect();
+        RunCharts {
+            over_time: charts_over_time(&sources),
+            percentiles: percentile_plot(&sources),
+            damaged_histograms: sources.iter().map(|source| source.timeline.damaged).collect(),
+        }
+    }
+}
+
+fn charts_over_time(sources: &[Source<'_>]) -> Vec<Chart> {
+    let ends = sources.iter().filter_map(|source| source.timeline.points.last()).map(|point| point.end_s);
+    let end_s = ends.fold(0.0, f64::max);
+    if end_s <= 0.0 {
+        return Vec::new();
+    }
+    let time = Axis::new("", Quantity::Seconds).with_ends(0.0, end_s);
+    let mut charts = vec![throughput(sources, &time), response_times(sources, &time)];
+    let heats: Vec<Option<Heat>> = sources.iter().take(DETAILED_MAX).map(|it| heat(&it.timeline)).collect();
+    let most = heats.iter().flatten().map(|heat| heat.most).max().unwrap_or(0);
+    let waits: Vec<Vec<Series>> = sources.iter().map(wait_series).collect();
+    let backends_max = waits.iter().map(|series| stacked_max(series)).fold(0.0, f64::max);
+    for ((source, heat), waits) in sources.iter().zip(heats).zip(waits) {
+        if let Some(heat) = heat {
+            charts.push(source.heat_chart(Heat { most, ..heat }, &time));
+        }
+        if !waits.is_empty() {
+            charts.push(source.waits_chart(waits, backends_max, &time));
+        }
+        charts.extend(source.processors_chart(&time));
+    }
+    charts.extend(wal(sources, &time));
+    charts
+}
+
+/// Of a chart that shows several runs, no reader could tell whose events they were.
+fn bands(sources: &[Source<'_>]) -> Vec<Band> {
+    match sources {
+        [only] => only.bands(),
+        _ => Vec::new(),
+    }
+}
+
+fn without_legend(bands: Vec<Band>) -> Vec<Band> {
+    bands.into_iter().map(|band| Band { is_in_legend: false, ..band }).collect()
+}
+
+fn throughput(sources: &[Source<'_>], time: &Axis) -> Chart {
+    let points = |source: &Source<'_>, of: fn(&TimelinePoint) -> f64| {
+        source.timeline.points.iter().map(|point| Point::new(point.time_s(), of(point))).collect()
+    };
+    let series = |source: &Source<'_>| {
+        let (label, points) = (source.label.clone(), points(source, |point| point.tps));
+        Series { is_filled: sources.len() == 1, ..Series::new(label, source.colour, points) }
+    };
+    let mut series: Vec<Series> = sources.iter().map(series).collect();
+    if let ([source], [succeeded]) = (sources, &mut series[..]) {
+        succeeded.label = "succeeded".to_owned();
+        if source.timeline.points.iter().any(|point| point.lost_tps > 0.0) {
+            let lost = points(source, |point| point.lost_tps);
+            series.push(Series::new("failed or skipped", Colour::Bad, lost));
+        }
+    }
+    let y = Axis { suffix: "\u{a0}tps", ..Axis::new("", Quantity::PerSecond) };
+    Chart::new(
+        "Throughput",
+        "transactions per second",
+        Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands: bands(sources) },
+    )
+}
+
+/// Of one run the percentiles, of several p99.
+fn response_times(sources: &[Source<'_>], time: &Axis) -> Chart {
+    type Line = (&'static str, fn(&Quantiles) -> f64);
+    const LINES: [Line; 5] = [
+        ("median", |it| it.p50),
+        ("p95", |it| it.p95),
+        ("p99", |it| it.p99),
+        ("p99.9", |it| it.p999),
+        ("max", |it| it.max),
+    ];
+    let points = |source: &Source<'_>, of: fn(&Quantiles) -> f64| {
+        let y = |point: &TimelinePoint| point.quantiles.as_ref().map_or(f64::NAN, of);
+        source.timeline.points.iter().map(|point| Point::new(point.time_s(), y(point))).collect()
+    };
+    let (caption, series) = match sources {
+        [source] => {
+            let series = |(number, (label, of)): (usize, &Line)| {
+                let series = Series::new(*label, Colour::Quantile(number), points(source, *of));
+                Series { is_dashed: *label == "max", ..series }
+            };
+            ("percentiles, logarithmic", LINES.iter().enumerate().map(series).collect())
+        }
+        several => {
+            let of = |it: &Quantiles| it.p99;
+            let series = |source: &Source<'_>| Series::new(&source.label, source.colour, points(source, of));
+            ("p99, logarithmic", several.iter().map(series).collect())
+        }
+    };
+    let y = Axis::new("", Quantity::Microseconds).logarithmic(true);
+    let bands = without_legend(bands(sources));
+    Chart::new("Response time", caption, Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands })
+}
+
+fn heat(timeline: &Timeline) -> Option<Heat> {
+    let counts = timeline.heat.columns.iter().flat_map(|column| &column.counts);
+    let most = counts.copied().max().filter(|most| *most > 0)?;
+    let columns = timeline.heat.columns.iter();
+    Some(Heat {
+        edges: timeline.heat.rows.edges_us(),
+        columns: columns.map(|it| (it.start_s, it.end_s, it.counts.clone())).collect(),
+        most,
+    })
+}
+
+/// Kinds of waits, the most frequent first.
+fn wait_series(source: &Source<'_>) -> Vec<Series> {
+    let Some(waits) = &source.waits else { return Vec::new() };
+    let series = waits.series.iter().enumerate().map(|(at, series)| {
+        let nth = waits.series[..at].iter().filter(|other| other.event_type == series.event_type).count();
+        let (event_type, event) = (escaped_line(&series.event_type), escaped_line(&series.event));
+        let label = match event_type.as_str() {
+            "" | "CPU" => event,
+            event_type => format!("{event_type}: {event}"),
+        };
+        let times = waits.time_s.iter().zip(&series.backends);
+        let points = times.map(|(time_s, backends)| Point::new(*time_s, *backends)).collect();
+        Series::new(label, Colour::of_wait(&series.event_type, nth), points)
+    });
+    series.collect()
+}
+
+fn wal(sources: &[Source<'_>], time: &Axis) -> Option<Chart> {
+    let series = |source: &Source<'_>| {
+        let points = source.server.as_ref()?.points("wal_bytes")?;
+        Some(Series::new(&source.label, source.colour, points))
+    };
+    let series: Vec<Series> = sources.iter().filter_map(series).collect();
+    if series.is_empty() {
+        return None;
+    }
+    let y = Axis { suffix: "/s", ..Axis::new("written", Quantity::Bytes) };
+    let bands = without_legend(bands(sources));
+    let plot = Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands };
+    Some(Chart { is_low: true, ..Chart::new("Write-ahead log", "bytes per second", plot) })
+}
+
+/// 1 ÷ (1 − p) that have a mark.
+const PERCENTILE_MARKS: [f64; 7] = [2.0, 4.0, 10.0, 20.0, 100.0, 1e3, 1e4];
+
+fn percentile_plot(sources: &[Source<'_>]) -> Option<Chart> {
+    let has_service = sources.iter().any(|source| source.timeline.service.is_some());
+    let series = |source: &Source<'_>| {
+        let Timeline { response, service, .. } = &source.timeline;
+        let series = |distribution, name: &str, is_dashed| {
+            let points = percentile_points(distribution);
+            let points: Vec<Point> = points.iter().map(|point| Point::new(point.tail, point.us)).collect();
+            let label = format!("{} {name}", source.label).trim().to_owned();
+            let series = Series { is_dashed, ..Series::new(label, source.colour, points) };
+            (!series.points.is_empty()).then_some(series)
+        };
+        let response = series(response, if service.is_some() { "response" } else { "" }, false);
+        let service = service.as_ref().and_then(|service| series(service, "service", true));
+        response.into_iter().chain(service)
+    };
+    let series: Vec<Series> = sources.iter().flat_map(series).collect();
+    if series.is_empty() {
+        return None;
+    }
+    let marks = PERCENTILE_MARKS.map(|tail| (tail, Quantity::Percentile.tick(tail)));
+    let x =
+        Axis::new("", Quantity::Percentile).logarithmic(true).with_marks(marks.to_vec()).with_ends(1.0, 1e4);
+    let y = Axis::new("response time", Quantity::Microseconds).logarithmic(true);
+    let caption = if has_service {
+        "response time counts from when a transaction was due, service time (dashed) from when it began"
+    } else {
+        "how long the fastest so many percent took at most; each step to the right is a tenth of the rest"
+    };
+    let plot = Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() };
+    Some(Chart::new("Percentiles", caption, plot))
+}
+
+impl Source<'_> {
+    fn title(&self, title: &str) -> String {
+        if self.label.is_empty() { title.to_owned() } else { format!("{title} of {}", self.letter) }
+    }
+
+    fn bands(&self) -> Vec<Band> {
+        let events = self.events.iter().map(|event| Band {
+            colour: match event.kind {
+                EventKind::Checkpoint => Colour::Checkpoint,
+                EventKind::Autovacuum => Colour::Autovacuum,
+                EventKind::LockQueue => Colour::LockQueue,
+            },
+            kind: sections::event_name(event.kind).to_owned(),
+            detail: cut(&escaped_line(event.detail.as_str()), DETAIL_LEN_MAX),
+            start: event.start_s,
+            end: event.end_s,
+            is_strip: event.kind == EventKind::LockQueue,
+            is_in_legend: true,
+        });
+        let stalls = self.stalls.iter().map(|stall| Band {
+            colour: Colour::Stall,
+            kind: sections::STALL.to_owned(),
+            detail: format!("no transaction completed for {}", latency(stall.length_s() * 1e6)),
+            start: stall.start_s,
+            end: Some(stall.end_s),
+            is_strip: false,
+            is_in_legend: true,
+        });
+        // Events go on being observed for a moment after the last transaction.
+        let end_s = self.timeline.points.last().map_or(0.0, |point| point.end_s);
+        events.chain(stalls).filter(|band| band.start < end_s).collect()
+    }
+
+    fn heat_chart(&self, heat: Heat, time: &Axis) -> Chart {
+        let y = Axis::new("", Quantity::Microseconds).logarithmic(true);
+        // Of several runs this is the first chart that shows the events of one.
+        let bands = if self.label.is_empty() { without_legend(self.bands()) } else { self.bands() };
+        let plot = Plot::Heat { x: time.clone(), y, heat, bands };
+        Chart::new(
+            self.title("Latency distribution over time"),
+            "darker: more transactions; logarithmic",
+            plot,
+        )
+    }
+
+    fn waits_chart(&self, series: Vec<Series>, backends_max: f64, time: &Axis) -> Chart {
+        let y = Axis::new("", Quantity::Number).with_ends(0.0, backends_max * 1.08);
+        let bands = without_legend(self.bands());
+        Chart::new(
+            self.title("Wait events and CPU of the backends"),
+            "backends, on average, stacked",
+            Plot::Lines { x: time.clone(), y, series, is_stacked: true, bands },
+        )
+    }
+
+    fn processors_chart(&self, time: &Axis) -> Option<Chart> {
+        const LINES: [(&str, &str, Colour); 3] = [
+            ("host_busy_share", "busy", Colour::Run(0)),
+            ("host_iowait_share", "waiting for disks", Colour::Run(1)),
+            ("host_steal_share", "stolen by the hypervisor", Colour::Bad),
+        ];
+        let server = self.server.as_ref()?;
+        server.values.get(LINES[0].0)?;
+        let series = LINES
+            .iter()
+            .filter_map(|(name, label, colour)| Some(Series::new(*label, *colour, server.points(name)?)));
+        let y = Axis::new("", Quantity::Share).with_ends(0.0, 1.0);
+        let bands = without_legend(self.bands());
+        let plot = Plot::Lines { x: time.clone(), y, series: series.collect(), is_stacked: false, bands };
+        let title = self.title("Processors of the server's host");
+        Some(Chart { is_low: true, ..Chart::new(title, "share of all", plot) })
+    }
+}
+
+impl ServerOverTime {
+    /// A counter or gauge; `None` if it was not seen at all.
+    fn points(&self, name: &str) -> Option<Vec<Point>> {
+        let values = self.values.get(name)?.iter();
+        let times = self.time_s.iter().zip(values);
+        Some(times.map(|(time_s, value)| Point::new(*time_s, value.unwrap_or(f64::NAN))).collect())
+    }
+}
