@@ -49,6 +49,7 @@ impl<'a> TerminalListener<'a> {
         match event {
             Event::Message(text) => terminal.say(text),
             Event::Warning(text) => terminal.warn(text),
+            Event::MeasurementWarning(warning) => terminal.warn(report::warning(&warning)),
             Event::Busy(text) => state.bar = Some(terminal.waiting(text)),
             Event::Idle => state.bar = None,
             Event::Fetch(progress) => state.fetch(&progress, terminal),

@@ -96,18 +96,12 @@ impl Measuring {
         Self(())
     }
 
-    /// The load is over; a sentence if not all was shown that there was to say.
-    pub(crate) fn end(self) -> Option<String> {
+    /// The load is over; returns how many messages and progress lines were not shown.
+    pub(crate) fn end(self) -> u64 {
         drop(self);
         let mut queue = queue();
         let unwritten = if queue.is_stuck { queue.waiting.len() + usize::from(queue.is_writing) } else { 0 };
-        let lost = std::mem::take(&mut queue.dropped) + unwritten as u64;
-        (lost > 0).then(|| {
-            format!(
-                "standard error did not take all that there was to say during the run ({lost} messages or progress \
-                 lines were not shown): its reader was slow or stopped; the load did not wait for it"
-            )
-        })
+        std::mem::take(&mut queue.dropped) + unwritten as u64
     }
 }
 

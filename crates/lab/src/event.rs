@@ -16,6 +16,8 @@ pub enum Event<'a> {
     Message(String),
     /// Something that the user should know; what is going on goes on.
     Warning(String),
+    /// A warning about the figures; `report` has its sentence.
+    MeasurementWarning(results::Warning),
     /// Something begins that takes a while and has no figures.
     Busy(String),
     /// It is over.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use connect::{Address, Environment, Host, HostName, Overrides, Session, Target, TlsMode};
 use relay::Traffic;
-use results::{Record, SafeText};
+use results::{Lateness, Record, Warning};
 use run::RunError;
 use server::Server;
 
@@ -238,55 +238,34 @@ pub(super) fn resolve(conninfo: &str) -> Result<Target, RunError> {
 /// Beyond this the median of what was handed on is late enough to be seen in a trial's latencies.
 const LATE_US: f64 = 200.0;
 
-/// Says in a trial's record what the relay cost and how late it was.
+/// Adds to a trial's record what the relay cost and how late it was.
 pub(super) fn add_cost(record: &mut Record, network: &Network, traffic: Result<Traffic, RunError>) {
     match traffic {
         Ok(passed) => {
             let transactions = record.summary.counts.succeeded + record.summary.counts.failed;
-            let Cost { note, warning } = Cost::of(&passed, transactions, network);
-            record.notes.push(SafeText::from(note));
-            record.warnings.extend(warning.map(SafeText::from));
+            record.warnings.extend(warnings(&passed, transactions, network));
         }
-        Err(failure) => record.warnings.push(SafeText::from(format!(
-            "the network of this trial broke down before its end ({failure}): what was measured after that says nothing"
-        ))),
+        Err(failure) => {
+            record.warnings.push(Warning::NetworkFailed { error: failure.to_string().into() });
+        }
     }
 }
 
-/// What a relay did to a trial, in words.
-#[derive(Debug, PartialEq)]
-struct Cost {
-    note: String,
-    warning: Option<String>,
-}
-
-impl Cost {
-    fn of(passed: &Traffic, transactions: u64, network: &Network) -> Self {
-        let Traffic { refused, pieces, late_us: [p50, p99, max], cpu_us, polled_us, waited_us, .. } = *passed;
-        let each = (cpu_us + polled_us) as f64 / transactions.max(1) as f64;
-        let s = |us: u64| us as f64 / 1e6;
-        let note = format!(
-            "a relay made the network ({network}): it took {each:.1} µs of CPU for each transaction ({:.2} s in all), on \
-             this machine too, and handed {pieces} pieces of bytes on late by p50 {p50:.0} µs, p99 {p99:.0} µs, max \
-             {max:.0} µs; for {:.2} s it had no core",
-            s(cpu_us + polled_us),
-            s(waited_us)
-        );
-        let late = (p50 > LATE_US).then(|| {
-            format!(
-                "the relay did not keep its delay: half of all pieces of bytes were handed on more than {p50:.0} µs late, \
-                 each way; the network was slower than asked for by at least that. Give it a core: fewer threads, fewer \
-                 clients, less beside it"
-            )
-        });
-        let turned_away = (refused > 0).then(|| {
-            format!(
-                "the relay turned {refused} connections away; what it said on standard error has the reason"
-            )
-        });
-        let warning = [late, turned_away].into_iter().flatten().reduce(|all, one| format!("{all}; {one}"));
-        Self { note, warning }
-    }
+/// What a relay did to a trial.
+fn warnings(passed: &Traffic, transactions: u64, network: &Network) -> Vec<Warning> {
+    let Traffic { refused, pieces, late_us: [p50, p99, max], cpu_us, polled_us, waited_us, .. } = *passed;
+    let s = |us: u64| us as f64 / 1e6;
+    let cost = Warning::RelayCost {
+        delay_us: network.delay.as_secs_f64() * 1e6,
+        cpu_us_per_transaction: (cpu_us + polled_us) as f64 / transactions.max(1) as f64,
+        cpu_s: s(cpu_us + polled_us),
+        pieces,
+        late_us: Lateness { p50, p99, max },
+        cpu_wait_s: s(waited_us),
+    };
+    let late = (p50 > LATE_US).then_some(Warning::RelayLate { late_us_p50: p50 });
+    let refused = (refused > 0).then_some(Warning::RelayRefused { connections: refused });
+    [late, refused, Some(cost)].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -305,15 +284,21 @@ mod tests {
             polled_us: 100,
             ..Traffic::default()
         };
-        let cost = Cost::of(&punctual, 20, &network);
-        assert_eq!(cost.warning, None);
-        assert!(cost.note.contains("10ms each way") && cost.note.contains("50.0 µs of CPU"), "{cost:?}");
+        let [Warning::RelayCost { delay_us, cpu_us_per_transaction, pieces: 40, .. }] =
+            warnings(&punctual, 20, &network)[..]
+        else {
+            panic!("{:?}", warnings(&punctual, 20, &network));
+        };
+        assert_eq!((delay_us, cpu_us_per_transaction), (10_000.0, 50.0));
         let late = Traffic { late_us: [1500.0, 2e3, 3e3], refused: 2, ..punctual };
-        let warning = Cost::of(&late, 20, &network).warning.expect("it was late");
-        assert!(
-            warning.contains("more than 1500 µs late") && warning.contains("turned 2 connections"),
-            "{warning}"
-        );
-        assert!(!Cost::of(&Traffic::default(), 0, &network).note.contains("NaN"));
+        let late = warnings(&late, 20, &network);
+        assert_eq!(late[0], Warning::RelayLate { late_us_p50: 1500.0 });
+        assert_eq!(late[1], Warning::RelayRefused { connections: 2 });
+        let [Warning::RelayCost { cpu_us_per_transaction, .. }] =
+            warnings(&Traffic::default(), 0, &network)[..]
+        else {
+            panic!("only the cost");
+        };
+        assert_eq!(cpu_us_per_transaction, 0.0);
     }
 }

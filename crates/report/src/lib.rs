@@ -4,7 +4,8 @@
 //! In reading order: [`text`] makes the summary of a run out of labelled lines and a latency table,
 //! [`command_table`] shows the single commands, [`calibration`] what a machine can do at best, [`run_list`] the runs
 //! that are stored, [`cells_so_far`] what an experiment has found. [`LiveFigures`] gathers the figures of a run that goes
-//! on, for [`live_line`], [`live_view`] and [`open_metrics`]. `figures` says how numbers are written, `prose` how words are.
+//! on, for [`live_line`], [`live_view`] and [`open_metrics`]. `figures` says how numbers are written, `prose` how words are,
+//! `wording` has the sentences for warnings, verdicts and what they rest on.
 //! Of one [`Run`] or several, `charts` computes what is drawn, `compare` whether they differ, `sections` what is said;
 //! [`side_by_side`], [`html`], [`markdown`], [`csv`], [`json`], [`svg`] and [`png`] give that its form. [`experiment`] shows
 //! many runs as cells of a table and points of charts. [`pgbench`] says the same things the way pgbench does.
@@ -44,6 +45,8 @@ mod openmetrics;
 mod figures;
 
 mod prose;
+
+mod wording;
 
 mod chart;
 
@@ -88,3 +91,4 @@ pub use run_list::run_list;
 pub use side_by_side::side_by_side;
 pub use text::{TextStyle, text};
 pub use trial_lines::{steps_line, trial_line};
+pub use wording::warning_text as warning;

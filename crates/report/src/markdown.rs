@@ -4,6 +4,7 @@
 use crate::Run;
 use crate::figures::{percent, with_ordinary_spaces};
 use crate::sections::{self, Fact, Grid};
+use crate::wording;
 
 /// One run in full, or several side by side.
 pub fn markdown(runs: &[Run<'_>]) -> String {
@@ -19,7 +20,7 @@ fn one(run: &Run<'_>) -> String {
     let record = run.record;
     let headline = sections::headline(record);
     let mut out = format!("# {} on {}\n\n", escaped(&run.scripts()), escaped(&run.server()));
-    for warning in run.trouble().into_iter().chain(record.warnings.iter().map(|it| it.as_str().to_owned())) {
+    for warning in run.trouble().into_iter().chain(record.cautions().map(wording::warning)) {
         out += &format!("> **Warning:** {}\n>\n", escaped(&warning));
     }
     if out.ends_with(">\n") {
@@ -53,10 +54,10 @@ fn side_by_side(runs: &[Run<'_>]) -> String {
         .unwrap_or_default();
     let records: Vec<&results::Record> = runs.iter().map(|run| run.record).collect();
     for warning in results::warnings_of_comparison(&records) {
-        out += &format!("> **Warning:** {}\n\n", escaped(warning.as_str()));
+        out += &format!("> **Warning:** {}\n\n", escaped(&wording::warning(&warning)));
     }
     for (at, run) in runs.iter().enumerate() {
-        let warnings = run.record.warnings.iter().map(|it| it.as_str().to_owned());
+        let warnings = run.record.cautions().map(wording::warning);
         for warning in run.trouble().into_iter().chain(warnings) {
             let whose = crate::run::letter(at);
             out += &format!("> **Warning:** {whose}: {}\n\n", escaped(&warning));

@@ -4,9 +4,10 @@
 use results::Record;
 
 use crate::figures::with_ordinary_spaces;
-use crate::prose::{Emphasis, emphasise, enumerate, escaped_line, wrap};
+use crate::prose::{Emphasis, emphasise, enumerate, wrap};
 use crate::sections::{self, ComparedRun, ComparisonVerdict, Told};
 use crate::table::{Cells, Side, fitted, padded};
+use crate::wording;
 use crate::{Run, TextStyle};
 
 /// Blanks before everything below a title.
@@ -93,10 +94,10 @@ fn columns(first: &ComparedRun, other: &ComparedRun) -> Vec<Cells> {
 fn cautions(runs: &[Run<'_>]) -> Vec<String> {
     let records: Vec<&Record> = runs.iter().map(|run| run.record).collect();
     let warnings = results::warnings_of_comparison(&records);
-    let of_comparison = warnings.iter().map(|warning| escaped_line(warning.as_str()));
+    let of_comparison = warnings.iter().map(wording::warning);
     let of_runs = runs.iter().enumerate().flat_map(|(at, run)| {
         let letter = crate::run::letter(at);
-        let recorded = run.record.warnings.iter().map(|warning| escaped_line(warning.as_str()));
+        let recorded = run.record.cautions().map(wording::warning);
         run.trouble().into_iter().chain(recorded).map(move |warning| format!("{letter}: {warning}"))
     });
     let all = sections::builds(runs).into_iter().chain(of_comparison).chain(of_runs);

@@ -16,6 +16,7 @@ use crate::latency_table::{Row, ScriptFigures, latency_table};
 use crate::prose::{Emphasis, emphasise, enumerate, escaped_line, wrap};
 use crate::sections::{self, precision};
 use crate::server_lines::server_lines;
+use crate::wording;
 
 /// How text may look.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -366,13 +367,13 @@ impl Kind {
 }
 
 fn warnings(record: &Record, style: &TextStyle) -> String {
-    let line = |label: &str, emphasis: Emphasis, sentence: &results::SafeText| {
+    let line = |label: &str, emphasis: Emphasis, warning: &results::Warning| {
         let indent = INDENT + label.len();
-        let words = wrap(&escaped_line(sentence.as_str()), indent, indent, style.width);
+        let words = wrap(&wording::warning(warning), indent, indent, style.width);
         format!("{}{}{words}\n", " ".repeat(INDENT), emphasise(label, emphasis, style))
     };
-    let warnings = record.warnings.iter().map(|warning| line("warning: ", Emphasis::Caution, warning));
-    let notes = record.notes.iter().map(|note| line("note: ", Emphasis::Quiet, note));
+    let warnings = record.cautions().map(|warning| line("warning: ", Emphasis::Caution, warning));
+    let notes = record.notes().map(|note| line("note: ", Emphasis::Quiet, note));
     let lines: String = warnings.chain(notes).collect();
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }

@@ -13,14 +13,14 @@ use crate::{
 
 /// `Err` says in a phrase which figures contradict each other.
 pub(crate) fn check(record: &Record) -> Result<(), String> {
-    let Record { plan, environment, summary, intervals, observation, .. } = record;
+    let Record { plan, environment, summary, intervals, observation, warnings, .. } = record;
     if let Some(ProcessorShares { busy, own, stolen }) = environment.conditions.processors {
         require(
             [busy, own, stolen].into_iter().all(is_share),
             "the environment: a share that is not between 0 and 1",
         )?;
     }
-    check_figures(&(environment, summary, observation))?;
+    check_figures(&(environment, summary, observation, warnings))?;
     check_summary(summary, plan.scripts.len())?;
     let is_precision = |share: f64| 0.0 < share && share < 1.0;
     require(plan.until.is_none_or(is_precision), "a precision that is not between 0 and 1")?;
@@ -188,13 +188,13 @@ fn check_confidence(
 }
 
 fn check_steady_state(steady_state: &SteadyState) -> Result<(), String> {
-    let SteadyState { settled, steady_from_s, evidence } = steady_state;
+    let SteadyState { settled, steady_from_s, evidence: _ } = steady_state;
     let right = match settled {
         Some(true) => *steady_from_s == Some(0.0),
         Some(false) => steady_from_s.is_none_or(|from| from > 0.0),
         None => steady_from_s.is_none(),
     };
-    require(right && !evidence.is_empty(), "a steady state that contradicts itself")
+    require(right, "a steady state that contradicts itself")
 }
 
 /// Shares are shares, and times and rates are not negative.

@@ -40,8 +40,78 @@ pub struct SteadyState {
     pub settled: Option<bool>,
     /// From when on it was steady, in seconds since measuring began; 0 if from the start, `null` if never.
     pub steady_from_s: Option<f64>,
-    /// In one sentence, with figures.
-    pub evidence: String,
+    /// Why.
+    pub evidence: SteadyEvidence,
+}
+
+/// What the judgement of a steady state rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SteadyEvidence {
+    /// Fewer intervals were measured than are needed to distinguish a drift from noise.
+    TooShort {
+        /// Intervals that were measured.
+        intervals: u32,
+        /// Intervals that are needed.
+        intervals_needed: u32,
+    },
+    /// No transaction succeeded in some interval.
+    EmptyIntervals,
+    /// The drifts of the metrics.
+    Drifts {
+        /// Intervals that were measured.
+        intervals: u32,
+        /// Of each metric.
+        drifts: Vec<Drift>,
+    },
+}
+
+/// By how much a metric drifted during the run.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// The metric.
+    pub metric: SteadyMetric,
+    /// Between the highest and the lowest point of its slow waves, as a share of the mean.
+    pub drift_share: f64,
+    /// What it means.
+    pub meaning: DriftMeaning,
+}
+
+/// Metrics whose steadiness is judged.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SteadyMetric {
+    /// Transactions per second.
+    Throughput,
+    /// The mean response time.
+    MeanResponse,
+}
+
+/// What a drift means.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DriftMeaning {
+    /// Noise explains it.
+    Noise,
+    /// It is too small to matter.
+    Negligible,
+    /// Noise explains it, and would hide a drift that matters.
+    Unclear,
+    /// It is more than noise explains.
+    Significant,
+}
+
+impl SteadyEvidence {
+    /// The drifts that make a run unsteady.
+    pub(crate) fn significant_drifts(&self) -> Vec<Drift> {
+        match self {
+            SteadyEvidence::TooShort { .. } | SteadyEvidence::EmptyIntervals => Vec::new(),
+            SteadyEvidence::Drifts { drifts, .. } => {
+                let is_significant = |drift: &&Drift| drift.meaning == DriftMeaning::Significant;
+                drifts.iter().filter(is_significant).copied().collect()
+            }
+        }
+    }
 }
 
 /// An interval below this is a rest, and belongs to its neighbour.
@@ -134,21 +204,21 @@ impl Series {
             figures.iter().zip(of).map(|(figure, of)| figure / of).collect()
         };
         let series = [
-            ("throughput", per(&self.succeeded, &self.length_s)),
-            ("mean response time", per(&self.response_us, &self.succeeded)),
+            (SteadyMetric::Throughput, per(&self.succeeded, &self.length_s)),
+            (SteadyMetric::MeanResponse, per(&self.response_us, &self.succeeded)),
         ];
-        let of_series = |(name, values): (&'static str, Vec<f64>)| {
+        let of_series = |(metric, values): (SteadyMetric, Vec<f64>)| {
             let known = values.iter().all(|value| value.is_finite());
-            Some((name, known.then(|| Steadiness::of(&values))??))
+            Some((metric, known.then(|| Steadiness::of(&values))??))
         };
         let found: Option<Vec<_>> = series.into_iter().map(of_series).collect();
         let Some(found) = found else {
-            let evidence = self.too_little();
-            return SteadyState { settled: None, steady_from_s: None, evidence };
+            return SteadyState { settled: None, steady_from_s: None, evidence: self.too_little() };
         };
-        let unclear: Vec<_> = found.iter().filter(|(_, steady)| is_unclear(steady)).collect();
-        if !unclear.is_empty() && found.iter().all(|(_, steady)| steady.steady_from == Some(0)) {
-            let evidence = self.too_uneven(&unclear);
+        let drifts: Vec<Drift> = found.iter().map(|(metric, steady)| Drift::of(*metric, steady)).collect();
+        let is_unclear = drifts.iter().any(|drift| drift.meaning == DriftMeaning::Unclear);
+        let evidence = SteadyEvidence::Drifts { intervals: self.intervals(), drifts };
+        if is_unclear && found.iter().all(|(_, steady)| steady.steady_from == Some(0)) {
             return SteadyState { settled: None, steady_from_s: None, evidence };
         }
         let steady_from: Option<Vec<usize>> = found.iter().map(|(_, steady)| steady.steady_from).collect();
@@ -156,61 +226,40 @@ impl Series {
         SteadyState {
             settled: Some(steady_from == Some(0)),
             steady_from_s: steady_from.map(|from| if from == 0 { 0.0 } else { self.start_s[from] }),
-            evidence: self.evidence(&found, steady_from),
+            evidence,
         }
     }
 
-    fn too_little(&self) -> String {
-        let (intervals, needed) = (self.length_s.len(), Steadiness::LEN_MIN);
-        if intervals < needed {
-            let known =
-                if intervals == 1 { "1 second was".to_owned() } else { format!("{intervals} seconds were") };
-            format!("{known} measured, and {needed} are needed to tell a drift from noise")
+    fn intervals(&self) -> u32 {
+        u32::try_from(self.length_s.len()).unwrap_or(u32::MAX)
+    }
+
+    fn too_little(&self) -> SteadyEvidence {
+        let (intervals, needed) = (self.intervals(), Steadiness::LEN_MIN);
+        if self.length_s.len() < needed {
+            let intervals_needed = u32::try_from(needed).unwrap_or(u32::MAX);
+            SteadyEvidence::TooShort { intervals, intervals_needed }
         } else {
-            "there are seconds in which no transaction succeeded".to_owned()
-        }
-    }
-
-    fn too_uneven(&self, unclear: &[&(&str, Steadiness)]) -> String {
-        let moved =
-            |(name, steady): &&(&str, Steadiness)| format!("{name} moved by {:.1} %", steady.drift * PERCENT);
-        let moves = unclear.iter().map(moved).collect::<Vec<_>>().join(", and ");
-        let intervals = self.length_s.len();
-        format!("over {intervals} intervals {moves}; the seconds scatter too much to tell a drift from noise")
-    }
-
-    fn evidence(&self, found: &[(&str, Steadiness)], steady_from: Option<usize>) -> String {
-        let drifts = |(name, steady): &(&str, Steadiness)| {
-            format!("{name} drifted by {:.1} %, more than its noise explains", steady.drift * PERCENT)
-        };
-        if steady_from == Some(0) {
-            let figure = |(name, steady): &(&str, Steadiness)| {
-                let Steadiness { drift, statistic, limit, .. } = steady;
-                let why =
-                    if statistic <= limit { "which its noise explains" } else { "too little to matter" };
-                format!("{name} moved by {:.1} %, {why}", drift * PERCENT)
-            };
-            let figures: Vec<_> = found.iter().map(figure).collect();
-            return format!("over {} intervals {}", self.length_s.len(), figures.join(", and "));
-        }
-        let unsettled = found.iter().filter(|(_, steady)| steady.steady_from != Some(0));
-        let sentence = unsettled.map(drifts).collect::<Vec<_>>().join(", and ");
-        match steady_from {
-            Some(from) => format!("{sentence}; from {:.0} s on it is steady", self.start_s[from]),
-            None => format!("{sentence}; no part of the run up to its end is steady"),
+            SteadyEvidence::EmptyIntervals
         }
     }
 }
 
-const PERCENT: f64 = 100.0;
+impl Drift {
+    fn of(metric: SteadyMetric, steady: &Steadiness) -> Drift {
+        let Steadiness { drift, statistic, limit, steady_from } = *steady;
+        let meaning = match steady_from {
+            Some(0) if statistic > limit => DriftMeaning::Negligible,
+            Some(0) if drift >= UNCLEAR_DRIFT_MIN => DriftMeaning::Unclear,
+            Some(0) => DriftMeaning::Noise,
+            _ => DriftMeaning::Significant,
+        };
+        Drift { metric, drift_share: drift, meaning }
+    }
+}
 
 /// A movement of this share of the mean would matter to anybody; noise that explains it hides it.
 const UNCLEAR_DRIFT_MIN: f64 = 0.1;
-
-/// Noise explains what was found, and would explain a drift that matters as well.
-fn is_unclear(steady: &Steadiness) -> bool {
-    steady.drift >= UNCLEAR_DRIFT_MIN && steady.statistic <= steady.limit
-}
 
 fn add(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
     std::array::from_fn(|at| a[at] + b[at])
@@ -288,12 +337,11 @@ mod tests {
     fn a_slow_start_is_told_with_the_second_from_which_on_it_is_steady() {
         let start = |second: u64| if second < 10 { 40 } else { 100 };
         let state = series((0..60).map(|second| start(second) + uneven(second))).steady_state();
-        assert_eq!((state.settled, state.steady_from_s), (Some(false), Some(10.0)), "{}", state.evidence);
-        assert!(
-            state.evidence.starts_with("throughput drifted by ") && state.evidence.contains("; from 10 s on")
-        );
+        assert_eq!((state.settled, state.steady_from_s), (Some(false), Some(10.0)), "{:?}", state.evidence);
+        let [drift] = state.evidence.significant_drifts()[..] else { panic!("{:?}", state.evidence) };
+        assert_eq!(drift.metric, SteadyMetric::Throughput);
         let state = series((0..60).map(|second| 100 + uneven(second))).steady_state();
-        assert_eq!((state.settled, state.steady_from_s), (Some(true), Some(0.0)), "{}", state.evidence);
+        assert_eq!((state.settled, state.steady_from_s), (Some(true), Some(0.0)), "{:?}", state.evidence);
     }
 
     #[test]
@@ -301,14 +349,15 @@ mod tests {
         // Blocks of seconds that are alike, in no order.
         let scattered = |second: u64| 20 + 80 * ((second / 5 * 7 + 3) % 5) / 2;
         let state = series((0..60).map(scattered)).steady_state();
-        assert_eq!((state.settled, state.steady_from_s), (None, None), "{}", state.evidence);
-        assert!(state.evidence.ends_with("too much to tell a drift from noise"), "{}", state.evidence);
+        assert_eq!((state.settled, state.steady_from_s), (None, None), "{:?}", state.evidence);
+        let SteadyEvidence::Drifts { intervals: 60, drifts } = &state.evidence else { panic!("{state:?}") };
+        assert!(drifts.iter().any(|drift| drift.meaning == DriftMeaning::Unclear), "{drifts:?}");
     }
 
     #[test]
     fn seconds_without_a_transaction_leave_the_question_open() {
         let state = series((0..60).map(|second| second % 2)).steady_state();
         assert_eq!((state.settled, state.steady_from_s), (None, None));
-        assert_eq!(state.evidence, "there are seconds in which no transaction succeeded");
+        assert_eq!(state.evidence, SteadyEvidence::EmptyIntervals);
     }
 }

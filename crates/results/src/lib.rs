@@ -41,6 +41,8 @@ mod observation;
 
 mod wording;
 
+mod warning;
+
 mod warnings;
 
 mod calibration;
@@ -78,7 +80,7 @@ pub use comparison::{
     ComparisonRecord, ComparisonStatus, DrawnAnew,
 };
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
-pub use confidence::{Confidence, Estimate, SteadyState};
+pub use confidence::{Confidence, Drift, DriftMeaning, Estimate, SteadyEvidence, SteadyMetric, SteadyState};
 pub use disk::{Disk, DiskHolds, FlushTime};
 pub use endings::{OtherEndings, Percentiles};
 pub use environment::{
@@ -116,4 +118,5 @@ pub use store::{
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
 pub use verdict::{LimitedBy, Verdict};
-pub use warnings::{Severity, warnings, warnings_of_comparison};
+pub use warning::{ComparedFact, FailedCheck, Severity, StallEffect, Warning};
+pub use warnings::{warnings, warnings_of_comparison};

@@ -14,7 +14,7 @@ use crate::safe_text::indented;
 use crate::upgrade::RECORD;
 use crate::{
     CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation, Plan, SafeText,
-    Summary, UtcTime,
+    Severity, Summary, UtcTime, Warning,
 };
 
 /// The schema that this version writes, and the newest it reads.
@@ -49,10 +49,8 @@ pub struct Record {
     pub intervals: Vec<Interval>,
     /// What the server was doing meanwhile; `null` if nobody looked.
     pub observation: Option<Observation>,
-    /// What a reader should know before believing the numbers.
-    pub warnings: Vec<SafeText>,
-    /// What is good to know, and does not make the numbers wrong.
-    pub notes: Vec<SafeText>,
+    /// What to know before relying on the figures.
+    pub warnings: Vec<Warning>,
 }
 
 /// The tables of a run's workload; each fact is `null` where nobody looked.
@@ -151,8 +149,17 @@ impl Record {
             intervals: measured.intervals,
             observation: None,
             warnings: Vec::new(),
-            notes: Vec::new(),
         }
+    }
+
+    /// The warnings without which the figures are misleading.
+    pub fn cautions(&self) -> impl Iterator<Item = &Warning> {
+        self.warnings.iter().filter(|warning| warning.severity() == Severity::Caution)
+    }
+
+    /// The others.
+    pub fn notes(&self) -> impl Iterator<Item = &Warning> {
+        self.warnings.iter().filter(|warning| warning.severity() == Severity::Note)
     }
 
     /// The JSON Schema (draft 2020-12) of the documents that are written; descriptions are those of the fields.

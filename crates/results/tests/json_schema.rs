@@ -20,8 +20,8 @@ fn document() -> Value {
     document["plan"]["scripts"][0]["sha256"] = json!("00");
     document["plan"]["scripts"][0]["masked"] = json!(true);
     document["summary"]["generator"]["verdict"]["resource"] = json!("wal_flush");
-    document["summary"]["steady_state"] =
-        json!({"settled": true, "steady_from_s": 0.0, "evidence": "it was"});
+    document["summary"]["steady_state"] = json!({"settled": true, "steady_from_s": 0.0, "evidence": {"kind": "drifts", "intervals": 60, "drifts": [
+            {"metric": "throughput", "drift_share": 0.01, "meaning": "noise"}]}});
     document
 }
 
@@ -71,7 +71,11 @@ fn compare(root: &Value, schema: &Value, document: &Value, place: &str, missing:
     match document {
         Value::Object(fields) => {
             let known = ["oneOf", "anyOf"].into_iter().filter_map(|any| schema[any].as_array()).flatten();
-            if let Some(variant) = known.into_iter().find(|schema| !of_object(root, schema).is_null()) {
+            let is_variant = |schema: &&Value| {
+                let kind = &of_object(root, schema)["kind"]["const"];
+                !of_object(root, schema).is_null() && (kind.is_null() || *kind == document["kind"])
+            };
+            if let Some(variant) = known.into_iter().find(is_variant) {
                 return compare(root, variant, document, place, missing);
             }
             let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);

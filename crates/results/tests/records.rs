@@ -9,8 +9,8 @@ use pgmeter_results::{
     BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse,
     Contention, Disk, DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval,
     Introspection, Latency, Level, Limit, Measured, Observation, ObserveLevel, PartitionMethod,
-    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, SafeText, Script,
-    ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Work,
+    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, Script, ServerFacts,
+    Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Warning, Work,
 };
 use stats::{
     CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,
@@ -239,8 +239,7 @@ fn record() -> Record {
     let measured = Measured { intervals: stored, introspection, gaps: Some(&gaps), ..measured(&summary) };
     let started_at = UtcTime::from_unix_millis(1_795_262_581_250);
     let mut record = Record::new(started_at, Status::Complete, plan(), environment(), tables(), measured);
-    record.warnings.push("fsync is off".into());
-    record.notes.push("client and server share this host".into());
+    record.warnings = vec![Warning::SettingsUnread { error: "no such view".into() }, Warning::SharedHost];
     record
 }
 
@@ -365,7 +364,7 @@ fn no_password_reaches_the_document_wherever_it_was_typed() {
         database: conninfo.as_str().into(),
     };
     record.status = Status::Failed { reason: format!("ALTER ROLE me PASSWORD '{PASSWORD}' failed").into() };
-    record.warnings = vec![format!("could not connect to {uri}").into()];
+    record.warnings = vec![Warning::SettingsUnread { error: format!("could not connect to {uri}").into() }];
     let settings = [
         ("primary_conninfo", conninfo.clone()),
         ("archive_command", format!("push --key {PASSWORD} %p")),
@@ -383,9 +382,9 @@ fn no_password_reaches_the_document_wherever_it_was_typed() {
 
 #[test]
 fn a_file_that_someone_else_put_a_password_into_is_masked_when_read() {
-    let json = record().to_json().replace("fsync is off", &format!("password={PASSWORD}"));
+    let json = record().to_json().replace("no such view", &format!("password={PASSWORD}"));
     let read = Record::from_json(json.as_bytes(), Path::new("r.json")).expect("it can be read");
-    assert_eq!(read.warnings, [SafeText::from("password=***")]);
+    assert_eq!(read.warnings[0], Warning::SettingsUnread { error: "password=***".into() });
 }
 
 #[test]

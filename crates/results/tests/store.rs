@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pgmeter_results::{
     DEFAULT_STORE, Host, Imported, Observation, PlannedTrial, Record, ResultsError, RunStatus, Status, Store,
-    TrialStatus, UtcTime, find, records_in,
+    TrialStatus, UtcTime, Warning, find, records_in,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -17,7 +17,7 @@ fn record(second: i64) -> Record {
     let mut record = Record::from_json(json, Path::new("r.json")).expect("it is one");
     record.started_at = UtcTime::from_unix_millis(1_795_262_581_250 + second * 1_000);
     record.environment.host = Host::detect();
-    record.warnings.push("it's \"quoted\"; -- and so on".into());
+    record.warnings.push(Warning::SettingsUnread { error: "it's \"quoted\"; -- and so on".into() });
     record
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use results::Warning;
 use signal_hook::consts::SIGCONT;
 use signal_hook::{SigId, flag, low_level};
 
@@ -21,13 +22,9 @@ impl PauseDetector {
         Self { continued, registration }
     }
 
-    /// A sentence if it was stopped.
-    pub(crate) fn end(self) -> Option<String> {
-        self.continued.load(Ordering::SeqCst).then(|| {
-            "pgmeter itself was stopped and continued during the run (SIGCONT came, as after Ctrl-Z or SIGSTOP): \
-             meanwhile no load was made, and the figures hold that pause"
-                .to_owned()
-        })
+    /// A warning if it was stopped.
+    pub(crate) fn end(self) -> Option<Warning> {
+        self.continued.load(Ordering::SeqCst).then_some(Warning::Paused)
     }
 }
 

@@ -13,7 +13,8 @@ use engine::{
     WorkerIntro,
 };
 use results::{
-    Calibration, Environment, Interval, Measured, ProcessorTimes, Record, SafeText, Status, UtcTime,
+    Calibration, Environment, FailedCheck, Interval, Measured, ProcessorTimes, Record, SafeText, Status,
+    UtcTime, Warning,
 };
 use script::Program;
 use server::{Facts, ServerError};
@@ -62,8 +63,8 @@ pub struct Circumstances {
     pub output: Option<fn() -> OutputLoss>,
 }
 
-/// Called when the load is over: a sentence for the record if messages were lost meanwhile.
-pub type OutputLoss = Box<dyn FnOnce() -> Option<String>>;
+/// Called when the load is over; returns how many messages were lost meanwhile.
+pub type OutputLoss = Box<dyn FnOnce() -> u64>;
 
 impl Default for Circumstances {
     fn default() -> Self {
@@ -501,7 +502,9 @@ impl Prepared {
             .observing
             .run(&self.plan, control.stop_request(), &mut second, tracers)
             .map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility))?;
-        let disturbances = [pauses.and_then(PauseDetector::end), output.and_then(|end| end())];
+        let lost = output.map(|end| end()).filter(|&messages| messages > 0);
+        let disturbances =
+            [pauses.and_then(PauseDetector::end), lost.map(|messages| Warning::MessagesLost { messages })];
         environment::look_back(&mut self.environment, processors);
         let checks = self.checks.take();
         let mut record = self.record(&outcome, intervals.0, disturbances);
@@ -512,8 +515,8 @@ impl Prepared {
             }
             None => Ok(()),
         };
-        if let Err(error @ RunError::Workload(WorkloadError::ChecksFailed { .. })) = &checked {
-            record.warnings.push(SafeText::from(error.to_string()));
+        if let Err(RunError::Workload(WorkloadError::ChecksFailed { workload, failed })) = &checked {
+            record.warnings.push(checks_failed(workload, failed));
         }
         Ok(Finished { record, outcome, checked })
     }
@@ -522,7 +525,7 @@ impl Prepared {
         self,
         outcome: &Outcome,
         intervals: Vec<Interval>,
-        disturbances: [Option<String>; 2],
+        disturbances: [Option<Warning>; 2],
     ) -> Record {
         let Self { plan, plan_record, environment, tables, observing, circumstances, .. } = self;
         let observation = observing.finish(outcome);
@@ -553,10 +556,9 @@ impl Prepared {
         observing::add_ceilings(&mut record);
         record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
         let unread =
-            self.settings_error.map(|error| format!("the server's settings could not be read: {error}"));
+            self.settings_error.map(|error| Warning::SettingsUnread { error: error.to_string().into() });
         let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome)];
-        let warnings = warnings.into_iter().chain(disturbances).flatten();
-        record.warnings.extend(warnings.map(SafeText::from));
+        record.warnings.extend(warnings.into_iter().chain(disturbances).flatten());
         record.warn();
         record
     }
@@ -574,24 +576,24 @@ impl Intervals {
 }
 
 /// Under a rate, transactions that were scheduled and never started are in no latency: that must be said.
-fn overload(outcome: &Outcome, clients: usize) -> Option<String> {
+fn overload(outcome: &Outcome, clients: usize) -> Option<Warning> {
     let unfinished = outcome.summary.total.counts.unfinished;
-    (unfinished > clients as u64).then(|| {
-        format!(
-            "{unfinished} transactions were scheduled and not finished, more than there are clients: the rate was \
-             not kept, and the latencies are those of the transactions that finished"
-        )
-    })
+    let clients = u32::try_from(clients).unwrap_or(u32::MAX);
+    (unfinished > u64::from(clients)).then_some(Warning::RateNotKept { unfinished, clients })
 }
 
-fn uncancelled(outcome: &Outcome) -> Option<String> {
-    let count = outcome.uncancelled;
-    (count > 0).then(|| {
-        format!(
-            "{count} statements were running when the run ended and could not be cancelled: they may still be running \
-             on the server"
-        )
-    })
+fn uncancelled(outcome: &Outcome) -> Option<Warning> {
+    let statements = outcome.uncancelled as u64;
+    (statements > 0).then_some(Warning::Uncancelled { statements })
+}
+
+fn checks_failed(workload: &str, failed: &[workload::FailedCheck]) -> Warning {
+    let check = |check: &workload::FailedCheck| FailedCheck {
+        name: check.name.as_str().into(),
+        rows: check.rows as u64,
+        first_row: check.first.as_str().into(),
+    };
+    Warning::ChecksFailed { workload: workload.into(), checks: failed.iter().map(check).collect() }
 }
 
 fn status(outcome: &Outcome, plan: &Plan) -> Status {

@@ -140,9 +140,8 @@ fn comparable(record: &Record) -> Value {
 }
 
 /// Parts of a record that depend on the host or on how long something took; only commands have a command line.
-const OF_THE_MOMENT: [&str; 6] = [
+const OF_THE_MOMENT: [&str; 5] = [
     ".environment.",
-    ".notes",
     ".plan.command_line",
     ".summary.response_with_stalls_us.",
     ".summary.stalls.",

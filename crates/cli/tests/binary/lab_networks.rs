@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use results::{Record, TransportInUse};
+use results::{Record, TransportInUse, Warning};
 use rustix::process::Signal;
 
 use server::{Environment, Locations};
@@ -46,13 +46,14 @@ fn records_of_trials_over_all_kinds_of_networks_say_which_it_was_and_a_delay_is_
     for (record, least) in records[3..].iter().zip(ROUND_TRIP_US) {
         let response = record.summary.response_us.as_ref().expect("some succeeded");
         assert!(response.min >= least, "{response:?}");
-        let notes: Vec<&str> = record.notes.iter().map(|note| note.as_str()).collect();
-        let cost = notes.iter().find(|note| note.contains("a relay made the network")).expect("its cost");
-        assert!(cost.contains("5ms each way") && cost.contains("µs of CPU for each transaction"), "{cost}");
+        let cost = record.warnings.iter().find(|it| matches!(it, Warning::RelayCost { .. }));
+        let Some(Warning::RelayCost { delay_us, cpu_us_per_transaction, .. }) = cost else {
+            panic!("{:?}", record.warnings);
+        };
+        assert!(*delay_us == 5_000.0 && *cpu_us_per_transaction > 0.0, "{cost:?}");
     }
-    assert!(
-        records[..3].iter().all(|record| !record.notes.iter().any(|note| note.as_str().contains("relay")))
-    );
+    let is_relayed = |record: &&Record| record.notes().any(|it| matches!(it, Warning::RelayCost { .. }));
+    assert_eq!(records[..3].iter().filter(is_relayed).count(), 0);
     assert_eq!(bench.servers_left(), Vec::<String>::new());
 }
 

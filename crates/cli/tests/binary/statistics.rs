@@ -76,7 +76,7 @@ fn without_a_rate_stalls_are_told_and_percentiles_with_them_stand_beside_the_pla
     let with = record.summary.response_with_stalls_us.expect("there were stalls");
     assert!(response(&record).p90 < 100_000.0 && with.p90 > 100_000.0, "{with:?}");
     assert!(out.stdout.contains("\n  stalls  ") && out.stdout.contains("\n  with stalls"), "{}", out.stdout);
-    assert!(out.stdout.contains("warning: no transaction was completed for"), "{}", out.stdout);
+    assert!(out.stdout.contains("warning: The run completed no transaction for"), "{}", out.stdout);
     assert_eq!(record.summary.response_us, record.summary.service_us);
     assert_eq!(record.summary.lag_us.map(|lag| lag.max), Some(0.0));
     assert!(response(&record).max > 100_000.0 && response(&record).p50 < 50_000.0, "{record:?}");

@@ -10,12 +10,12 @@ mod relevance;
 mod server_set;
 mod time_plan;
 
-use results::{ComparisonRecord, Conditions, ProcessorTimes, UtcTime};
+use results::{ComparisonRecord, Conditions, ProcessorTimes, UtcTime, Warning};
 use run::{Circumstances, Control, StorePlaces};
 
 use crate::configuration::Configuration;
 use crate::error::LabError;
-use crate::event::Listener;
+use crate::event::{Event, Listener};
 use crate::matrix::Cell;
 use layout::Layout;
 use record::Setup;
@@ -61,8 +61,8 @@ pub fn compare(
     let processors = ProcessorTimes::now();
     let output = circumstances.output.map(|begin| begin());
     let run = ComparisonRun::run(&layout, ready, draws, options)?;
-    if let Some(lost) = output.and_then(|end| end()) {
-        listener.warn(lost);
+    if let Some(messages) = output.map(|end| end()).filter(|&messages| messages > 0) {
+        listener.tell(Event::MeasurementWarning(Warning::MessagesLost { messages }));
     }
     let busy = listener.busy("working out the answer …");
     let shares = processors.zip(ProcessorTimes::now()).and_then(|(before, after)| before.until(&after));

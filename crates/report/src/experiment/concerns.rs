@@ -2,16 +2,15 @@
 //! that changed between trials, what the runs' own warnings say together, repeats that are too few.
 
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 
 use lab::Order;
-use results::{BuildFingerprint, Environment, ServerFacts, StoredRun};
+use results::{BuildFingerprint, Environment, ServerFacts, StoredRun, Warning};
 
 use super::overview::Overview;
 use crate::figures::counted;
 use crate::prose::{cut, enumerate, escaped_line};
-
-/// Different warnings of runs that are listed; the runs have them all.
-const WARNINGS_MAX: usize = 12;
+use crate::wording;
 
 /// As sentences, the gravest first; `order` is what the file says, if it can be read.
 pub(super) fn concerns(overview: &Overview, order: Option<Order>) -> Vec<String> {
@@ -214,35 +213,25 @@ fn few_repeats(overview: &Overview) -> Option<String> {
     }
 }
 
-/// The same warning of several runs is said once; its numbers are those of the first.
+/// One line for each kind of warning, with the number of trials and the range of its figures.
 fn warnings(runs: &[&StoredRun]) -> Vec<String> {
-    let mut kinds: Vec<(String, String, usize)> = Vec::new();
-    for run in runs {
-        for warning in &run.warnings {
-            let text = escaped_line(warning.as_str());
-            let kind: String =
-                text.chars().filter(|c| !c.is_ascii_digit() && *c != '.' && *c != ',').collect();
-            match kinds.iter_mut().find(|(known, ..)| *known == kind) {
-                Some((.., count)) => *count += 1,
-                None => kinds.push((kind, text, 1)),
-            }
+    let mut kinds: Vec<Vec<&Warning>> = Vec::new();
+    for warning in runs.iter().flat_map(|run| &run.warnings) {
+        let is_same = |known: &Vec<&Warning>| discriminant(known[0]) == discriminant(warning);
+        match kinds.iter_mut().find(|known| is_same(known)) {
+            Some(known) => known.push(warning),
+            None => kinds.push(vec![warning]),
         }
     }
-    kinds.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
+    kinds.sort_by_key(|warnings| std::cmp::Reverse(warnings.len()));
     let all = runs.len();
-    let told = |(_, text, count): &(String, String, usize)| {
-        let such = if *count > 1 && text.contains(|c: char| c.is_ascii_digit()) { ", such as" } else { "" };
-        let trials = if *count == all {
+    let line = |warnings: &Vec<&Warning>| {
+        let trials = if warnings.len() == all {
             "In all complete trials".to_owned()
         } else {
-            format!("In {count} of {}", counted(all as u64, "complete trial", "complete trials"))
+            format!("In {} of {}", warnings.len(), counted(all as u64, "complete trial", "complete trials"))
         };
-        format!("{trials}{such}: {text}.")
+        format!("{trials}: {}", wording::warnings_of_kind(warnings))
     };
-    let mut said: Vec<String> = kinds.iter().take(WARNINGS_MAX).map(told).collect();
-    if kinds.len() > WARNINGS_MAX {
-        let rest = counted((kinds.len() - WARNINGS_MAX) as u64, "other warning is", "other warnings are");
-        said.push(format!("{rest} in the reports of the single runs."));
-    }
-    said
+    kinds.iter().map(line).collect()
 }

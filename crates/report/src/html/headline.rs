@@ -5,9 +5,9 @@ use super::markup::Markup;
 use crate::Run;
 use crate::chart::RunCharts;
 use crate::figures::{asked_seconds, counted, measured_seconds};
-use crate::prose::escaped_line;
 use crate::run::letter;
 use crate::sections::{self, Headline};
+use crate::wording;
 
 pub(super) fn headline(page: &mut Markup, run: Run<'_>) {
     let record = run.record;
@@ -82,16 +82,13 @@ pub(super) fn warnings(page: &mut Markup, runs: &[Run<'_>], data: &RunCharts) {
             let histograms = counted(damaged as u64, "histogram", "histograms");
             format!("{histograms} in the record cannot be read; the charts are without them.")
         });
-        let recorded = run.record.warnings.iter().map(|warning| escaped_line(warning.as_str()));
-        let all = run.trouble().into_iter().chain(damaged).chain(recorded);
-        warnings.extend(all.map(|warning| whose.clone() + &sections::capitalised(&warning)));
+        let recorded = run.record.cautions().map(wording::warning);
+        let trouble = run.trouble().into_iter().chain(damaged).map(|it| sections::capitalised(&it));
+        warnings.extend(trouble.chain(recorded).map(|warning| whose.clone() + &warning));
     }
     if runs.len() > 1 {
         let records: Vec<&results::Record> = runs.iter().map(|run| run.record).collect();
-        let of_comparison = results::warnings_of_comparison(&records);
-        let texts =
-            of_comparison.iter().map(|warning| sections::capitalised(&escaped_line(warning.as_str())));
-        warnings.extend(texts);
+        warnings.extend(results::warnings_of_comparison(&records).iter().map(wording::warning));
     }
     if !warnings.is_empty() {
         page.element("section", &[("class", "warnings"), ("aria-labelledby", "warnings")], |page| {
@@ -106,15 +103,14 @@ pub(super) fn warnings(page: &mut Markup, runs: &[Run<'_>], data: &RunCharts) {
 /// What is good to know and makes no figure wrong; of one run.
 fn notes(page: &mut Markup, runs: &[Run<'_>]) {
     let [run] = runs else { return };
-    if run.record.notes.is_empty() {
+    let mut notes = run.record.notes().peekable();
+    if notes.peek().is_none() {
         return;
     }
     page.element("details", &[("class", "notes")], |page| {
         page.leaf("summary", &[], "Notes");
         page.element("ul", &[], |page| {
-            for note in &run.record.notes {
-                page.leaf("li", &[], &sections::capitalised(&escaped_line(note.as_str())));
-            }
+            notes.for_each(|note| page.leaf("li", &[], &wording::warning(note)));
         });
     });
 }

@@ -5,6 +5,7 @@ use results::{Estimate, LimitedBy, Record};
 
 use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, latency, measured_seconds, plus_minus, rate};
 use crate::prose::escaped_line;
+use crate::wording;
 
 /// The first thing that is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +48,7 @@ pub(crate) fn headline(record: &Record) -> Headline {
         limit: limit_sentence(limited_by).to_owned(),
         evidence: verdict.map(|verdict| capitalised(&escaped_line(&verdict.evidence))).unwrap_or_default(),
         client_limited: limited_by == Some(LimitedBy::Generator),
-        steady: steady.map(|steady| capitalised(&escaped_line(&steady.evidence))),
+        steady: steady.map(wording::steady),
         unsettled: steady.is_some_and(|steady| steady.settled == Some(false)),
     }
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use results::{
     BuildFingerprint, CalibrationUsed, Ceiling, CeilingKind, CommandSummary, CommandTimes, Conditions,
-    Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, EncodedDistribution, Environment,
-    Estimate, Event, EventKind, EventLoop, EventLoopName, Generator, HeldBack, Host, Interval,
-    IntervalScript, Latency, Lateness, Limit, LimitedBy, Missing, Observation, ObserveLevel, ObserverCost,
-    OtherEndings, PerTransaction, Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record,
-    SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters,
-    Status, SteadyState, Summary, Tables, TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare,
-    Waits, WorkerCondition,
+    Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, Drift, DriftMeaning,
+    EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName, Generator,
+    HeldBack, Host, Interval, IntervalScript, Latency, Lateness, Limit, LimitedBy, Missing, Observation,
+    ObserveLevel, ObserverCost, OtherEndings, PerTransaction, Percentiles, PgmeterBuild, Plan,
+    ProcessorShares, Protocol, Record, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample,
+    ShareInterval, StatementCounters, Status, SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables,
+    TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
 };
 use stats::Distribution;
 
@@ -75,7 +75,14 @@ fn steady() -> SteadyState {
     SteadyState {
         settled: Some(true),
         steady_from_s: Some(0.0),
-        evidence: "steady from the start: the first tenth differs from the rest by 0.8 %".to_owned(),
+        evidence: SteadyEvidence::Drifts {
+            intervals: 60,
+            drifts: vec![Drift {
+                metric: SteadyMetric::Throughput,
+                drift_share: 0.008,
+                meaning: DriftMeaning::Noise,
+            }],
+        },
     }
 }
 
@@ -149,10 +156,10 @@ pub fn full(example: &Example) -> Record {
         intervals,
         observation: Some(observation(example)),
         warnings: vec![
-            "client and server share a host: each takes processors from the other".into(),
-            "checkpoints ran during 36 % of the measured time".into(),
+            Warning::ClientUsesCpu { client_share: 0.31 },
+            Warning::OtherPrograms { others_share: 0.2 },
+            Warning::Maintenance { checkpoints: 2, autovacuums: 0 },
         ],
-        notes: vec!["the server was reached through a socket in the file system".into()],
     }
 }
 
@@ -182,7 +189,6 @@ pub fn empty() -> Record {
     record.intervals.clear();
     record.observation = None;
     record.warnings.clear();
-    record.notes.clear();
     let summary = &mut record.summary;
     (summary.duration_s, summary.elapsed_s, summary.tps) = (0.0, 0.0, 0.0);
     (summary.counts, summary.other_endings) = (Counts::default(), OtherEndings::default());

@@ -8,8 +8,8 @@ use lab::{Experiment, Plan, Profile};
 use pgmeter_report::TextStyle;
 use pgmeter_report::experiment::{self, Overview};
 use results::{
-    SafeText, StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes,
-    TrialStatus, WaitShare,
+    StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialStatus,
+    WaitShare, Warning,
 };
 
 use crate::browser::{MARKS, artefact, assert_quiet, browser};
@@ -83,7 +83,7 @@ fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> StoredRun {
         costs: observation.per_transaction,
         ceilings: observation.ceilings,
         sizes: Some(TableSizes { table_bytes: 2e9, index_bytes: 1e9 }),
-        warnings: vec![SafeText::from(format!("others took {number} % of the processors").as_str())],
+        warnings: vec![Warning::OtherPrograms { others_share: number as f64 / 100.0 }],
         pgmeter_version: record.pgmeter_version,
     }
 }
@@ -302,7 +302,10 @@ fn servers_that_were_built_differently_and_hosts_that_changed_are_named() {
     let page = experiment::html(&mixed);
     assert!(page.contains("assertions (16.4: with assertions; 18.1: without assertions)"), "{page}");
     assert!(text.contains("The kernel was not the same in all trials"), "{text}");
-    assert!(text.contains("In all complete trials, such as: others took 1 % of the processors."), "{text}");
+    assert!(
+        text.contains("In all complete trials: Other programs used 1.0 % to 16 % of this host's CPU time"),
+        "{text}"
+    );
 }
 
 #[test]

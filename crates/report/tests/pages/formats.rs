@@ -17,7 +17,7 @@ fn markdown_has_the_headline_the_tables_and_the_command() {
     let markdown = pgmeter_report::markdown(&[Run { name: "a run", record: &record }]);
     for words in [
         "# tpcb-like on PostgreSQL 18.1\n",
-        "> **Warning:** client and server share a host",
+        "> **Warning:** Client and server share this host",
         "| latency | tps | mean |",
         "| IO | WALSync | 38 % |",
         "- WAL: 1.21 kB\n",
@@ -159,7 +159,7 @@ fn markdown_of_several_runs_has_their_warnings_means_and_what_they_were_asked_fo
     let runs = [Run { name: "a", record: &first }, Run { name: "b", record: &second }];
     let markdown = pgmeter_report::markdown(&runs);
     for words in [
-        "> **Warning:** B: client and server share a host",
+        "> **Warning:** B: Client and server share this host",
         "| workers (differs) | 2 | 1 |",
         "| observed (differs) | full | off |",
         "| difference | mean | median |",

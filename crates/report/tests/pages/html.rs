@@ -30,7 +30,7 @@ pub fn make_hostile(record: &mut Record) {
     if let Some(generator) = &mut record.summary.generator {
         generator.verdict.evidence = hostile();
     }
-    record.warnings.push(HOSTILE.into());
+    record.warnings.push(results::Warning::SettingsUnread { error: HOSTILE.into() });
     let Some(observation) = &mut record.observation else { return };
     observation.events.iter_mut().for_each(|event| event.detail = HOSTILE.into());
     observation.missing.iter_mut().for_each(|missing| missing.what = hostile());
@@ -76,7 +76,7 @@ fn what_a_record_holds_is_on_the_page() {
         "PostgreSQL 18.1",
         "with 95",
         "The server was the limit.",
-        "Client and server share a host",
+        "Client and server share this host",
         "WALSync",
         "pgbench_branches",
         "full-page images",

@@ -8,7 +8,7 @@ use pgmeter_report::{LiveSample, Phase, TextStyle, command_table, live_line, tex
 use results::{
     BuildFingerprint, CommandSummary, Confidence, Connecting, Counts, Environment, Failures, Host, Lag,
     Latency, Limit, Plan, Protocol, Record, ScriptSummary, ServerFacts, Settings, Status, Summary, Tables,
-    Target,
+    Target, Warning,
 };
 
 pub const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
@@ -450,11 +450,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
 #[test]
 fn warnings_come_last_and_are_wrapped() {
     let mut record = tpcb_like();
-    record.warnings = vec![
-        "fsync is off: the server does not wait for the disk, so these figures are not of a durable database"
-            .into(),
-        "8 clients share 1 branch: they wait for each other; load with a scale of at least 8".into(),
-    ];
+    record.warnings = vec![Warning::FsyncOff, Warning::SharedHost];
     insta::assert_snapshot!(text(&record, &TextStyle { colour: false, width: 70 }), @r#"
     tpcb-like on PostgreSQL 18.1
       8 clients on 2 workers, prepared protocol, 10.0 s after 2 s of
@@ -467,10 +463,12 @@ fn warnings_come_last_and_are_wrapped() {
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31
 
-      warning: fsync is off: the server does not wait for the disk, so
-               these figures are not of a durable database
-      warning: 8 clients share 1 branch: they wait for each other; load
-               with a scale of at least 8
+      warning: The server runs with fsync = off. Nothing waits for the
+               disk, and a crash may destroy the database. Transactions
+               that write are faster than on any durable server.
+      note: Client and server share this host. The latencies contain no
+            network, and pgmeter uses CPU time that the server lacks. To
+            measure with a network, run pgmeter on another host.
     "#);
 }
 
@@ -478,7 +476,7 @@ fn warnings_come_last_and_are_wrapped() {
 fn colours_change_nothing_but_colours() {
     let mut record = rated();
     record.status = Status::Interrupted;
-    record.warnings = vec!["fsync is off".into()];
+    record.warnings = vec![Warning::FsyncOff];
     let coloured = text(&record, &TextStyle { colour: true, ..PLAIN });
     let mut plain = String::new();
     let mut pieces = coloured.split('\x1b');

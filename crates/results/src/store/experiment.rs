@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::{Store, TrialStatus, failed};
 use crate::{
     Ceiling, CounterTable, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan, ResultsError,
-    SafeText, StepsRecord, Summary, Waits,
+    StepsRecord, Summary, Waits, Warning,
 };
 
 /// An experiment with all its trials.
@@ -65,8 +65,8 @@ pub struct StoredRun {
     pub ceilings: Vec<Ceiling>,
     /// Sizes of the tables that it used, and of their indexes, at its end.
     pub sizes: Option<TableSizes>,
-    /// What to know before believing its figures.
-    pub warnings: Vec<SafeText>,
+    /// Those of its warnings that are cautions.
+    pub warnings: Vec<Warning>,
     /// The pgmeter that measured.
     pub pgmeter_version: String,
 }

@@ -159,10 +159,11 @@ SELECT runs.run, setting.key AS name, setting.value AS value
 FROM runs, json_each(runs.environment, '$.server.non_default_settings') AS setting;
 
 CREATE VIEW run_warnings AS
-SELECT runs.run, 'warning' AS kind, warning.key AS position, warning.value AS text
+SELECT runs.run, 'caution' AS severity, warning.key AS position, json_extract(warning.value, '$.kind') AS kind,
+       warning.value AS warning
 FROM runs, json_each(runs.warnings) AS warning
 UNION ALL
-SELECT runs.run, 'note', note.key, note.value
+SELECT runs.run, 'note', note.key, json_extract(note.value, '$.kind'), note.value
 FROM runs, json_each(runs.notes) AS note;
 
 CREATE VIEW trial_summary AS

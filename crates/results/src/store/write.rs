@@ -184,8 +184,8 @@ pub(super) fn complete_row(
             json(&record.tables),
             json(&record.summary),
             rows.observation,
-            json(&record.warnings),
-            json(&record.notes),
+            json(&record.cautions().collect::<Vec<_>>()),
+            json(&record.notes().collect::<Vec<_>>()),
         ],
     )?;
     let mut insert = connection.prepare(

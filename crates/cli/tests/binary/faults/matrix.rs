@@ -95,7 +95,7 @@ pub(crate) const MATRIX: [Row; 54] = [
     row(ServerKilled, Init, 80, Exits(1, "connecting again", Nothing)),
     row(ServerKilled, Quickstart, 14, Exits(2, LOST, Failed)),
     row(ServerKilled, Pgbench, 5, Exits(2, "aborted in command", Nothing)),
-    row(ServerPaused, Bench, 18, Exits(0, "no transaction was completed for", Complete)),
+    row(ServerPaused, Bench, 18, Exits(0, "completed no transaction for", Complete)),
     row(ServerPaused, Lab, 18, Exits(0, "tps", Complete)),
     row(ServerPaused, Compare, 30, Exits(3, "kept as comparison", Comparison)),
     row(ServerPaused, Init, 120, Exits(0, "loaded scale", Nothing)),

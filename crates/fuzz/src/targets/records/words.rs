@@ -132,7 +132,6 @@ pub const KEYS: &[&str] = &[
     "intervals",
     "observation",
     "warnings",
-    "notes",
     "scripts",
     "clients",
     "duration_s",

@@ -1,0 +1,503 @@
+//! The sentences of warnings: what is so, what it means for the figures, and what to do. An experiment shows one text for
+//! all runs that have a warning of one kind, with the range of its figures; the text of a single run is that of a range of
+//! one.
+
+use std::collections::BTreeSet;
+
+use results::{ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, StallEffect, Warning};
+
+use super::{counted, drifts, range, share, small};
+use crate::figures::{count, latency};
+use crate::prose::{enumerate, escaped_line};
+
+/// Of all warnings of this kind, a field.
+macro_rules! each {
+    ($warnings:expr, $kind:ident . $field:ident) => {
+        $warnings.iter().filter_map(|warning| {
+            if let Warning::$kind { $field, .. } = warning { Some($field.clone()) } else { None }
+        })
+    };
+}
+
+/// The text of one warning.
+pub(crate) fn warning(warning: &Warning) -> String {
+    warnings_of_kind(&[warning])
+}
+
+/// One text for warnings of the same kind from several runs; empty of none.
+// Long because: one row for each kind of warning, so that the compiler leads to it.
+pub(crate) fn warnings_of_kind(all: &[&Warning]) -> String {
+    let Some(first) = all.first() else { return String::new() };
+    match first {
+        Warning::DebugBuild => "This pgmeter is a debug build and uses several times the CPU time of a release build. Its \
+                                figures cannot be compared with others. Build it with --release."
+            .to_owned(),
+        Warning::DebugAssertions => "The server was built with assertions (debug_assertions = on), which make it much \
+                                     slower. Measure a server that was built without them."
+            .to_owned(),
+        Warning::FsyncOff => "The server runs with fsync = off. Nothing waits for the disk, and a crash may destroy the \
+                              database. Transactions that write are faster than on any durable server."
+            .to_owned(),
+        Warning::FullPageWritesOff => "The server runs with full_page_writes = off. It writes less WAL after each \
+                                       checkpoint than a server that survives torn pages. Turn it on, unless the file \
+                                       system prevents torn pages."
+            .to_owned(),
+        Warning::SynchronousCommitOff => "The server runs with synchronous_commit = off. Commits do not wait for the \
+                                          disk, and a crash loses the last ones. Compare only with runs that used the \
+                                          same setting."
+            .to_owned(),
+        Warning::MemoryDisk { holds, .. } => {
+            let files = match holds {
+                DiskHolds::Wal => "WAL",
+                DiskHolds::Data | DiskHolds::Records => "data directory",
+            };
+            let file_systems = names(each!(all, MemoryDisk.file_system));
+            format!(
+                "The server's {files} is in memory ({file_systems}), where a flush takes no time. Transactions that write \
+                 are faster than on any disk."
+            )
+        }
+        Warning::ContendedRows { .. } => contended_rows(all),
+        Warning::SettledLate { drifts: of_first, .. } => {
+            let from = range(each!(all, SettledLate.steady_from_s), seconds);
+            let drifts = if all.len() == 1 { drifts(of_first) } else { String::new() };
+            joined([
+                &format!("The run was steady only after {from}."),
+                &drifts,
+                "Exclude that time with --warmup, or run for longer.",
+            ])
+        }
+        Warning::NeverSettled { drifts: of_first } => {
+            let drifts = if all.len() == 1 { drifts(of_first) } else { String::new() };
+            joined([
+                "The run never became steady, so another run may give other figures.",
+                &drifts,
+                "Run for longer, with a longer --warmup.",
+            ])
+        }
+        Warning::Stalled { .. } => stalled(all),
+        Warning::OnlySucceeded { percentile, .. } => {
+            let endings = [
+                (each!(all, OnlySucceeded.failed).collect::<Vec<_>>(), "failed"),
+                (each!(all, OnlySucceeded.skipped).collect(), "skipped"),
+                (each!(all, OnlySucceeded.unfinished).collect(), "unfinished"),
+            ];
+            let endings: Vec<String> = endings
+                .into_iter()
+                .filter(|(counts, _)| counts.iter().any(|count| *count > 0))
+                .map(|(counts, ending)| counted(counts, ending, ending))
+                .collect();
+            format!(
+                "The latencies are those of succeeded transactions only. With the others ({}), {} is {} instead of {}.",
+                endings.join(", "),
+                escaped_line(percentile),
+                range(each!(all, OnlySucceeded.all_us), latency),
+                range(each!(all, OnlySucceeded.succeeded_us), latency)
+            )
+        }
+        Warning::Stolen { .. } => format!(
+            "{} of this host's CPU time was stolen by the hypervisor during the run. Latencies contain pauses that neither \
+             the server nor pgmeter caused. Repeat on a host that is not shared, or several times.",
+            range(each!(all, Stolen.stolen_share), share)
+        ),
+        Warning::OtherPrograms { .. } => format!(
+            "Other programs used {} of this host's CPU time during the run and competed with it. Stop them, or repeat when \
+             the host is idle.",
+            range(each!(all, OtherPrograms.others_share), share)
+        ),
+        Warning::BusyBefore { cpus, .. } => format!(
+            "This host was busy before the run, with a load average of {} on {}. If those programs went on, they competed \
+             with the run. Stop them, or repeat when the host is idle.",
+            range(each!(all, BusyBefore.load_average_1m), small),
+            counted([u64::from(*cpus)], "CPU", "CPUs")
+        ),
+        Warning::PowerSaving { .. } => format!(
+            "The CPUs of this host save power (governor {}). They are slow until they have been busy for a while, so light \
+             loads look slower. Set the governor to performance.",
+            names(each!(all, PowerSaving.governor))
+        ),
+        Warning::SlowClock { .. } => format!(
+            "The clock source of this host is {}, which is slow to read. pgmeter, and a server on this host, spend CPU time \
+             on reading the clock. Boot with clocksource=tsc if the TSC is reliable.",
+            names(each!(all, SlowClock.clock_source))
+        ),
+        Warning::ClientUsesCpu { .. } => format!(
+            "Client and server share this host, and pgmeter used {} of its CPU time. The server could have done more \
+             without it. Run pgmeter on another host.",
+            range(each!(all, ClientUsesCpu.client_share), share)
+        ),
+        Warning::SharedHost => "Client and server share this host. The latencies contain no network, and pgmeter uses CPU \
+                                time that the server lacks. To measure with a network, run pgmeter on another host."
+            .to_owned(),
+        Warning::BiasedSamples { .. } => format!(
+            "Wait sampling saw {} running backends, CPU accounting {}. The samples are biased because client and server \
+             share the host, and here they cannot be corrected. Use the CPU time per transaction, or observe a server on \
+             another host.",
+            range(each!(all, BiasedSamples.sampled_backends), small),
+            range(each!(all, BiasedSamples.cpu_backends), small)
+        ),
+        Warning::NoCheckpoint { .. } => format!(
+            "The run took {}, and checkpoint_timeout is {}. It may have had no checkpoint, and none of the full-page \
+             writes that follow one. To include them, run several times as long.",
+            range(each!(all, NoCheckpoint.run_s), seconds),
+            range(each!(all, NoCheckpoint.checkpoint_timeout_s), setting)
+        ),
+        Warning::Maintenance { .. } => {
+            let counts = [
+                (each!(all, Maintenance.checkpoints).collect::<Vec<_>>(), EventKind::Checkpoint),
+                (each!(all, Maintenance.autovacuums).collect(), EventKind::Autovacuum),
+            ];
+            let some = counts.into_iter().filter(|(counts, _)| counts.iter().any(|count| *count > 0));
+            let events: Vec<String> =
+                some.map(|(counts, event)| counted(counts, event_name(event), event_names(event))).collect();
+            format!(
+                "The measured time contains {}, and the figures include their cost. Compare only with runs that had as \
+                 many.",
+                enumerate(&events)
+            )
+        }
+        Warning::MaintenanceInSome { event, runs_with, runs } => format!(
+            "{} of {} had {}, and the others had none. A difference between them may come from that alone. Run for longer, \
+             so that each run has some, or run them in turns.",
+            count(*runs_with),
+            counted([*runs], "run", "runs"),
+            event_names(*event)
+        ),
+        Warning::FactDiffers { fact } => {
+            format!("The runs differ in {}. A difference in the figures may come from that.", fact_name(*fact))
+        }
+        Warning::ChecksFailed { workload, checks } => {
+            let shown: Vec<String> = checks.iter().map(failed_check).collect();
+            format!(
+                "{} of the workload {} failed: {}. A check returns no row if the data are sound.",
+                counted([checks.len() as u64], "check", "checks"),
+                escaped_line(workload.as_str()),
+                shown.join(", ")
+            )
+        }
+        Warning::SettingsUnread { error } => {
+            format!("The server's settings could not be read ({}).", escaped_line(error.as_str()))
+        }
+        Warning::RateNotKept { clients, .. } => format!(
+            "{} were scheduled and not finished, more than {}. The rate was not kept, and the latencies are those of the \
+             transactions that finished.",
+            counted(each!(all, RateNotKept.unfinished), "transaction", "transactions"),
+            counted([u64::from(*clients)], "client", "clients")
+        ),
+        Warning::Uncancelled { .. } => format!(
+            "{} could not be cancelled at the end of the run. They may still be running on the server.",
+            counted(each!(all, Uncancelled.statements), "statement", "statements")
+        ),
+        Warning::Paused => "pgmeter was stopped and continued during the run (SIGCONT, as after Ctrl-Z). It made no load \
+                            in between, and the figures include that pause."
+            .to_owned(),
+        Warning::MessagesLost { .. } => format!(
+            "{} could not be written to standard error during the run, because its reader was slow or stopped. The load \
+             did not wait for it.",
+            counted(each!(all, MessagesLost.messages), "message or progress line", "messages or progress lines")
+        ),
+        Warning::RelayCost { .. } => relay_cost(all),
+        Warning::RelayLate { .. } => format!(
+            "The relay did not keep its delay. It forwarded half of the data more than {} late, each way, so the network \
+             was slower than requested. Use fewer threads or clients, so that it has a CPU.",
+            range(each!(all, RelayLate.late_us_p50), latency)
+        ),
+        Warning::RelayRefused { .. } => format!(
+            "The relay refused {}. The reason is in its messages on standard error.",
+            counted(each!(all, RelayRefused.connections), "connection", "connections")
+        ),
+        Warning::NetworkFailed { error } => format!(
+            "The simulated network failed before the end of the trial ({}). Figures from after that are meaningless.",
+            escaped_line(error.as_str())
+        ),
+    }
+}
+
+fn contended_rows(all: &[&Warning]) -> String {
+    let scales: Vec<u32> = each!(all, ContendedRows.scale_needed).flatten().collect();
+    let clients: Vec<u32> = each!(all, ContendedRows.clients).collect();
+    let enough = match (scales.iter().max(), clients.iter().max()) {
+        (Some(scale), _) => format!("Load tables of scale {} or more", count((*scale).into())),
+        (None, Some(clients)) => format!("Load at least {} such rows", count((*clients).into())),
+        (None, None) => return String::new(),
+    };
+    let rows: Vec<u64> = each!(all, ContendedRows.rows).collect();
+    let rows = match rows.as_slice() {
+        [1] => "the same row".to_owned(),
+        several => counted(several.iter().copied(), "row", "rows"),
+    };
+    let scripts = names(each!(all, ContendedRows.script).map(String::from));
+    format!(
+        "{} of {scripts} lock {rows} and queue for these row locks. The figures show that queue more than the server. \
+         {enough}, or use a script that does not lock these rows.",
+        counted(clients.into_iter().map(u64::from), "client", "clients")
+    )
+}
+
+fn stalled(all: &[&Warning]) -> String {
+    let length = |warning: &Warning| {
+        if let Warning::Stalled { longest_s, .. } = warning { *longest_s } else { 0.0 }
+    };
+    let worst = all.iter().max_by(|a, b| length(a).total_cmp(&length(b)));
+    let Some(Warning::Stalled { start_s, stalls, threshold_us, total_s, effect, .. }) = worst else {
+        return String::new();
+    };
+    let longest = range(each!(all, Stalled.longest_s), seconds);
+    let is_single = all.len() == 1;
+    let start = if is_single { format!(", from {} on", seconds(*start_s)) } else { String::new() };
+    let several = if is_single && *stalls > 1 {
+        let (stalls, threshold) = (counted([*stalls], "stall", "stalls"), latency(*threshold_us));
+        format!("It had {stalls} of more than {threshold}, {} in all.", seconds(*total_s))
+    } else {
+        String::new()
+    };
+    let effect = match effect {
+        StallEffect::Included => "The response times include the wait.".to_owned(),
+        StallEffect::Hidden { p99_us, p99_with_stalls_us } => format!(
+            "In a closed loop each client meets a stall with one transaction, so percentiles hide it. p99 is {}. With the \
+             transactions that the stall kept from starting, it is {}.",
+            latency(*p99_us),
+            latency(*p99_with_stalls_us)
+        ),
+        StallEffect::Unknown => "No latency shows how long users would have waited.".to_owned(),
+    };
+    joined([
+        &format!("The run completed no transaction for {longest}{start}."),
+        &several,
+        &effect,
+        "Look for the cause at that time, such as checkpoints, locks, the disk or the network.",
+    ])
+}
+
+fn relay_cost(all: &[&Warning]) -> String {
+    let late = |of: fn(Lateness) -> f64| range(each!(all, RelayCost.late_us).map(of), latency);
+    format!(
+        "A relay simulated the network with a delay of {} each way. It used {} of CPU time per transaction on this host \
+         ({} in all) and waited {} for a CPU. It forwarded {} late by p50 {}, p99 {}, max {}.",
+        range(each!(all, RelayCost.delay_us), latency),
+        range(each!(all, RelayCost.cpu_us_per_transaction), latency),
+        range(each!(all, RelayCost.cpu_s), seconds),
+        range(each!(all, RelayCost.cpu_wait_s), seconds),
+        counted(each!(all, RelayCost.pieces), "piece of data", "pieces of data"),
+        late(|late| late.p50),
+        late(|late| late.p99),
+        late(|late| late.max)
+    )
+}
+
+/// `stock (1 row: 3 | 7 | 0)`.
+fn failed_check(check: &FailedCheck) -> String {
+    let FailedCheck { name, rows, first_row } = check;
+    let rows = counted([*rows], "row", "rows");
+    format!("{} ({rows}: {})", escaped_line(name.as_str()), escaped_line(first_row.as_str()))
+}
+
+fn event_name(event: EventKind) -> &'static str {
+    match event {
+        EventKind::Checkpoint => "checkpoint",
+        EventKind::Autovacuum => "autovacuum",
+        EventKind::LockQueue => "lock queue",
+    }
+}
+
+fn event_names(event: EventKind) -> &'static str {
+    match event {
+        EventKind::Checkpoint => "checkpoints",
+        EventKind::Autovacuum => "autovacuums",
+        EventKind::LockQueue => "lock queues",
+    }
+}
+
+fn fact_name(fact: ComparedFact) -> &'static str {
+    match fact {
+        ComparedFact::PgmeterBuild => "pgmeter's build",
+        ComparedFact::PgmeterHost => "pgmeter's host",
+        ComparedFact::Kernel => "the kernel",
+        ComparedFact::Governor => "the governor of the CPUs",
+        ComparedFact::ServerBuild => "the server's build",
+        ComparedFact::Fsync => "the setting fsync",
+        ComparedFact::Scale => "the scale of the tables",
+    }
+}
+
+/// Different names, each once.
+fn names(names: impl Iterator<Item = String>) -> String {
+    let names: BTreeSet<String> = names.map(|name| escaped_line(&name)).collect();
+    enumerate(&names.into_iter().collect::<Vec<_>>())
+}
+
+/// Sentences, without those that are empty.
+fn joined<const N: usize>(sentences: [&str; N]) -> String {
+    sentences.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn seconds(seconds: f64) -> String {
+    latency(seconds * 1e6)
+}
+
+/// A time as a setting has it: `5 min`, `30 s`.
+fn setting(seconds: f64) -> String {
+    let (value, unit) = if seconds % 60.0 == 0.0 { (seconds / 60.0, "min") } else { (seconds, "s") };
+    format!("{}{}{unit}", crate::figures::as_asked(value), crate::figures::TIE)
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{Drift, DriftMeaning, SteadyMetric};
+
+    use super::*;
+    use crate::figures::with_ordinary_spaces;
+
+    fn check(warning: &Warning, expected: &str) {
+        check_all(std::slice::from_ref(warning), expected);
+    }
+
+    fn check_all(warnings: &[Warning], expected: &str) {
+        let text = with_ordinary_spaces(&warnings_of_kind(&warnings.iter().collect::<Vec<_>>()));
+        assert_eq!(text, expected);
+        for sentence in text.split(". ") {
+            assert!(sentence.split(' ').count() <= 32, "long: {sentence}");
+        }
+        assert!(text.ends_with('.') && !text.contains(';'), "{text}");
+    }
+
+    #[test]
+    fn contended_rows_are_told_with_the_remedy() {
+        let of = |clients, rows, scale_needed| Warning::ContendedRows {
+            clients,
+            script: "tpcb-like".into(),
+            rows,
+            scale_needed,
+        };
+        check(
+            &of(64, 10, Some(64)),
+            "64 clients of tpcb-like lock 10 rows and queue for these row locks. The figures show that queue more than the \
+             server. Load tables of scale 64 or more, or use a script that does not lock these rows.",
+        );
+        check(
+            &of(1_200, 1, None),
+            "1,200 clients of tpcb-like lock the same row and queue for these row locks. The figures show that queue more \
+             than the server. Load at least 1,200 such rows, or use a script that does not lock these rows.",
+        );
+        check_all(
+            &[of(16, 10, Some(16)), of(64, 10, Some(64)), of(32, 10, Some(32))],
+            "16 to 64 clients of tpcb-like lock 10 rows and queue for these row locks. The figures show that queue more \
+             than the server. Load tables of scale 64 or more, or use a script that does not lock these rows.",
+        );
+    }
+
+    #[test]
+    fn a_stall_is_told_with_what_it_hides() {
+        let of = |longest_s, stalls, effect| Warning::Stalled {
+            longest_s,
+            start_s: 4.25,
+            stalls,
+            threshold_us: 40_000.0,
+            total_s: 12.1,
+            effect,
+        };
+        let hidden = StallEffect::Hidden { p99_us: 4_000.0, p99_with_stalls_us: 11.9e6 };
+        check(
+            &of(12.0, 2, hidden),
+            "The run completed no transaction for 12.0 s, from 4.25 s on. It had 2 stalls of more than 40.0 ms, 12.1 s in \
+             all. In a closed loop each client meets a stall with one transaction, so percentiles hide it. p99 is 4.00 ms. \
+             With the transactions that the stall kept from starting, it is 11.9 s. Look for the cause at that time, such \
+             as checkpoints, locks, the disk or the network.",
+        );
+        check_all(
+            &[of(1.25, 1, StallEffect::Included), of(2.5, 9, StallEffect::Included)],
+            "The run completed no transaction for 1.25 s to 2.50 s. The response times include the wait. Look for the \
+             cause at that time, such as checkpoints, locks, the disk or the network.",
+        );
+    }
+
+    #[test]
+    fn an_unsteady_run_is_told_with_its_drift() {
+        let drift =
+            Drift { metric: SteadyMetric::Throughput, drift_share: 0.12, meaning: DriftMeaning::Significant };
+        check(
+            &Warning::SettledLate { steady_from_s: 12.0, drifts: vec![drift] },
+            "The run was steady only after 12.0 s. Throughput drifted by 12 %, more than its noise explains. Exclude that \
+             time with --warmup, or run for longer.",
+        );
+        check(
+            &Warning::NeverSettled { drifts: Vec::new() },
+            "The run never became steady, so another run may give other figures. Run for longer, with a longer --warmup.",
+        );
+    }
+
+    #[test]
+    fn shares_of_several_runs_are_a_range() {
+        let of = |others_share| Warning::OtherPrograms { others_share };
+        check_all(
+            &[of(0.2), of(0.7), of(0.155)],
+            "Other programs used 16 % to 70 % of this host's CPU time during the run and competed with it. Stop them, or \
+             repeat when the host is idle.",
+        );
+        check(
+            &Warning::Stolen { stolen_share: 0.05 },
+            "5.0 % of this host's CPU time was stolen by the hypervisor during the run. Latencies contain pauses that \
+             neither the server nor pgmeter caused. Repeat on a host that is not shared, or several times.",
+        );
+    }
+
+    #[test]
+    fn what_was_left_out_of_the_latencies_is_counted() {
+        check(
+            &Warning::OnlySucceeded {
+                failed: 12,
+                skipped: 3_400,
+                unfinished: 0,
+                percentile: "p99".to_owned(),
+                succeeded_us: 45_400.0,
+                all_us: 300_000.0,
+            },
+            "The latencies are those of succeeded transactions only. With the others (12 failed, 3,400 skipped), p99 is \
+             300 ms instead of 45.4 ms.",
+        );
+    }
+
+    #[test]
+    fn maintenance_and_missing_checkpoints_are_notes_with_numbers() {
+        check(
+            &Warning::Maintenance { checkpoints: 1, autovacuums: 2 },
+            "The measured time contains 1 checkpoint and 2 autovacuums, and the figures include their cost. Compare only \
+             with runs that had as many.",
+        );
+        check(
+            &Warning::NoCheckpoint { run_s: 60.0, checkpoint_timeout_s: 900.0 },
+            "The run took 60.0 s, and checkpoint_timeout is 15 min. It may have had no checkpoint, and none of the \
+             full-page writes that follow one. To include them, run several times as long.",
+        );
+        check(
+            &Warning::MaintenanceInSome { event: EventKind::Checkpoint, runs_with: 1, runs: 2 },
+            "1 of 2 runs had checkpoints, and the others had none. A difference between them may come from that alone. \
+             Run for longer, so that each run has some, or run them in turns.",
+        );
+    }
+
+    #[test]
+    fn the_relay_is_told_with_its_cost() {
+        check(
+            &Warning::RelayCost {
+                delay_us: 5_000.0,
+                cpu_us_per_transaction: 50.0,
+                cpu_s: 0.25,
+                pieces: 40,
+                late_us: Lateness { p50: 30.0, p99: 90.0, max: 400.0 },
+                cpu_wait_s: 0.0,
+            },
+            "A relay simulated the network with a delay of 5.00 ms each way. It used 50.0 µs of CPU time per transaction \
+             on this host (250 ms in all) and waited 0 µs for a CPU. It forwarded 40 pieces of data late by p50 30.0 µs, \
+             p99 90.0 µs, max 400 µs.",
+        );
+    }
+
+    #[test]
+    fn foreign_text_cannot_steer_the_terminal() {
+        check(
+            &Warning::SettingsUnread { error: "no\x1b[2J such\nview".into() },
+            "The server's settings could not be read (no\\x1b[2J such view).",
+        );
+    }
+}
