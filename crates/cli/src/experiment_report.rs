@@ -1,10 +1,10 @@
 //! Whole experiments for reports: which one is meant, and what the store has of it and of its file. How it is shown is
 //! decided by `report::experiment`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::lab::{Experiment, Folder, Plan, Profile, profile_name};
-use report::experiment::Overview;
+use report::experiment::{FromStore, Overview};
 use results::{DEFAULT_STORE, Store, StoredExperiment};
 
 use crate::failure::Failure;
@@ -52,22 +52,51 @@ fn only_one(store: &Path) -> Result<String, Failure> {
     }
 }
 
-/// What the store has of the newest experiment of this name.
-pub(crate) fn overview(store: &Path, name: &str, profile: Option<Profile>) -> Result<Overview, Failure> {
+/// The newest experiment of this name, from one store or several.
+pub(crate) fn overview(
+    stores: &[PathBuf],
+    name: &str,
+    profile: Option<Profile>,
+) -> Result<Overview, Failure> {
+    let mut all: Vec<FromStore> = Vec::new();
+    let place = |store: &PathBuf| store.canonicalize().unwrap_or_else(|_| store.clone());
+    for (number, store) in stores.iter().enumerate() {
+        if stores[..number].iter().any(|other| place(other) == place(store)) {
+            return Err(Failure::Usage(format!("the store {} is named twice", store.display())));
+        }
+        // All in the size of the first.
+        let profile = profile.map(profile_name).or(all.first().map(|from| from.stored.profile.as_str()));
+        let stored = stored_experiment(store, name, profile)?;
+        let is_default = stores.len() == 1 && store == Path::new(DEFAULT_STORE);
+        all.push(FromStore { store: store.clone(), is_default, stored });
+    }
+    let read = all.first().and_then(|first| file_of(&first.stored));
+    Ok(Overview::new(all, read.as_ref().map(|(experiment, plan)| (experiment, plan))))
+}
+
+fn stored_experiment(store: &Path, name: &str, profile: Option<&str>) -> Result<StoredExperiment, Failure> {
     let opened = Store::open(store)?;
-    let Some(stored) = opened.stored_experiment(name, profile.map(profile_name))? else {
-        let names = opened.experiment_names()?;
-        let size = profile.map_or(String::new(), |profile| format!(" in the size {}", profile_name(profile)));
-        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(Failure::Usage(format!(
-            "the store {} has no experiment {name}{size}; it has {there}",
-            store.display()
-        )));
-    };
-    let read = file_of(&stored);
-    let overview = Overview::of(stored, read.as_ref().map(|(experiment, plan)| (experiment, plan)));
-    let is_default = store == Path::new(DEFAULT_STORE);
-    Ok(if is_default { overview } else { overview.kept_in(&store.display().to_string()) })
+    if let Some(stored) = opened.stored_experiment(name, profile)? {
+        return Ok(stored);
+    }
+    let names = opened.experiment_names()?;
+    let size = profile.map_or(String::new(), |profile| format!(" in the size {profile}"));
+    let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    Err(Failure::Usage(format!(
+        "the store {} has no experiment {name}{size}; it has {there}",
+        store.display()
+    )))
+}
+
+/// Reads the records of the runs whose throughput over time is drawn. A record that cannot be read is left out; the
+/// chart says so.
+pub(crate) fn add_curves(overview: &mut Overview, stores: &[PathBuf]) {
+    for curve in overview.curves() {
+        let record = stores.get(curve.store).map(|store| results::find(store, &curve.run.to_string()));
+        if let Some(Ok(record)) = record {
+            overview.add_curve(curve, &record);
+        }
+    }
 }
 
 /// What the file says that the experiment was begun with; `None` if this pgmeter cannot read it.

@@ -98,7 +98,7 @@ impl<'a> TerminalListener<'a> {
             return;
         }
         let name = &subject.experiment.name;
-        match experiment_report::overview(&self.places.store(), name, Some(subject.profile)) {
+        match experiment_report::overview(&[self.places.store()], name, Some(subject.profile)) {
             Ok(overview) => {
                 let report = report::experiment::text(&overview, self.terminal.style());
                 self.terminal.print(&format!("\n{report}"));

@@ -10,8 +10,9 @@ use clap::{Args, ValueEnum};
 use report::experiment::{self, Overview};
 use report::{Run, TextStyle};
 use results::{Record, Store};
+use run::StorePlaces;
 
-use crate::arguments::{StoreArguments, Word, words};
+use crate::arguments::{Word, words};
 use crate::experiment_report;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -63,15 +64,31 @@ pub(crate) struct ReportArguments {
     /// Output file instead of standard output (`-`); an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    places: StoreArguments,
+    /// Database of all runs, or its directory; several times: an experiment from several stores, side by side [default:
+    /// results.sqlite in the directory of the records]
+    #[arg(long = "store", value_name = "PATH")]
+    stores: Vec<PathBuf>,
+    /// Directory of the records, one JSON file per run [default: the directory of --store, otherwise pgmeter-results]
+    #[arg(long, value_name = "DIR")]
+    results: Option<PathBuf>,
+}
+
+impl ReportArguments {
+    /// The databases, at least one.
+    fn stores(&self) -> Vec<PathBuf> {
+        let place = |store| StorePlaces { store, records: self.results.clone() }.store();
+        match self.stores.as_slice() {
+            [] => vec![place(None)],
+            several => several.iter().map(|store| place(Some(store.clone()))).collect(),
+        }
+    }
 }
 
 /// Runs that are shown at once; each takes some time and memory.
 const RUNS_MAX: usize = 1_000;
 
 pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let ReportArguments { runs, experiment, profile, comparison, format, output, places } = arguments;
+    let ReportArguments { runs, experiment, profile, comparison, format, output, .. } = arguments;
     // As everywhere, `-` is standard output.
     let output = &output.clone().filter(|path| path.as_os_str() != "-");
     if runs.len() > RUNS_MAX {
@@ -90,11 +107,26 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
     }
     let mut style = *terminal.style();
     style.colour &= output.is_none();
-    let store = &places.store();
+    let stores = arguments.stores();
+    let store = &stores[0];
+    let name = match comparison {
+        Some(_) => None,
+        None => experiment_report::asked_for(runs, experiment.as_deref(), *profile, store)?,
+    };
+    if let (None, [_, second, ..]) = (&name, stores.as_slice()) {
+        return Err(Failure::Usage(format!(
+            "--store {} is a second store: several stores are for an experiment, by --experiment NAME",
+            second.display()
+        )));
+    }
     let report = if let Some(which) = comparison {
         comparison_report(store, which, *format, &style)?.into_bytes()
-    } else if let Some(name) = experiment_report::asked_for(runs, experiment.as_deref(), *profile, store)? {
-        form_of_experiment(&experiment_report::overview(store, &name, *profile)?, *format, &style)?
+    } else if let Some(name) = name {
+        let mut overview = experiment_report::overview(&stores, &name, *profile)?;
+        if matches!(format, FormatName::Html | FormatName::Svg | FormatName::Png) {
+            experiment_report::add_curves(&mut overview, &stores);
+        }
+        form_of_experiment(&overview, *format, &style)?
     } else {
         form_of_runs(&find(runs, *format, store)?, *format, &style)?
     };

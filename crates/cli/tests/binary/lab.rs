@@ -69,6 +69,7 @@ fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     assert!(out.stdout.contains("clients (full): 8 of 8 trials complete\n"), "{}", out.stdout);
     assert!(out.stdout.contains("page with charts: pgmeter report --store out/"), "{}", out.stdout);
     every_form_of_the_report(&bench, file);
+    a_report_of_two_stores(&bench);
     let after = stored(&bench, "full");
     assert_eq!((complete(&after), after.experiment), (8, before.experiment));
     assert_eq!(after.trials[..2], before.trials[..2], "what was complete is not run twice");
@@ -85,6 +86,26 @@ fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     fs::write(bench.path().join(file), EXPERIMENT.replace("1s", "2s")).expect("it can be changed");
     let out = bench.run(words("resume")).exits(1);
     assert!(out.stderr.contains("is not what it was when the experiment was begun"), "{}", out.stderr);
+}
+
+/// The same experiment from two stores, whose hosts have one name.
+fn a_report_of_two_stores(bench: &Bench) {
+    let place = bench.path().join("elsewhere");
+    fs::create_dir(&place).expect("it can be made");
+    for entry in fs::read_dir(bench.path().join("out")).expect("it is there") {
+        let entry = entry.expect("it is listed");
+        fs::copy(entry.path(), place.join(entry.file_name())).expect("it can be copied");
+    }
+    let report = |words: &[&str]| bench.run([&["report", "--store", "out/"], words].concat());
+    let both = ["--store", "elsewhere", "--experiment", "clients", "--format", "csv"];
+    let csv = report(&both).exits(0).stdout;
+    assert!(csv.starts_with("experiment,profile,trial,protocol,clients,host,repeat,"), "{csv}");
+    let of = |host: &str| csv.lines().filter(|line| line.contains(&format!(",{host},1,complete,"))).count();
+    assert_eq!((of("out"), of("elsewhere")), (4, 4), "{csv}");
+    let twice = report(&["--store", "./out", "--experiment", "clients"]).exits(1).stderr;
+    assert!(twice.contains("the store ./out/results.sqlite is named twice"), "{twice}");
+    let runs = report(&["--store", "elsewhere", "1"]).exits(1).stderr;
+    assert!(runs.contains("several stores are for an experiment, by --experiment NAME"), "{runs}");
 }
 
 /// The only experiment of the store is meant if none is named.

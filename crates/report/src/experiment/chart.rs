@@ -2,8 +2,9 @@
 //! they are drawn, and with what, is the business of `html` and `figure`.
 
 use super::Repeated;
+use super::cells::Factor;
 use super::metric::Metric;
-use super::overview::{Factor, Overview};
+use super::overview::Overview;
 use super::repeats::ratio;
 
 /// A chart: of one figure, along one factor.
@@ -35,6 +36,8 @@ pub(crate) struct Line {
     pub(crate) label: String,
     /// Which colour: the number of that level.
     pub(crate) colour: usize,
+    /// The number of the store of its cells.
+    pub(crate) host: usize,
     /// In the order of the axis; of cells that have the figure.
     pub(crate) points: Vec<Point>,
 }
@@ -106,7 +109,8 @@ struct Asked {
 
 /// Throughput and latency along the factor with the most numbers, or the most levels; the next gives the lines.
 fn suggested(overview: &Overview) -> Vec<Chart> {
-    let mut by_size: Vec<usize> = (0..overview.factors.len()).collect();
+    let mut by_size: Vec<usize> =
+        (0..overview.factors.len()).filter(|factor| Some(*factor) != overview.host_factor).collect();
     let size = |factor: &usize| {
         let Factor { levels, .. } = &overview.factors[*factor];
         (numbers(levels).is_some() && levels.len() > 2, levels.len())
@@ -133,7 +137,7 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
     let others: Vec<usize> = facet
         .into_iter()
         .chain((0..overview.factors.len()).filter(|factor| Some(*factor) != facet))
-        .filter(|factor| *factor != x && Some(*factor) != series)
+        .filter(|factor| *factor != x && Some(*factor) != series && Some(*factor) != overview.host_factor)
         .collect();
     let varied: Vec<usize> =
         others.iter().copied().filter(|factor| overview.factors[*factor].levels.len() > 1).collect();
@@ -151,12 +155,18 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
             panels.len() - 1
         });
         let of_series = series.and_then(|factor| Some((factor, cell.levels[factor]?)));
-        let label =
+        let level_of_series =
             of_series.map_or(String::new(), |(factor, level)| overview.factors[factor].levels[level].clone());
+        let label = match overview.hosts[cell.host].name.as_str() {
+            "" => level_of_series,
+            host if level_of_series.is_empty() => host.to_owned(),
+            host => format!("{level_of_series}, {host}"),
+        };
         let colour = of_series.map_or(0, |(_, level)| level);
         let lines = &mut panels[at].1.lines;
-        let line = lines.iter().position(|line| line.colour == colour).unwrap_or_else(|| {
-            lines.push(Line { label, colour, points: Vec::new() });
+        let is_it = |line: &Line| (line.colour, line.host) == (colour, cell.host);
+        let line = lines.iter().position(is_it).unwrap_or_else(|| {
+            lines.push(Line { label, colour, host: cell.host, points: Vec::new() });
             lines.len() - 1
         });
         lines[line].points.push(Point { level, cell: number, marks: Marks::default() });
@@ -164,7 +174,7 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
     panels.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut panels: Vec<Panel> = panels.into_iter().map(|(_, panel)| panel).collect();
     for panel in &mut panels {
-        panel.lines.sort_by_key(|line| line.colour);
+        panel.lines.sort_by_key(|line| (line.host, line.colour));
         panel.lines.iter_mut().for_each(|line| mark(overview, line));
     }
     let positions = numbers(&along.levels);

@@ -1,8 +1,9 @@
 //! Named differences and ratios of an experiment's file, resolved to cells: of which cell, relative to which, how much.
 //! `document` and `json` show them.
 
+use super::cells::Cell;
 use super::metric::Metric;
-use super::overview::{Cell, Overview};
+use super::overview::Overview;
 use super::repeats::{Ratio, Repeated, Subtraction, ratio};
 use crate::prose::escaped_line;
 

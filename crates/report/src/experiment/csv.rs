@@ -3,7 +3,8 @@
 
 use results::{StepResult, StepTime};
 
-use super::overview::{Overview, Standing};
+use super::cells::Standing;
+use super::overview::Overview;
 use super::{Metric, Trial};
 use crate::csv::quoted;
 

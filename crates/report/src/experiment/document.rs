@@ -3,8 +3,9 @@
 
 use results::StoredRun;
 
+use super::cells::{Standing, Trial};
 use super::metric::Metric;
-use super::overview::{Overview, Standing, Trial};
+use super::overview::Overview;
 use super::repeats::{Ratio, Repeated};
 use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, is_base, limits_in_words, ratio, signs,
@@ -116,11 +117,11 @@ fn best(overview: &Overview) -> Option<String> {
     let order = |a: &&(usize, &Repeated), b: &&(usize, &Repeated)| a.1.mean.total_cmp(&b.1.mean);
     let (cell, figure) =
         *if is_more_better { measured.iter().max_by(order) } else { measured.iter().min_by(order) }?;
-    let is_beyond = |other: &Repeated| {
-        let interval = super::ratio_of(other, figure, overview.repeats_are_blocks).and_then(|it| it.interval);
+    let is_beyond = |other: usize| {
+        let interval = overview.ratio_to(other, cell, main).and_then(|it| it.interval);
         interval.is_some_and(|(low, high)| if is_more_better { low > 1.0 } else { high < 1.0 })
     };
-    if !measured.iter().all(|(number, other)| *number == cell || is_beyond(other)) {
+    if !measured.iter().all(|(number, _)| *number == cell || is_beyond(*number)) {
         return None;
     }
     let against = overview.ratio(cell, main).map_or(String::new(), |it| {
@@ -249,6 +250,11 @@ fn results(overview: &Overview) -> Vec<Block> {
             ratio_cell(overview.ratio_to_previous(cell, main), "—")
         });
     }
+    if overview.host_factor.is_some() {
+        table.column(Column::figures(format!("ratio to {}", overview.hosts[0].name)), |cell| {
+            ratio_cell(overview.ratio_to_first_host(cell, main), "—")
+        });
+    }
     let needed = table.table.columns.len().min(if overview.has_ratios() { 4 } else { 3 });
     for metric in of_results(overview) {
         table.metric(metric, overview.is_drawn(metric));
@@ -361,7 +367,8 @@ fn trials(overview: &Overview, cell: usize) -> Table {
             None => Cell::text("—"),
         }));
         row.push(Cell::text(outcome(trial)));
-        let command = |run| format!("pgmeter report{} {run} --format html -o run-{run}.html", overview.store);
+        let store = &overview.hosts[trial.host].option;
+        let command = |run| format!("pgmeter report{store} {run} --format html -o run-{run}.html");
         row.extend(
             (!overview.has_steps()).then(|| run.map_or_else(Cell::default, |run| Cell::code(command(run)))),
         );

@@ -1,11 +1,13 @@
 //! The charts of an experiment's page: along numbers as lines, along names as bars, steps, sizes and waits as parts of
 //! bars. Which cells a chart shows is decided in `chart`; `crate::chart` draws them.
 
-use super::Quantity;
+use super::cells::Cell;
 use super::chart::{Chart as CellChart, Line, Marks, Panel, Point as CellPoint};
-use super::overview::{Cell, Overview};
+use super::curves::Curve;
+use super::overview::Overview;
 use super::said::{MARKS, top_waits, wait_name, with_interval};
 use super::steps::Stack;
+use super::{Metric, Quantity};
 use crate::chart::{Axis, Bar, BarGroup, Chart, Colour, Plot, Point, Series, Sign};
 use crate::document::{Block, Tone};
 use crate::prose::escaped_line;
@@ -22,7 +24,7 @@ pub(super) fn charts(overview: &Overview) -> Vec<Block> {
         Some(positions) => lines(overview, chart, positions, panel),
         None => bars(overview, chart, panel),
     });
-    let charts: Vec<Chart> = stacks.chain(panels).chain(sizes(overview)).collect();
+    let charts: Vec<Chart> = stacks.chain(panels).chain(curves(overview)).chain(sizes(overview)).collect();
     if charts.is_empty() {
         return vec![Block::Paragraph(Tone::Plain, "There are no figures to draw.".to_owned())];
     }
@@ -68,7 +70,7 @@ fn lines(overview: &Overview, chart: &CellChart, positions: &[f64], panel: &Pane
         let mut points: Vec<Point> = line.points.iter().filter_map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let series = Series::new(escaped_line(&line.label), Colour::Run(line.colour), points);
-        Series { has_dots: true, ..series }
+        Series { has_dots: true, is_dashed: line.host > 0, ..series }
     };
     let plot = Plot::Lines {
         x: Axis::new(escaped_line(&factor.name), Quantity::Number).logarithmic(chart.x_log).with_marks(marks),
@@ -81,13 +83,16 @@ fn lines(overview: &Overview, chart: &CellChart, positions: &[f64], panel: &Pane
 }
 
 fn bars(overview: &Overview, chart: &CellChart, panel: &Panel) -> Chart {
+    // Bars cannot be dashed: each host has colours of its own.
+    let colours = panel.lines.iter().map(|line| line.colour + 1).max().unwrap_or(1);
+    let colour = |line: &Line| Colour::Run(line.colour + line.host * colours);
     let group = |(level, name): (usize, &String)| {
         let bar = |line: &Line| {
             let point = line.points.iter().find(|point| point.level == level)?;
             let figure = overview.cells[point.cell].figure(chart.metric)?;
             Some(Bar {
                 label: escaped_line(&line.label),
-                parts: vec![(figure.mean, Colour::Run(line.colour))],
+                parts: vec![(figure.mean, colour(line))],
                 interval: figure.interval,
                 shown: with_interval(Some(figure), chart.metric.quantity()),
                 signs: point.marks.into(),
@@ -100,7 +105,7 @@ fn bars(overview: &Overview, chart: &CellChart, panel: &Panel) -> Chart {
     let plot = Plot::Bars {
         axis: value_axis(overview, chart),
         groups: groups.filter(|group| !group.bars.is_empty()).collect(),
-        legend: labelled.map(|line| (escaped_line(&line.label), Colour::Run(line.colour))).collect(),
+        legend: labelled.map(|line| (escaped_line(&line.label), colour(line))).collect(),
     };
     Chart::new(&chart.title, caption(overview, chart, panel), plot)
 }
@@ -124,6 +129,24 @@ fn stacked(overview: &Overview, stack: &Stack) -> Chart {
         legend: steps.map(|(step, name)| (name.clone(), Colour::Run(step))).collect(),
     };
     Chart::new(&stack.title, "the steps of each combination, one after the other", plot)
+}
+
+/// The throughput of some cells over time.
+fn curves(overview: &Overview) -> Option<Chart> {
+    let series = |(number, curve): (usize, &Curve)| {
+        let points = curve.points.iter().map(|(x, y)| Point::new(*x, *y)).collect();
+        let series = Series::new(escaped_line(&overview.label(curve.cell)), Colour::Run(number), points);
+        Series { is_dashed: overview.cells[curve.cell].host > 0, ..series }
+    };
+    let plot = Plot::Lines {
+        x: Axis::new("time", Quantity::Seconds),
+        y: Axis::new(Metric::Tps.title(), Quantity::PerSecond),
+        series: overview.curves.iter().enumerate().map(series).collect(),
+        is_stacked: false,
+        bands: Vec::new(),
+    };
+    let chart = || Chart::new("Throughput over time", overview.curves_in_words(), plot);
+    (!overview.curves.is_empty()).then(chart)
 }
 
 /// The sizes of tables and indexes at the end of the cells' trials.

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use results::{StepResult, WaitShare};
 use serde::Serialize;
 
-use super::overview::{Overview, Standing};
+use super::cells::Standing;
+use super::overview::Overview;
 use super::steps::StepFigures;
 use super::{MARKS, Metric, Ratio, Repeated, Trial};
 
@@ -69,6 +70,9 @@ struct CellJson<'a> {
     /// The levels of the cell with the nearest earlier level of the first chart's axis.
     previous: Option<BTreeMap<&'a str, &'a str>>,
     ratios_to_previous: BTreeMap<&'static str, RatioJson>,
+    /// To the same combination on the first host; only with several stores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratios_to_first_host: Option<BTreeMap<&'static str, RatioJson>>,
     marks: Vec<&'static str>,
     waits: &'a [WaitShare],
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -252,6 +256,9 @@ fn of_cell(overview: &Overview, number: usize) -> CellJson<'_> {
     let ratio_to_previous = |metric: Metric| {
         Some((column(overview, metric), of_ratio(overview.ratio_to_previous(number, metric)?)))
     };
+    let ratio_to_first_host = |metric: Metric| {
+        Some((column(overview, metric), of_ratio(overview.ratio_to_first_host(number, metric)?)))
+    };
     let marks = overview.marks(number);
     CellJson {
         factors: levels_of(overview, number),
@@ -262,6 +269,9 @@ fn of_cell(overview: &Overview, number: usize) -> CellJson<'_> {
         ratios: Metric::of_experiments().filter_map(ratio).collect(),
         previous: cell.previous.map(|previous| levels_of(overview, previous)),
         ratios_to_previous: Metric::of_experiments().filter_map(ratio_to_previous).collect(),
+        ratios_to_first_host: cell
+            .on_first_host
+            .map(|_| Metric::of_experiments().filter_map(ratio_to_first_host).collect()),
         marks: MARKS.iter().filter(|(.., is)| is(marks)).map(|(_, name, _)| *name).collect(),
         waits: &cell.waits,
         steps: cell.steps.iter().map(|step| of_step(overview, number, step)).collect(),

@@ -9,6 +9,10 @@ mod metric;
 
 mod repeats;
 
+mod hosts;
+
+mod cells;
+
 mod overview;
 
 mod steps;
@@ -16,6 +20,8 @@ mod steps;
 mod chart;
 
 mod contrasts;
+
+mod curves;
 
 mod concerns;
 
@@ -36,16 +42,18 @@ mod json;
 pub use crate::figure::experiment::{png, svg};
 pub use crate::html::experiment::html;
 pub use csv::csv;
+pub use curves::CurveOfRun;
 pub use document::document;
+pub use hosts::FromStore;
 pub use json::json;
 pub use markdown::markdown;
 pub use overview::Overview;
 pub use text::text;
 
 pub(crate) use crate::metrics::Quantity;
+pub(crate) use cells::{Cell, Standing, Trial};
 pub(crate) use chart::{Chart, Line, Marks, Panel, Point};
 pub(crate) use metric::Metric;
-pub(crate) use overview::{Cell, Standing, Trial};
 pub(crate) use repeats::{Ratio, Repeated, ratio as ratio_of};
 pub(crate) use said::{
     IF_ANY, MARKS, bounds, interval, is_base, limits_in_words, marks_in_words, ratio, signs, step_grid,

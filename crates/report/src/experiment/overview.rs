@@ -4,14 +4,21 @@
 use std::collections::BTreeMap;
 
 use lab::{Experiment, Order, Plan};
-use results::{StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare};
+use results::{StoredExperiment, StoredRun};
 
+use super::cells::{self, Cell, Factor, Standing, Trial};
 use super::chart::{self, Chart};
 use super::contrasts::{self, Contrast};
+use super::curves::Curve;
+use super::hosts::{self, FromStore, Host};
 use super::metric::Metric;
-use super::repeats::{Known, Ratio, Repeated, Subtraction, ratio};
+use super::repeats::{Ratio, Subtraction, ratio};
 use super::steps::{self, Stack, StepFigures};
 use crate::prose::escaped_line;
+
+/// A warning about experiments from several stores.
+const FILES_DIFFER: &str = "The files of the experiment differ between the stores. Order, base and charts are those of \
+                            the first store's file.";
 
 /// A whole experiment.
 #[derive(Clone, Debug)]
@@ -25,11 +32,15 @@ pub struct Overview {
     /// Its number in the store.
     pub(crate) number: i64,
     pub(crate) started_at: String,
+    /// The stores it is from.
+    pub(crate) hosts: Vec<Host>,
     /// What commands need to find it again: ` --store X`, or nothing.
     pub(crate) store: String,
     /// Texts of its file and of those beside it, by name.
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) factors: Vec<Factor>,
+    /// The factor whose levels are the hosts, if there are several.
+    pub(crate) host_factor: Option<usize>,
     /// In the order of the file: the first factor varies slowest.
     pub(crate) cells: Vec<Cell>,
     /// In the order in which they run.
@@ -42,6 +53,8 @@ pub struct Overview {
     pub(crate) charts: Vec<Chart>,
     /// Charts of steps.
     pub(crate) stacks: Vec<Stack>,
+    /// Throughput over time of some cells, if their records were read.
+    pub(crate) curves: Vec<Curve>,
     /// Named differences of the file.
     pub(crate) differences: Vec<Contrast<Subtraction>>,
     /// Named ratios of the file.
@@ -54,13 +67,6 @@ pub struct Overview {
     pub(crate) builds: Vec<String>,
 }
 
-/// Something that is varied.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Factor {
-    pub(crate) name: String,
-    pub(crate) levels: Vec<String>,
-}
-
 /// What ratios are given to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Base {
@@ -68,45 +74,6 @@ pub(crate) enum Base {
     First,
     /// These levels, everything else the same.
     Levels(Vec<(String, String)>),
-}
-
-/// One combination of levels.
-#[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    /// Of each factor, in their order; `None` if a trial did not have it.
-    pub(crate) levels: Vec<Option<usize>>,
-    /// In the order of the repeats.
-    pub(crate) trials: Vec<usize>,
-    /// Of all metrics, in their order; of complete trials.
-    figures: Vec<Known>,
-    /// Sizes of tables and of indexes after the runs, in bytes.
-    sizes_of_runs: [Known; 2],
-    /// Whether its throughput is what was asked for.
-    pub(crate) has_rate: bool,
-    /// The cell that this one is compared with; `None` for itself, and if there is none.
-    pub(crate) base: Option<usize>,
-    /// The cell with the nearest earlier level of the first chart's axis, everything else the same, if that factor has
-    /// at least three levels.
-    pub(crate) previous: Option<usize>,
-    /// What the backends did, on average over its trials, the most frequent first.
-    pub(crate) waits: Vec<WaitShare>,
-    /// Of trials of steps.
-    pub(crate) steps: Vec<StepFigures>,
-}
-
-/// What came of a trial.
-#[derive(Clone, Debug)]
-pub(crate) struct Trial {
-    pub(crate) cell: usize,
-    pub(crate) repeat: u32,
-    pub(crate) standing: Standing,
-    pub(crate) factors: BTreeMap<String, String>,
-    /// Its run, if it had one; figures count only if it is complete.
-    pub(crate) run: Option<StoredRun>,
-    /// What was measured, if it is one of steps.
-    pub(crate) steps: Option<StepsRecord>,
-    /// How much of the users' work a transaction does.
-    operations: f64,
 }
 
 /// A figure that the experiment is about, beside the one in which cells are compared first.
@@ -117,28 +84,24 @@ struct Subject {
     is_drawn: bool,
 }
 
-/// How a trial stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    Complete,
-    Failed(String),
-    Running,
-    Planned,
-}
-
 impl Overview {
-    /// The whole of what the store has; `read` is what its file says, if that can be read.
-    pub fn of(stored: StoredExperiment, read: Option<(&Experiment, &Plan)>) -> Overview {
+    /// An experiment from one store or several; `read` is its file, if that can be read.
+    ///
+    /// # Panics
+    /// If there is no store.
+    pub fn new(all: Vec<FromStore>, read: Option<(&Experiment, &Plan)>) -> Overview {
         let file = read.map(|(file, _)| file);
-        let StoredExperiment { experiment, name, profile, started_at, files, trials } = stored;
-        let factors = factors(&trials, file);
-        let operations = operations(read.map(|(_, plan)| plan));
-        // Where servers stood one at a time, all repeats of one ran before those of the next, whatever was asked for.
-        let ran_by_repeats = trials.windows(2).all(|pair| pair[0].repeat <= pair[1].repeat);
+        let plan = read.map(|(_, plan)| plan);
+        let (hosts, host_factor) = (hosts::hosts(&all), hosts::factor_name(&all));
+        let ran_by_repeats = all.iter().all(FromStore::ran_by_repeats);
         let order = file.map(|file| file.design.order);
-        let (cells, trials) = cells(trials, &factors, &operations);
+        let files_differ = all.windows(2).any(|pair| pair[0].stored.files != pair[1].stored.files);
+        let (first, trials) = hosts::merged(all, &hosts, host_factor);
+        let StoredExperiment { experiment, name, profile, started_at, files, .. } = first;
+        let factors = cells::factors(&trials, file);
+        let (cells, trials) = cells::cells(trials, &factors, host_factor, plan);
         // Of trials that all came to nothing the file alone knows what they were.
-        let planned = read.map_or([].as_slice(), |(_, plan)| plan.cells.as_slice());
+        let planned = plan.map_or([].as_slice(), |plan| plan.cells.as_slice());
         let is_of_steps = trials.iter().any(|trial| trial.steps.is_some())
             || planned.iter().any(|cell| !cell.configuration.steps.is_empty());
         let base = match file.map(|file| file.design.base.as_slice()) {
@@ -154,7 +117,9 @@ impl Overview {
             profile,
             number: experiment,
             started_at,
-            store: String::new(),
+            store: hosts.iter().map(|host| host.option.as_str()).collect(),
+            host_factor: factors.iter().position(|factor| hosts.len() > 1 && factor.name == host_factor),
+            hosts,
             files,
             factors,
             cells,
@@ -164,6 +129,7 @@ impl Overview {
             repeats_are_blocks: order == Some(Order::Interleaved) && ran_by_repeats,
             charts: Vec::new(),
             stacks: Vec::new(),
+            curves: Vec::new(),
             differences: Vec::new(),
             ratios: Vec::new(),
             subjects: Vec::new(),
@@ -181,21 +147,11 @@ impl Overview {
         }
         overview.subjects = file.map_or(Vec::new(), |file| overview.subjects_of(file));
         overview.concerns = super::concerns::concerns(&overview, order);
+        if files_differ {
+            overview.concerns.insert(0, FILES_DIFFER.to_owned());
+        }
         overview.builds = super::concerns::builds(&overview);
         overview
-    }
-
-    /// The same, with the store that its commands have to name.
-    #[must_use]
-    pub fn kept_in(mut self, store: &str) -> Overview {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-        let quoted = if store.chars().all(plain) {
-            store.to_owned()
-        } else {
-            format!("'{}'", store.replace('\'', "'\\''"))
-        };
-        self.store = format!(" --store {}", escaped_line(&quoted));
-        self
     }
 
     /// Whether its trials are of timed steps.
@@ -249,9 +205,20 @@ impl Overview {
         self.ratio_to(self.cells[cell].previous?, cell, metric)
     }
 
-    fn ratio_to(&self, base: usize, cell: usize, metric: Metric) -> Option<Ratio> {
-        let base = self.cells[base].figure(metric)?;
-        ratio(base, self.cells[cell].figure(metric)?, self.repeats_are_blocks)
+    /// A cell against the same combination on the first host; `None` for those of the first host.
+    pub(crate) fn ratio_to_first_host(&self, cell: usize, metric: Metric) -> Option<Ratio> {
+        self.ratio_to(self.cells[cell].on_first_host?, cell, metric)
+    }
+
+    /// A cell against another, within repeats if they ran in the same ones.
+    pub(crate) fn ratio_to(&self, base: usize, cell: usize, metric: Metric) -> Option<Ratio> {
+        let (base, cell) = (&self.cells[base], &self.cells[cell]);
+        ratio(base.figure(metric)?, cell.figure(metric)?, self.share_repeats(base, cell))
+    }
+
+    /// Whether a repeat of one is a repeat of the other too.
+    pub(crate) fn share_repeats(&self, one: &Cell, other: &Cell) -> bool {
+        self.repeats_are_blocks && one.host == other.host
     }
 
     /// The factor along which cells have a previous one.
@@ -286,6 +253,12 @@ impl Overview {
             |(number, cell): (usize, &Cell)| self.cell_with(cell, &fixed).filter(|base| *base != number);
         let bases: Vec<Option<usize>> = self.cells.iter().enumerate().map(base).collect();
         self.cells.iter_mut().zip(bases).for_each(|(cell, base)| cell.base = base);
+        let Some(host_factor) = self.host_factor else { return };
+        let on_first_host = |cell: &Cell| {
+            if cell.host == 0 { None } else { self.cell_with(cell, &[(host_factor, 0)]) }
+        };
+        let same: Vec<Option<usize>> = self.cells.iter().map(on_first_host).collect();
+        self.cells.iter_mut().zip(same).for_each(|(cell, same)| cell.on_first_host = same);
     }
 
     /// A factor and a level by their names.
@@ -375,190 +348,4 @@ impl Overview {
         };
         self.cells.iter().any(batched)
     }
-}
-
-impl Cell {
-    /// Over its complete trials; `None` also if one of them lacks it.
-    pub(crate) fn figure(&self, metric: Metric) -> Option<&Repeated> {
-        self.figures[metric as usize].figure()
-    }
-
-    /// Sizes of tables and of indexes at the end of its trials, in bytes.
-    pub(crate) fn sizes(&self) -> Option<[f64; 2]> {
-        if let Some(last) = self.steps.last() {
-            return Some([last.table_bytes.as_ref()?.mean, last.index_bytes.as_ref()?.mean]);
-        }
-        let [tables, indexes] = &self.sizes_of_runs;
-        Some([tables.figure()?.mean, indexes.figure()?.mean])
-    }
-
-    /// Whether some of its complete trials have it and others lack it.
-    pub(crate) fn knows_partly(&self, metric: Metric) -> bool {
-        self.figures[metric as usize] == Known::Partly
-    }
-}
-
-impl Trial {
-    pub(crate) fn complete_run(&self) -> Option<&StoredRun> {
-        self.run.as_ref().filter(|_| self.standing == Standing::Complete)
-    }
-
-    pub(crate) fn complete_steps(&self) -> Option<&StepsRecord> {
-        self.steps.as_ref().filter(|_| self.standing == Standing::Complete)
-    }
-
-    /// A figure of a complete trial.
-    pub(crate) fn figure(&self, metric: Metric) -> Option<f64> {
-        if let Some(record) = self.complete_steps() {
-            return steps::sum(metric, record);
-        }
-        metric.of_trial(self.complete_run()?, self.operations)
-    }
-}
-
-impl Standing {
-    fn of(trial: &StoredTrial) -> Standing {
-        match trial.status {
-            TrialStatus::Complete => Standing::Complete,
-            TrialStatus::Failed => {
-                let reason = trial.reason.as_deref().map(escaped_line);
-                Standing::Failed(reason.unwrap_or_else(|| "it did not say why".to_owned()))
-            }
-            TrialStatus::Running => Standing::Running,
-            TrialStatus::Planned => Standing::Planned,
-        }
-    }
-
-    /// As the store has it.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Standing::Complete => "complete",
-            Standing::Failed(_) => "failed",
-            Standing::Running => "running",
-            Standing::Planned => "planned",
-        }
-    }
-}
-
-/// Those of the file in its order, then whatever else the trials have, as it comes.
-fn factors(trials: &[StoredTrial], file: Option<&Experiment>) -> Vec<Factor> {
-    let of_file = file.iter().flat_map(|file| &file.factors).map(|factor| Factor {
-        name: factor.name.clone(),
-        levels: factor.levels.iter().map(|level| level.label.clone()).collect(),
-    });
-    let mut factors: Vec<Factor> = of_file.collect();
-    for (name, level) in trials.iter().flat_map(|trial| &trial.factors) {
-        let at = factors.iter().position(|factor| factor.name == *name).unwrap_or_else(|| {
-            factors.push(Factor { name: name.clone(), levels: Vec::new() });
-            factors.len() - 1
-        });
-        if !factors[at].levels.contains(level) {
-            factors[at].levels.push(level.clone());
-        }
-    }
-    factors
-}
-
-/// What the file says of how much a transaction does, by factors and levels.
-fn operations(plan: Option<&Plan>) -> BTreeMap<BTreeMap<String, String>, u32> {
-    let cells = plan.iter().flat_map(|plan| &plan.cells);
-    cells.map(|cell| (cell.levels.iter().cloned().collect(), cell.configuration.operations)).collect()
-}
-
-/// That, or what the script said with `\\batch` when it ran.
-fn operations_of(trial: &StoredTrial, of_file: &BTreeMap<BTreeMap<String, String>, u32>) -> f64 {
-    let counted = || {
-        let counts = &trial.run.as_ref()?.summary.as_ref()?.counts;
-        (counts.succeeded > 0).then(|| counts.business as f64 / counts.succeeded as f64)
-    };
-    match of_file.get(&trial.factors) {
-        Some(operations) if *operations > 1 => f64::from(*operations),
-        _ => counted().unwrap_or(1.0),
-    }
-}
-
-fn cells(
-    stored: Vec<StoredTrial>,
-    factors: &[Factor],
-    operations: &BTreeMap<BTreeMap<String, String>, u32>,
-) -> (Vec<Cell>, Vec<Trial>) {
-    let place = |trial: &StoredTrial| -> Vec<Option<usize>> {
-        let level = |factor: &Factor| {
-            let level = trial.factors.get(&factor.name)?;
-            factor.levels.iter().position(|known| known == level)
-        };
-        factors.iter().map(level).collect()
-    };
-    let mut groups: BTreeMap<Vec<Option<usize>>, Vec<usize>> = BTreeMap::new();
-    for (number, trial) in stored.iter().enumerate() {
-        groups.entry(place(trial)).or_default().push(number);
-    }
-    let mut of_cell = vec![0; stored.len()];
-    for (cell, members) in groups.values().enumerate() {
-        members.iter().for_each(|trial| of_cell[*trial] = cell);
-    }
-    let trial = |(stored, cell): (StoredTrial, usize)| Trial {
-        cell,
-        repeat: stored.repeat,
-        standing: Standing::of(&stored),
-        operations: operations_of(&stored, operations),
-        factors: stored.factors,
-        run: stored.run,
-        steps: stored.steps,
-    };
-    let trials: Vec<Trial> = stored.into_iter().zip(of_cell).map(trial).collect();
-    let cell = |(levels, mut members): (Vec<Option<usize>>, Vec<usize>)| {
-        members.sort_by_key(|trial| trials[*trial].repeat);
-        let of_cell = || members.iter().map(|trial| &trials[*trial]);
-        let figure = |metric: Metric| {
-            let complete = of_cell().filter(|trial| trial.standing == Standing::Complete);
-            Known::of(complete.map(|trial| (trial.repeat, trial.figure(metric))))
-        };
-        let figures = Metric::all().map(figure).collect();
-        let asked_for = |run: &StoredRun| run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some());
-        let has_rate = of_cell().filter_map(Trial::complete_run).all(asked_for);
-        let waits = mean_waits(of_cell().filter_map(Trial::complete_run));
-        let steps = steps::of_cell(of_cell());
-        let size = |of: fn(&TableSizes) -> f64| {
-            let runs = of_cell().filter_map(|trial| Some((trial.repeat, trial.complete_run()?)));
-            Known::of(runs.map(|(repeat, run)| (repeat, run.sizes.as_ref().map(of))))
-        };
-        let sizes_of_runs = [size(|it| it.table_bytes), size(|it| it.index_bytes)];
-        Cell {
-            levels,
-            trials: members,
-            figures,
-            sizes_of_runs,
-            has_rate,
-            base: None,
-            previous: None,
-            waits,
-            steps,
-        }
-    };
-    (groups.into_iter().map(cell).collect(), trials)
-}
-
-/// Shares averaged over the runs that were looked at.
-fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
-    let mut sums: BTreeMap<(&str, &str), (u64, f64)> = BTreeMap::new();
-    let mut looked_at = 0.0;
-    // A run in which all backends were idle at every look says nothing of what the others did.
-    for waits in runs.filter_map(|run| run.waits.as_ref()).filter(|waits| !waits.top.is_empty()) {
-        looked_at += 1.0;
-        for wait in &waits.top {
-            let sum = sums.entry((&wait.event_type, &wait.event)).or_default();
-            *sum = (sum.0 + wait.seen, sum.1 + wait.share);
-        }
-    }
-    let mean = |((event_type, event), (seen, share)): ((&str, &str), (u64, f64))| WaitShare {
-        event_type: escaped_line(event_type),
-        event: escaped_line(event),
-        seen,
-        share: share / looked_at,
-        interval: None,
-    };
-    let mut waits: Vec<WaitShare> = sums.into_iter().map(mean).collect();
-    waits.sort_by(|a, b| b.share.total_cmp(&a.share));
-    waits
 }

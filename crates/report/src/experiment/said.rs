@@ -1,8 +1,9 @@
 //! The sentences and short texts of an experiment's report: ratios, marks, waits, missing figures. Nothing is escaped or
 //! laid out here.
 
+use super::cells::{Cell, Standing};
 use super::contrasts::{Contrast, ContrastOfCell};
-use super::overview::{Base, Cell, Overview, Standing};
+use super::overview::{Base, Overview};
 use super::repeats::{Ratio, Repeated};
 use super::steps::StepFigures;
 use super::{Marks, Metric, Quantity};
@@ -136,7 +137,14 @@ impl Overview {
     /// The denominator of ratios.
     fn base_named(&self) -> String {
         match &self.base {
-            Base::First => format!("the first combination ({})", self.description_of(0)),
+            Base::First => {
+                let is_host = |at: usize| Some(at) == self.host_factor;
+                let levels = self.levels(0).enumerate().filter(|(at, _)| !is_host(*at));
+                let levels: Vec<String> =
+                    levels.map(|(_, (factor, level))| format!("{} {level}", factor.name)).collect();
+                let rest = if self.host_factor.is_some() { " on the same host" } else { "" };
+                format!("the first combination ({}){rest}", levels.join(", "))
+            }
             Base::Levels(pairs) => {
                 let all = self.factors.iter().filter(|factor| factor.levels.len() > 1).count();
                 let rest = if pairs.len() < all { ", all other factors equal" } else { "" };
@@ -354,7 +362,7 @@ impl Overview {
     pub(crate) fn repeat_command(&self) -> String {
         let quick = if self.profile == "quick" { " --quick" } else { "" };
         let file = self.file_name().unwrap_or("experiment.toml");
-        format!("pgmeter lab run {file}{quick}{}", self.store)
+        format!("pgmeter lab run {file}{quick}{}", self.hosts[0].option)
     }
 
     /// Its file among those that are stored.

@@ -3,8 +3,9 @@
 
 use results::{StepResult, StepTime, StepsRecord};
 
+use super::cells::Trial;
 use super::metric::Metric;
-use super::overview::{Overview, Trial};
+use super::overview::Overview;
 use super::repeats::{Known, Repeated};
 use crate::prose::escaped_line;
 

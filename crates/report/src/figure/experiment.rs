@@ -258,7 +258,12 @@ fn bars(shapes: &mut Vec<Shape>, top: f32, overview: &Overview, chart: &Chart, p
 
 /// A bar for each cell, of which each step is a part.
 fn stacked(shapes: &mut Vec<Shape>, top: f32, overview: &Overview, stack: &Stack) -> f32 {
-    let line = |(colour, label): (usize, &String)| Line { label: label.clone(), colour, points: Vec::new() };
+    let line = |(colour, label): (usize, &String)| Line {
+        label: label.clone(),
+        colour,
+        host: 0,
+        points: Vec::new(),
+    };
     let lines = stack.steps.iter().enumerate().map(line).collect();
     let mut y = top + head(shapes, top, &stack.title, &Panel { title: String::new(), lines }) + 8.0;
     let x = Scale::linear(0.0, stack.longest() * 1.02, BARS_FROM, BARS_TO);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lab::{Experiment, Plan, Profile};
 use pgmeter_report::TextStyle;
-use pgmeter_report::experiment::{self, Overview};
+use pgmeter_report::experiment::{self, FromStore, Overview};
 use results::{
     StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialStatus,
     WaitShare, Warning,
@@ -128,7 +128,12 @@ fn overview(stored: StoredExperiment) -> Overview {
 fn overview_by(text: &str, stored: StoredExperiment) -> Overview {
     let file = Experiment::parse(text, "clients.toml", Path::new(""), Profile::Full).expect("it is a file");
     let plan = Plan::of(&file, "clients.toml", Path::new("")).expect("it can be planned");
-    Overview::of(stored, Some((&file, &plan)))
+    Overview::new(vec![from_store("pgmeter-results", stored)], Some((&file, &plan)))
+}
+
+fn from_store(directory: &str, stored: StoredExperiment) -> FromStore {
+    let store = Path::new(directory).join("results.sqlite");
+    FromStore { is_default: directory == "pgmeter-results", store, stored }
 }
 
 #[test]
@@ -227,6 +232,35 @@ fn each_cell_is_compared_with_the_level_before_along_the_first_charts_axis() {
 }
 
 #[test]
+fn the_same_experiment_from_two_stores_is_compared_between_the_hosts() {
+    let mut faster = stored();
+    for summary in faster.trials.iter_mut().filter_map(|trial| trial.run.as_mut()?.summary.as_mut()) {
+        summary.tps *= 3.0;
+    }
+    let file = Experiment::parse(FILE, "clients.toml", Path::new(""), Profile::Full).unwrap();
+    let plan = Plan::of(&file, "clients.toml", Path::new("")).unwrap();
+    let both = vec![from_store("old", stored()), from_store("new", faster)];
+    let both = Overview::new(both, Some((&file, &plan)));
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&both)).unwrap();
+    let cells = json["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 12);
+    // The hostnames are equal, so that the directories are the names.
+    let of = |cell: &serde_json::Value| {
+        ["protocol", "clients", "host"].map(|name| cell["factors"][name].as_str().unwrap().to_owned())
+    };
+    let cell = cells.iter().find(|cell| of(cell) == ["prepared", "8", "new"]).unwrap();
+    assert_eq!(cell["base"]["host"], "new");
+    assert!((cell["ratios"]["tps"]["ratio"].as_f64().unwrap() - 1.25).abs() < 1e-9);
+    let between = &cell["ratios_to_first_host"]["tps"];
+    assert!((between["ratio"].as_f64().unwrap() - 3.0).abs() < 1e-9, "{between}");
+    // Repeats of two hosts are not the same repeat.
+    assert!(between["within_repeats"] == false && between["low"].as_f64().unwrap() < 2.5, "{between}");
+    let first = cells.iter().find(|cell| of(cell) == ["prepared", "8", "old"]).unwrap();
+    assert!(first.get("ratios_to_first_host").is_none());
+    assert!(experiment::csv(&both).lines().next().unwrap().contains(",protocol,clients,host,repeat,"));
+}
+
+#[test]
 fn csv_has_a_line_for_each_trial_and_a_column_for_each_factor() {
     let csv = experiment::csv(&overview(stored()));
     let lines: Vec<&str> = csv.lines().collect();
@@ -263,7 +297,7 @@ fn markdown_and_page_say_the_same_and_nothing_breaks_out_of_them() {
         trial.factors.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
         trial.reason = Some(HOSTILE.to_owned());
     }
-    let hostile = Overview::of(hostile, None);
+    let hostile = Overview::new(vec![from_store(HOSTILE, hostile)], None);
     let page = experiment::html(&hostile);
     assert!(page.matches("<script").count() == 2 && !page.contains("<img"), "{page}");
     assert!(!experiment::markdown(&hostile).split("```").next().unwrap().contains("<script"));
@@ -411,7 +445,7 @@ fn stored_steps() -> StoredExperiment {
 
 #[test]
 fn steps_are_stacked_and_those_at_their_limit_are_marked() {
-    let steps = Overview::of(stored_steps(), None);
+    let steps = Overview::new(vec![from_store("pgmeter-results", stored_steps())], None);
     let text = experiment::text(&steps, &TextStyle { colour: false, width: 110 });
     insta::assert_snapshot!(text);
     let page = experiment::html(&steps);

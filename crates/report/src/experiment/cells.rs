@@ -1,0 +1,271 @@
+//! The cells of an experiment and their trials, made from the trials of its stores: factors and levels, figures over the
+//! repeats, waits, sizes. `overview` compares them.
+
+use std::collections::BTreeMap;
+
+use lab::{Experiment, Plan};
+use results::{StepsRecord, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare};
+
+use super::metric::Metric;
+use super::repeats::{Known, Repeated};
+use super::steps::{self, StepFigures};
+use crate::prose::escaped_line;
+
+/// Something that is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Factor {
+    pub(crate) name: String,
+    pub(crate) levels: Vec<String>,
+}
+
+/// One combination of levels.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    /// Of each factor, in their order; `None` if a trial did not have it.
+    pub(crate) levels: Vec<Option<usize>>,
+    /// In the order of the repeats.
+    pub(crate) trials: Vec<usize>,
+    /// Of all metrics, in their order; of complete trials.
+    figures: Vec<Known>,
+    /// Sizes of tables and of indexes after the runs, in bytes.
+    sizes_of_runs: [Known; 2],
+    /// Whether its throughput is what was asked for.
+    pub(crate) has_rate: bool,
+    /// The number of its store.
+    pub(crate) host: usize,
+    /// The cell that this one is compared with; `None` for itself, and if there is none.
+    pub(crate) base: Option<usize>,
+    /// The cell with the nearest earlier level of the first chart's axis, everything else the same, if that factor has
+    /// at least three levels.
+    pub(crate) previous: Option<usize>,
+    /// The same combination on the first host.
+    pub(crate) on_first_host: Option<usize>,
+    /// What the backends did, on average over its trials, the most frequent first.
+    pub(crate) waits: Vec<WaitShare>,
+    /// Of trials of steps.
+    pub(crate) steps: Vec<StepFigures>,
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    /// The number of its store.
+    pub(crate) host: usize,
+    pub(crate) cell: usize,
+    pub(crate) repeat: u32,
+    pub(crate) standing: Standing,
+    pub(crate) factors: BTreeMap<String, String>,
+    /// Its run, if it had one; figures count only if it is complete.
+    pub(crate) run: Option<StoredRun>,
+    /// What was measured, if it is one of steps.
+    pub(crate) steps: Option<StepsRecord>,
+    /// How much of the users' work a transaction does.
+    operations: f64,
+}
+
+/// How a trial stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Complete,
+    Failed(String),
+    Running,
+    Planned,
+}
+
+impl Cell {
+    /// Over its complete trials; `None` also if one of them lacks it.
+    pub(crate) fn figure(&self, metric: Metric) -> Option<&Repeated> {
+        self.figures[metric as usize].figure()
+    }
+
+    /// Sizes of tables and of indexes at the end of its trials, in bytes.
+    pub(crate) fn sizes(&self) -> Option<[f64; 2]> {
+        if let Some(last) = self.steps.last() {
+            return Some([last.table_bytes.as_ref()?.mean, last.index_bytes.as_ref()?.mean]);
+        }
+        let [tables, indexes] = &self.sizes_of_runs;
+        Some([tables.figure()?.mean, indexes.figure()?.mean])
+    }
+
+    /// Whether some of its complete trials have it and others lack it.
+    pub(crate) fn knows_partly(&self, metric: Metric) -> bool {
+        self.figures[metric as usize] == Known::Partly
+    }
+}
+
+impl Trial {
+    pub(crate) fn complete_run(&self) -> Option<&StoredRun> {
+        self.run.as_ref().filter(|_| self.standing == Standing::Complete)
+    }
+
+    pub(crate) fn complete_steps(&self) -> Option<&StepsRecord> {
+        self.steps.as_ref().filter(|_| self.standing == Standing::Complete)
+    }
+
+    /// A figure of a complete trial.
+    pub(crate) fn figure(&self, metric: Metric) -> Option<f64> {
+        if let Some(record) = self.complete_steps() {
+            return steps::sum(metric, record);
+        }
+        metric.of_trial(self.complete_run()?, self.operations)
+    }
+}
+
+impl Standing {
+    fn of(trial: &StoredTrial) -> Standing {
+        match trial.status {
+            TrialStatus::Complete => Standing::Complete,
+            TrialStatus::Failed => {
+                let reason = trial.reason.as_deref().map(escaped_line);
+                Standing::Failed(reason.unwrap_or_else(|| "it did not say why".to_owned()))
+            }
+            TrialStatus::Running => Standing::Running,
+            TrialStatus::Planned => Standing::Planned,
+        }
+    }
+
+    /// As the store has it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Standing::Complete => "complete",
+            Standing::Failed(_) => "failed",
+            Standing::Running => "running",
+            Standing::Planned => "planned",
+        }
+    }
+}
+
+/// Those of the file in its order, then whatever else the trials have, as it comes.
+pub(super) fn factors(trials: &[(usize, StoredTrial)], file: Option<&Experiment>) -> Vec<Factor> {
+    let of_file = file.iter().flat_map(|file| &file.factors).map(|factor| Factor {
+        name: factor.name.clone(),
+        levels: factor.levels.iter().map(|level| level.label.clone()).collect(),
+    });
+    let mut factors: Vec<Factor> = of_file.collect();
+    for (name, level) in trials.iter().flat_map(|(_, trial)| &trial.factors) {
+        let at = factors.iter().position(|factor| factor.name == *name).unwrap_or_else(|| {
+            factors.push(Factor { name: name.clone(), levels: Vec::new() });
+            factors.len() - 1
+        });
+        if !factors[at].levels.contains(level) {
+            factors[at].levels.push(level.clone());
+        }
+    }
+    factors
+}
+
+/// What the file says of how much a transaction does, by factors and levels.
+fn operations(plan: Option<&Plan>) -> Operations {
+    let cells = plan.iter().flat_map(|plan| &plan.cells);
+    cells.map(|cell| (cell.levels.iter().cloned().collect(), cell.configuration.operations)).collect()
+}
+
+/// The operations of a transaction by factors and levels.
+type Operations = BTreeMap<BTreeMap<String, String>, u32>;
+
+/// That, or what the script said with `\\batch` when it ran.
+fn operations_of(trial: &StoredTrial, host_factor: &str, of_file: &Operations) -> f64 {
+    let counted = || {
+        let counts = &trial.run.as_ref()?.summary.as_ref()?.counts;
+        (counts.succeeded > 0).then(|| counts.business as f64 / counts.succeeded as f64)
+    };
+    let mut factors = trial.factors.clone();
+    factors.remove(host_factor);
+    match of_file.get(&factors) {
+        Some(operations) if *operations > 1 => f64::from(*operations),
+        _ => counted().unwrap_or(1.0),
+    }
+}
+
+/// Cells in the order of their levels, and the trials of all stores, each with the number of its store.
+pub(super) fn cells(
+    stored: Vec<(usize, StoredTrial)>,
+    factors: &[Factor],
+    host_factor: &str,
+    plan: Option<&Plan>,
+) -> (Vec<Cell>, Vec<Trial>) {
+    let operations = operations(plan);
+    let place = |trial: &StoredTrial| -> Vec<Option<usize>> {
+        let level = |factor: &Factor| {
+            let level = trial.factors.get(&factor.name)?;
+            factor.levels.iter().position(|known| known == level)
+        };
+        factors.iter().map(level).collect()
+    };
+    let mut groups: BTreeMap<Vec<Option<usize>>, Vec<usize>> = BTreeMap::new();
+    for (number, (_, trial)) in stored.iter().enumerate() {
+        groups.entry(place(trial)).or_default().push(number);
+    }
+    let mut of_cell = vec![0; stored.len()];
+    for (cell, members) in groups.values().enumerate() {
+        members.iter().for_each(|trial| of_cell[*trial] = cell);
+    }
+    let trial = |((host, stored), cell): ((usize, StoredTrial), usize)| Trial {
+        host,
+        cell,
+        repeat: stored.repeat,
+        standing: Standing::of(&stored),
+        operations: operations_of(&stored, host_factor, &operations),
+        factors: stored.factors,
+        run: stored.run,
+        steps: stored.steps,
+    };
+    let trials: Vec<Trial> = stored.into_iter().zip(of_cell).map(trial).collect();
+    let cell = |(levels, mut members): (Vec<Option<usize>>, Vec<usize>)| {
+        members.sort_by_key(|trial| trials[*trial].repeat);
+        let of_cell = || members.iter().map(|trial| &trials[*trial]);
+        let figure = |metric: Metric| {
+            let complete = of_cell().filter(|trial| trial.standing == Standing::Complete);
+            Known::of(complete.map(|trial| (trial.repeat, trial.figure(metric))))
+        };
+        let figures = Metric::all().map(figure).collect();
+        let asked_for = |run: &StoredRun| run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some());
+        let has_rate = of_cell().filter_map(Trial::complete_run).all(asked_for);
+        let waits = mean_waits(of_cell().filter_map(Trial::complete_run));
+        let steps = steps::of_cell(of_cell());
+        let host = of_cell().next().map_or(0, |trial| trial.host);
+        let size = |of: fn(&TableSizes) -> f64| {
+            let runs = of_cell().filter_map(|trial| Some((trial.repeat, trial.complete_run()?)));
+            Known::of(runs.map(|(repeat, run)| (repeat, run.sizes.as_ref().map(of))))
+        };
+        let sizes_of_runs = [size(|it| it.table_bytes), size(|it| it.index_bytes)];
+        Cell {
+            levels,
+            trials: members,
+            figures,
+            sizes_of_runs,
+            has_rate,
+            host,
+            base: None,
+            previous: None,
+            on_first_host: None,
+            waits,
+            steps,
+        }
+    };
+    (groups.into_iter().map(cell).collect(), trials)
+}
+
+/// Shares averaged over the runs that were looked at.
+fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
+    let mut sums: BTreeMap<(&str, &str), (u64, f64)> = BTreeMap::new();
+    let mut looked_at = 0.0;
+    // A run in which all backends were idle at every look says nothing of what the others did.
+    for waits in runs.filter_map(|run| run.waits.as_ref()).filter(|waits| !waits.top.is_empty()) {
+        looked_at += 1.0;
+        for wait in &waits.top {
+            let sum = sums.entry((&wait.event_type, &wait.event)).or_default();
+            *sum = (sum.0 + wait.seen, sum.1 + wait.share);
+        }
+    }
+    let mean = |((event_type, event), (seen, share)): ((&str, &str), (u64, f64))| WaitShare {
+        event_type: escaped_line(event_type),
+        event: escaped_line(event),
+        seen,
+        share: share / looked_at,
+        interval: None,
+    };
+    let mut waits: Vec<WaitShare> = sums.into_iter().map(mean).collect();
+    waits.sort_by(|a, b| b.share.total_cmp(&a.share));
+    waits
+}
