@@ -209,6 +209,22 @@ class Chart {
   }
 }
 
+// Of charts that are alternatives, each lets the reader choose another one.
+const offer = (figure) => {
+  const others = [];
+  for (let first = figure; first; first = first.dataset.first === undefined ? first.previousElementSibling : null) others.unshift(first);
+  for (let next = figure.nextElementSibling; next?.dataset.choice && next.dataset.first === undefined; next = next.nextElementSibling) others.push(next);
+  const label = create("label", "item", "percentile ");
+  const select = label.appendChild(create("select"));
+  for (const { dataset } of others) select.add(new Option(dataset.choice, dataset.choice, false, dataset.choice === figure.dataset.choice));
+  select.addEventListener("change", () => {
+    others.forEach((other) => (other.hidden = other.dataset.choice !== select.value));
+    select.value = figure.dataset.choice;
+    others.find((other) => !other.hidden).querySelector("select").focus();
+  });
+  figure.querySelector(".legend").append(label);
+};
+
 const tipRow = ({ label, value, colour }) => {
   const line = create("div");
   if (colour) {
@@ -220,4 +236,5 @@ const tipRow = ({ label, value, colour }) => {
 };
 
 const charts = [...document.querySelectorAll("figure.chart")].map((figure) => new Chart(figure));
+document.querySelectorAll("figure[data-choice]").forEach(offer);
 addEventListener("scroll", () => (tip.hidden = true), { passive: true });

@@ -39,7 +39,18 @@ pub(crate) struct Chart {
     /// How to read it, such as `percentiles, logarithmic`.
     pub(crate) caption: String,
     pub(crate) is_low: bool,
+    /// `Some` of charts below each other of which the page shows one: the reader chooses.
+    pub(crate) choice: Option<Choice>,
     pub(crate) plot: Plot,
+}
+
+/// A chart among alternatives.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// Such as `p95`.
+    pub(crate) name: &'static str,
+    /// Whether it is the first of them, which the page shows at first, and pictures show alone.
+    pub(crate) is_first: bool,
 }
 
 /// The contents of a chart.
@@ -163,7 +174,7 @@ pub(crate) enum Colour {
 
 impl Chart {
     pub(crate) fn new(title: impl Into<String>, caption: impl Into<String>, plot: Plot) -> Chart {
-        Chart { title: title.into(), caption: caption.into(), is_low: false, plot }
+        Chart { title: title.into(), caption: caption.into(), is_low: false, choice: None, plot }
     }
 }
 

@@ -9,7 +9,7 @@ use super::colour::Paint;
 use super::plot::{self, Drawn};
 use super::shapes::{CELL_OVERLAP, Shape};
 use super::svg::{path, short, text_escaped};
-use super::{Bar, BarGroup, Chart, Plot, legend};
+use super::{Bar, BarGroup, Chart, Choice, Plot, legend};
 use crate::figures::with_ordinary_spaces;
 
 /// Units of the drawing's width; words and marks stand at so many thousandths of it.
@@ -17,7 +17,7 @@ const UNITS: f32 = 1_000.0;
 
 /// The chart as a `<figure>`; `id` is unique on the page.
 pub(crate) fn markup(chart: &Chart, id: usize) -> String {
-    let Chart { title, caption, is_low, plot } = chart;
+    let Chart { title, caption, is_low, choice, plot } = chart;
     let mut out = String::new();
     let class = match plot {
         Plot::Bars { .. } => "bars",
@@ -27,7 +27,8 @@ pub(crate) fn markup(chart: &Chart, id: usize) -> String {
     // Writing to a string cannot fail.
     let _ = write!(
         out,
-        "<figure class=\"{class}\" id=\"chart-{id}\"><figcaption><h3>{}</h3><span class=\"how\">{}</span>{}</figcaption>",
+        "<figure class=\"{class}\" id=\"chart-{id}\"{}><figcaption><h3>{}</h3><span class=\"how\">{}</span>{}</figcaption>",
+        choice_attributes(*choice),
         text_escaped(title),
         text_escaped(caption),
         legend_markup(chart)
@@ -52,6 +53,15 @@ pub(crate) fn markup(chart: &Chart, id: usize) -> String {
         (_, None) => {}
     }
     out + "</figure>\n"
+}
+
+/// Alternatives follow the first of them.
+fn choice_attributes(choice: Option<Choice>) -> String {
+    match choice {
+        None => String::new(),
+        Some(Choice { name, is_first: true }) => format!(" data-choice=\"{name}\" data-first"),
+        Some(Choice { name, is_first: false }) => format!(" data-choice=\"{name}\" hidden"),
+    }
 }
 
 fn variable(paint: Paint) -> String {
@@ -182,7 +192,10 @@ fn opacity_attribute(opacity: f32) -> String {
 fn bar_list(axis: &super::Axis, groups: &[BarGroup]) -> String {
     let is_grouped = groups.iter().any(|group| group.bars.iter().any(|bar| !bar.label.is_empty()));
     let scale = bars::scale(axis, groups, UNITS);
-    let mut out = format!("<ol class=\"bar-list{}\">", if is_grouped { " grouped" } else { "" });
+    let is_stacked = groups.iter().any(|group| group.bars.iter().any(|bar| bar.parts.len() > 1));
+    let class = [(is_grouped, " grouped"), (is_stacked, " stacked")];
+    let class: String = class.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect();
+    let mut out = format!("<ol class=\"bar-list{class}\">");
     for BarGroup { name, bars } in groups {
         out += "<li>";
         if is_grouped {

@@ -7,7 +7,7 @@ use super::legend;
 use super::plot::{self, AXIS_HEIGHT, AXIS_NAME_HEIGHT};
 use super::png::{Fonts, PngError};
 use super::shapes::{Anchor, Shape, Sheet};
-use super::{BarGroup, Chart, Colour, Plot};
+use super::{Bar, BarGroup, Chart, Colour, Plot};
 use crate::document::{Audience, Block, Document, Section, Tone};
 use crate::figures::with_ordinary_spaces;
 use crate::prose::cut;
@@ -19,10 +19,13 @@ const LEFT: f32 = 76.0;
 const RIGHT: f32 = WIDTH - 24.0;
 /// Where bars begin, behind their names, and where they end, before their figures.
 const BARS_LEFT: f32 = 280.0;
-const BARS_RIGHT: f32 = WIDTH - 220.0;
+const FIGURES_WIDTH_MIN: f32 = 160.0;
+const FIGURES_WIDTH_MAX: f32 = 360.0;
 const BAR_SPACE: f32 = 4.0;
 const GROUP_SPACE: f32 = 8.0;
 const CHART_SPACE: f32 = 30.0;
+/// What a sign takes before a figure.
+const SIGN_WIDTH: f32 = 12.0;
 /// Characters of a bar's name.
 const NAME_LEN_MAX: usize = 38;
 /// Lines of text below the title.
@@ -54,7 +57,7 @@ fn sheet(document: &Document) -> Sheet {
     let lines = document.sections.iter().find(|it| it.audience != Audience::Terminal).map(lines);
     let lines = lines.unwrap_or_default();
     lines.iter().take(LINES_MAX).for_each(|line| pen.line(line));
-    pen.top += 18.0;
+    pen.top += 32.0;
     if charts.is_empty() {
         pen.line(&Line {
             text: "There is nothing to draw.".to_owned(),
@@ -77,7 +80,11 @@ fn sheet(document: &Document) -> Sheet {
 fn charts_in<'a>(blocks: &'a [Block], found: &mut Vec<&'a Chart>) {
     for block in blocks {
         match block {
-            Block::Chart(chart) => found.push(chart),
+            Block::Chart(chart) => {
+                if chart.choice.is_none_or(|choice| choice.is_first) {
+                    found.push(chart);
+                }
+            }
             Block::Folded { blocks, .. } => charts_in(blocks, found),
             Block::Columns(columns) => columns.iter().for_each(|blocks| charts_in(blocks, found)),
             Block::Heading(_)
@@ -207,6 +214,13 @@ impl Pen {
         rows
     }
 
+    /// As much of a text as there is room for.
+    fn shortened(&self, text: &str, room: f32) -> String {
+        let lengths = (1..=text.chars().count()).rev().map(|length| cut(text, length));
+        let mut fitting = lengths.skip_while(|text| self.width(text, 12.0, false) > room);
+        fitting.next().unwrap_or_default()
+    }
+
     fn chart(&mut self, chart: &Chart) {
         let left = if matches!(chart.plot, Plot::Bars { .. }) { MARGIN } else { LEFT };
         self.head(chart, left);
@@ -271,7 +285,12 @@ impl Pen {
 
     fn bars(&mut self, axis: &super::Axis, groups: &[BarGroup]) {
         let is_grouped = groups.iter().any(|group| group.bars.iter().any(|bar| !bar.label.is_empty()));
-        let width = BARS_RIGHT - BARS_LEFT;
+        let all = || groups.iter().flat_map(|group| &group.bars);
+        let room = |bar: &Bar| {
+            self.width(&with_ordinary_spaces(&bar.shown), 12.0, false) + SIGN_WIDTH * bar.signs.len() as f32
+        };
+        let figures_width = all().map(room).fold(FIGURES_WIDTH_MIN, f32::max).min(FIGURES_WIDTH_MAX);
+        let width = RIGHT - figures_width - 20.0 - BARS_LEFT;
         let scale = bars::scale(axis, groups, width);
         for BarGroup { name, bars } in groups {
             if is_grouped {
@@ -291,7 +310,7 @@ impl Pen {
                 let row = bars::row(bar, &scale, width);
                 let top = self.top;
                 self.shapes.extend(row.shapes.into_iter().map(|shape| shape.moved(BARS_LEFT, top)));
-                let shown = with_ordinary_spaces(&bar.shown);
+                let shown = self.shortened(&with_ordinary_spaces(&bar.shown), figures_width);
                 let figure_width = self.width(&shown, 12.0, false);
                 self.text(RIGHT, 12.0, Anchor::End, style, &shown);
                 let (x, y) = (RIGHT - figure_width - 12.0, top + row.height / 2.0);
@@ -309,7 +328,7 @@ const QUIET: Paint = Paint::Of(Colour::Quiet);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Axis, Bar, Point, Series, Sign};
+    use crate::chart::{Axis, Point, Series, Sign};
     use crate::document::Fact;
     use crate::metrics::Quantity;
 

@@ -72,7 +72,7 @@ pub const MARKS: &str = r#"
 /// Of each chart of runs: its title, how many of its pixels are drawn, and in how many colours, as the page looks.
 pub fn marks(browser: &mut Browser, name: &str) -> Vec<(String, usize, usize)> {
     let boxes = browser.value(
-        "[...document.querySelectorAll('figure.chart')].map((figure) => { \
+        "[...document.querySelectorAll('figure.chart:not([hidden])')].map((figure) => { \
            const box = figure.querySelector('.area').getBoundingClientRect(); \
            return [figure.querySelector('h3').textContent, box.x + scrollX, box.y + scrollY, box.width, box.height]; })",
     );
@@ -117,7 +117,7 @@ fn every_chart_has_marks_wide_and_narrow_light_and_dark_and_the_page_is_quiet() 
                 "Latency distribution over time",
                 "Wait events and CPU of the backends",
                 "Processors of the server's host",
-                "Write-ahead log",
+                "WAL written",
                 "Percentiles"
             ]
         );
@@ -244,6 +244,18 @@ fn runs_side_by_side_are_one_page_in_which_nothing_of_one_hides_the_other() {
         let wide = browser.value("[document.documentElement.scrollWidth, innerWidth]");
         assert_eq!(wide[0], wide[1], "the page scrolls sideways at {width} pixels");
         assert_quiet(&browser);
+    }
+    for chosen in ["max", "median"] {
+        let shown = browser.value(&format!(
+            "(() => {{ const select = document.querySelector('figure[data-choice]:not([hidden]) select'); \
+             const names = [...select.options].map((option) => option.value); select.value = '{chosen}'; \
+             select.dispatchEvent(new Event('change')); \
+             const shown = [...document.querySelectorAll('figure[data-choice]:not([hidden])')]; \
+             return [names, shown.map((figure) => figure.querySelector('.how').textContent), \
+               shown.map((figure) => figure.querySelector('select').value)]; }})()"
+        ));
+        assert_eq!(shown[0], json!(["p99", "median", "p95", "p99.9", "max"]));
+        assert_eq!((&shown[1], &shown[2]), (&json!([format!("{chosen}, logarithmic")]), &json!([chosen])));
     }
 }
 

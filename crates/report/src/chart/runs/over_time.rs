@@ -8,7 +8,7 @@ use super::{
     percentile_points,
 };
 use crate::Run;
-use crate::chart::{Axis, Band, Chart, Colour, Heat, Plot, Point, Series, stacked_max};
+use crate::chart::{Axis, Band, Chart, Choice, Colour, Heat, Plot, Point, Series, stacked_max};
 use crate::figures::latency;
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
@@ -99,7 +99,8 @@ fn charts_over_time(sources: &[Source<'_>]) -> Vec<Chart> {
         return Vec::new();
     }
     let time = Axis::new("", Quantity::Seconds).with_ends(0.0, end_s);
-    let mut charts = vec![throughput(sources, &time), response_times(sources, &time)];
+    let mut charts = vec![throughput(sources, &time)];
+    charts.extend(response_times(sources, &time));
     let heats: Vec<Option<Heat>> = sources.iter().take(DETAILED_MAX).map(|it| heat(&it.timeline)).collect();
     let most = heats.iter().flatten().map(|heat| heat.most).max().unwrap_or(0);
     let waits: Vec<Vec<Series>> = sources.iter().map(wait_series).collect();
@@ -153,37 +154,49 @@ fn throughput(sources: &[Source<'_>], time: &Axis) -> Chart {
     )
 }
 
-/// Of one run the percentiles, of several p99.
-fn response_times(sources: &[Source<'_>], time: &Axis) -> Chart {
-    type Line = (&'static str, fn(&Quantiles) -> f64);
-    const LINES: [Line; 5] = [
-        ("median", |it| it.p50),
-        ("p95", |it| it.p95),
-        ("p99", |it| it.p99),
-        ("p99.9", |it| it.p999),
-        ("max", |it| it.max),
-    ];
+/// What of the percentiles a line shows.
+type Line = (&'static str, fn(&Quantiles) -> f64);
+const LINES: [Line; 5] = [
+    ("median", |it| it.p50),
+    ("p95", |it| it.p95),
+    ("p99", |it| it.p99),
+    ("p99.9", |it| it.p999),
+    ("max", |it| it.max),
+];
+/// The line that is shown of several runs, unless the reader chooses another one.
+const SHOWN: usize = 2;
+
+/// Of one run all percentiles; of several one, and a choice of the others while there are few runs.
+fn response_times(sources: &[Source<'_>], time: &Axis) -> Vec<Chart> {
     let points = |source: &Source<'_>, of: fn(&Quantiles) -> f64| {
         let y = |point: &TimelinePoint| point.quantiles.as_ref().map_or(f64::NAN, of);
         source.timeline.points.iter().map(|point| Point::new(point.time_s(), y(point))).collect()
     };
-    let (caption, series) = match sources {
-        [source] => {
-            let series = |(number, (label, of)): (usize, &Line)| {
-                let series = Series::new(*label, Colour::Quantile(number), points(source, *of));
-                Series { is_dashed: *label == "max", ..series }
-            };
-            ("percentiles, logarithmic", LINES.iter().enumerate().map(series).collect())
-        }
-        several => {
-            let of = |it: &Quantiles| it.p99;
-            let series = |source: &Source<'_>| Series::new(&source.label, source.colour, points(source, of));
-            ("p99, logarithmic", several.iter().map(series).collect())
-        }
-    };
     let y = Axis::new("", Quantity::Microseconds).logarithmic(true);
-    let bands = without_legend(bands(sources));
-    Chart::new("Response time", caption, Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands })
+    let chart = |caption: String, series: Vec<Series>| {
+        let bands = without_legend(bands(sources));
+        let plot = Plot::Lines { x: time.clone(), y: y.clone(), series, is_stacked: false, bands };
+        Chart::new("Response time", caption, plot)
+    };
+    if let [source] = sources {
+        let series = |(number, (label, of)): (usize, &Line)| {
+            let series = Series::new(*label, Colour::Quantile(number), points(source, *of));
+            Series { is_dashed: *label == "max", ..series }
+        };
+        let series = LINES.iter().enumerate().map(series).collect();
+        return vec![chart("percentiles, logarithmic".to_owned(), series)];
+    }
+    let of_all_runs = |(name, of): Line| {
+        let series = |source: &Source<'_>| Series::new(&source.label, source.colour, points(source, of));
+        let choice = Some(Choice { name, is_first: name == LINES[SHOWN].0 });
+        Chart { choice, ..chart(format!("{name}, logarithmic"), sources.iter().map(series).collect()) }
+    };
+    if sources.len() > DETAILED_MAX {
+        return vec![Chart { choice: None, ..of_all_runs(LINES[SHOWN]) }];
+    }
+    let mut order = LINES;
+    order[..=SHOWN].rotate_right(1);
+    order.map(of_all_runs).into()
 }
 
 fn heat(timeline: &Timeline) -> Option<Heat> {
@@ -226,7 +239,7 @@ fn wal(sources: &[Source<'_>], time: &Axis) -> Option<Chart> {
     let y = Axis { suffix: "/s", ..Axis::new("written", Quantity::Bytes) };
     let bands = without_legend(bands(sources));
     let plot = Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands };
-    Some(Chart { is_low: true, ..Chart::new("Write-ahead log", "bytes per second", plot) })
+    Some(Chart { is_low: true, ..Chart::new("WAL written", "bytes per second", plot) })
 }
 
 /// 1 ÷ (1 − p) that have a mark.
@@ -304,7 +317,7 @@ impl Source<'_> {
         let plot = Plot::Heat { x: time.clone(), y, heat, bands };
         Chart::new(
             self.title("Latency distribution over time"),
-            "darker: more transactions; logarithmic",
+            "stronger colours: more transactions; logarithmic",
             plot,
         )
     }
