@@ -11,7 +11,7 @@ use super::repeats::{Known, Repeated};
 use super::steps::{self, StepFigures};
 use crate::prose::escaped_line;
 
-/// Something that is varied.
+/// A quantity that is varied.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Factor {
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Factor {
 /// One combination of levels.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
-    /// Of each factor, in their order; `None` if a trial did not have it.
+    /// Of each factor, in their order; `None` if the trials do not have it.
     pub(crate) levels: Vec<Option<usize>>,
     /// In the order of the repeats.
     pub(crate) trials: Vec<usize>,
@@ -29,24 +29,24 @@ pub(crate) struct Cell {
     figures: Vec<Known>,
     /// Sizes of tables and of indexes after the runs, in bytes.
     sizes_of_runs: [Known; 2],
-    /// Whether its throughput is what was asked for.
+    /// Whether its throughput was set by a rate.
     pub(crate) has_rate: bool,
     /// The number of its store.
     pub(crate) host: usize,
-    /// The cell that this one is compared with; `None` for itself, and if there is none.
+    /// The cell that this one is compared with; `None` if there is none or it is this one.
     pub(crate) base: Option<usize>,
     /// The cell with the nearest earlier level of the first chart's axis, everything else the same, if that factor has
     /// at least three levels.
     pub(crate) previous: Option<usize>,
     /// The same combination on the first host.
     pub(crate) on_first_host: Option<usize>,
-    /// What the backends did, on average over its trials, the most frequent first.
+    /// Wait events and CPU of the backends, on average over its trials, the most frequent first.
     pub(crate) waits: Vec<WaitShare>,
     /// Of trials of steps.
     pub(crate) steps: Vec<StepFigures>,
 }
 
-/// What came of a trial.
+/// A trial and its results.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     /// The number of its store.
@@ -57,9 +57,9 @@ pub(crate) struct Trial {
     pub(crate) factors: BTreeMap<String, String>,
     /// Its run, if it had one; figures count only if it is complete.
     pub(crate) run: Option<StoredRun>,
-    /// What was measured, if it is one of steps.
+    /// Its results, if it is one of steps.
     pub(crate) steps: Option<StepsRecord>,
-    /// How much of the users' work a transaction does.
+    /// Operations of a transaction.
     operations: f64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum Standing {
 }
 
 impl Cell {
-    /// Over its complete trials; `None` also if one of them lacks it.
+    /// Over its complete trials; `None` if one of them lacks it.
     pub(crate) fn figure(&self, metric: Metric) -> Option<&Repeated> {
         self.figures[metric as usize].figure()
     }
@@ -117,7 +117,7 @@ impl Standing {
             TrialStatus::Complete => Standing::Complete,
             TrialStatus::Failed => {
                 let reason = trial.reason.as_deref().map(escaped_line);
-                Standing::Failed(reason.unwrap_or_else(|| "it did not say why".to_owned()))
+                Standing::Failed(reason.unwrap_or_else(|| "no reason is known".to_owned()))
             }
             TrialStatus::Running => Standing::Running,
             TrialStatus::Planned => Standing::Planned,
@@ -135,7 +135,7 @@ impl Standing {
     }
 }
 
-/// Those of the file in its order, then whatever else the trials have, as it comes.
+/// Those of the file in its order, then others that the trials have.
 pub(super) fn factors(trials: &[(usize, StoredTrial)], file: Option<&Experiment>) -> Vec<Factor> {
     let of_file = file.iter().flat_map(|file| &file.factors).map(|factor| Factor {
         name: factor.name.clone(),
@@ -154,7 +154,7 @@ pub(super) fn factors(trials: &[(usize, StoredTrial)], file: Option<&Experiment>
     factors
 }
 
-/// What the file says of how much a transaction does, by factors and levels.
+/// The operations of a transaction by the file, by factors and levels.
 fn operations(plan: Option<&Plan>) -> Operations {
     let cells = plan.iter().flat_map(|plan| &plan.cells);
     cells.map(|cell| (cell.levels.iter().cloned().collect(), cell.configuration.operations)).collect()
@@ -163,7 +163,7 @@ fn operations(plan: Option<&Plan>) -> Operations {
 /// The operations of a transaction by factors and levels.
 type Operations = BTreeMap<BTreeMap<String, String>, u32>;
 
-/// That, or what the script said with `\\batch` when it ran.
+/// That, or the mean that the script counted with `\\batch`.
 fn operations_of(trial: &StoredTrial, host_factor: &str, of_file: &Operations) -> f64 {
     let counted = || {
         let counts = &trial.run.as_ref()?.summary.as_ref()?.counts;
@@ -246,13 +246,13 @@ pub(super) fn cells(
     (groups.into_iter().map(cell).collect(), trials)
 }
 
-/// Shares averaged over the runs that were looked at.
+/// Shares averaged over the runs that have samples.
 fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
     let mut sums: BTreeMap<(&str, &str), (u64, f64)> = BTreeMap::new();
-    let mut looked_at = 0.0;
+    let mut sampled_runs = 0.0;
     // A run in which all backends were idle at every look says nothing of what the others did.
     for waits in runs.filter_map(|run| run.waits.as_ref()).filter(|waits| !waits.top.is_empty()) {
-        looked_at += 1.0;
+        sampled_runs += 1.0;
         for wait in &waits.top {
             let sum = sums.entry((&wait.event_type, &wait.event)).or_default();
             *sum = (sum.0 + wait.seen, sum.1 + wait.share);
@@ -262,7 +262,7 @@ fn mean_waits<'a>(runs: impl Iterator<Item = &'a StoredRun>) -> Vec<WaitShare> {
         event_type: escaped_line(event_type),
         event: escaped_line(event),
         seen,
-        share: share / looked_at,
+        share: share / sampled_runs,
         interval: None,
     };
     let mut waits: Vec<WaitShare> = sums.into_iter().map(mean).collect();

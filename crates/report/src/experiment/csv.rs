@@ -13,7 +13,7 @@ const BEFORE: [&str; 3] = ["experiment", "profile", "trial"];
 const BETWEEN: [&str; 4] = ["repeat", "status", "reason", "run"];
 const AFTER: [&str; 3] = ["limited_by", "top_wait", "top_wait_share"];
 
-/// Columns of a time that a step was taken, behind those of its trial; named as in its record.
+/// Columns of an execution of a step, behind those of its trial; named as in its record.
 const OF_STEP: [&str; 15] = [
     "step",
     "time",
@@ -32,7 +32,7 @@ const OF_STEP: [&str; 15] = [
     "index_bytes",
 ];
 
-/// The table, its head first; of trials of steps a line for each time that a step was taken.
+/// The table, its head first; of trials of steps a line for each execution of a step.
 pub fn csv(overview: &Overview) -> String {
     let has_steps = overview.has_steps();
     let metrics: Vec<&str> = match has_steps {
@@ -44,7 +44,7 @@ pub fn csv(overview: &Overview) -> String {
             .collect(),
     };
     let own: Vec<&str> = BEFORE.iter().chain(&BETWEEN).chain(&metrics).copied().collect();
-    // A factor that is called as one of our columns is told apart.
+    // A factor with the name of one of these columns gets a prefix.
     let factor_column =
         |name: &str| if own.contains(&name) { format!("factor {name}") } else { name.to_owned() };
     let factors = overview.factors.iter().map(|factor| factor_column(&factor.name));

@@ -1,5 +1,5 @@
 //! An experiment as JSON: each trial with its factors and figures, then the cells with their intervals and ratios.
-//! docs/reports.md documents the names; what cannot be known is `null` or absent.
+//! docs/reports.md documents the names; unknown values are `null` or absent.
 
 use std::collections::BTreeMap;
 
@@ -114,7 +114,7 @@ struct RatioJson {
 struct DifferenceJson<'a> {
     name: &'a str,
     metric: &'static str,
-    /// The cell that has what costs it.
+    /// The cell from which is subtracted.
     factors: BTreeMap<&'a str, &'a str>,
     value: f64,
     low: Option<f64>,
@@ -133,7 +133,7 @@ struct NamedRatioJson<'a> {
     ratio: RatioJson,
 }
 
-/// The document, indented for people.
+/// The JSON document, indented.
 pub fn json(overview: &Overview) -> String {
     let document = Document {
         trials: (1..).zip(&overview.trials).map(|(at, trial)| of_trial(overview, at, trial)).collect(),
@@ -161,7 +161,7 @@ pub fn json(overview: &Overview) -> String {
     results::escaped_json(json)
 }
 
-/// What a figure is called; of steps it is that of a trial, and not of a transaction.
+/// The name of a figure; of timed steps it is of a trial, not of a transaction.
 fn column(overview: &Overview, metric: Metric) -> &'static str {
     if overview.has_steps() { metric.column_of_steps() } else { metric.column() }
 }

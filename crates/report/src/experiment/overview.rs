@@ -1,5 +1,5 @@
-//! An experiment as tables and charts see it: its factors, its cells with the figures of their trials, and what came of
-//! each trial. Made from what the store has; the file, if it can be read, gives the order, the base and the charts.
+//! An experiment for tables and charts: its factors, its cells with their figures, its trials. Made from the contents of
+//! the stores; the file, if it can be read, gives the order, the base and the charts.
 
 use std::collections::BTreeMap;
 
@@ -59,15 +59,15 @@ pub struct Overview {
     pub(crate) differences: Vec<Contrast<Subtraction>>,
     /// Named ratios of the file.
     pub(crate) ratios: Vec<Contrast<Ratio>>,
-    /// What the file wants to see beside the main figure.
+    /// Figures of the file's charts, differences and ratios.
     subjects: Vec<Subject>,
-    /// What to know before believing the figures.
+    /// Warnings, as sentences.
     pub(crate) concerns: Vec<String>,
-    /// In what the builds of the servers differ, and which had what.
+    /// Differences between the builds of the servers.
     pub(crate) builds: Vec<String>,
 }
 
-/// What ratios are given to.
+/// The cells that others are compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Base {
     /// The first cell, since the file names none.
@@ -76,7 +76,7 @@ pub(crate) enum Base {
     Levels(Vec<(String, String)>),
 }
 
-/// A figure that the experiment is about, beside the one in which cells are compared first.
+/// A figure that the file names, beside the main one.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 struct Subject {
     metric: Metric,
@@ -100,7 +100,7 @@ impl Overview {
         let StoredExperiment { experiment, name, profile, started_at, files, .. } = first;
         let factors = cells::factors(&trials, file);
         let (cells, trials) = cells::cells(trials, &factors, host_factor, plan);
-        // Of trials that all came to nothing the file alone knows what they were.
+        // If no trial is complete, only the file shows their kind.
         let planned = plan.map_or([].as_slice(), |plan| plan.cells.as_slice());
         let is_of_steps = trials.iter().any(|trial| trial.steps.is_some())
             || planned.iter().any(|cell| !cell.configuration.steps.is_empty());
@@ -159,11 +159,11 @@ impl Overview {
         self.is_of_steps
     }
 
-    /// What cells are compared in first.
+    /// The figure by which cells are compared.
     pub(crate) fn main(&self) -> Metric {
         match self.has_steps() {
             true => Metric::Duration,
-            // A call that does a thousand is not to be compared with one that does a single one.
+            // A transaction of a thousand operations is not comparable with one of a single operation.
             false if self.has_batches() => Metric::Operations,
             false => Metric::Tps,
         }
@@ -187,7 +187,7 @@ impl Overview {
         if levels.is_empty() { "the only combination".to_owned() } else { levels.join(", ") }
     }
 
-    /// The cell's factors and what they are there.
+    /// The factors with their levels in the cell.
     pub(crate) fn levels(&self, cell: usize) -> impl Iterator<Item = (&Factor, &str)> {
         self.factors
             .iter()
@@ -195,22 +195,22 @@ impl Overview {
             .map(|(factor, level)| (factor, level.map_or("—", |level| factor.levels[level].as_str())))
     }
 
-    /// A cell against its base; `None` for the base itself.
+    /// A cell ÷ its base; `None` for the base itself.
     pub(crate) fn ratio(&self, cell: usize, metric: Metric) -> Option<Ratio> {
         self.ratio_to(self.cells[cell].base?, cell, metric)
     }
 
-    /// A cell against the one before it; `None` for the first of a line.
+    /// A cell ÷ the one before it; `None` for the first of a line.
     pub(crate) fn ratio_to_previous(&self, cell: usize, metric: Metric) -> Option<Ratio> {
         self.ratio_to(self.cells[cell].previous?, cell, metric)
     }
 
-    /// A cell against the same combination on the first host; `None` for those of the first host.
+    /// A cell ÷ the same combination on the first host; `None` for those of the first host.
     pub(crate) fn ratio_to_first_host(&self, cell: usize, metric: Metric) -> Option<Ratio> {
         self.ratio_to(self.cells[cell].on_first_host?, cell, metric)
     }
 
-    /// A cell against another, within repeats if they ran in the same ones.
+    /// A cell ÷ another, within repeats if they ran in the same ones.
     pub(crate) fn ratio_to(&self, base: usize, cell: usize, metric: Metric) -> Option<Ratio> {
         let (base, cell) = (&self.cells[base], &self.cells[cell]);
         ratio(base.figure(metric)?, cell.figure(metric)?, self.share_repeats(base, cell))
@@ -275,14 +275,14 @@ impl Overview {
         self.cells.binary_search_by(|cell| cell.levels.cmp(&wanted)).ok()
     }
 
-    /// A step of a cell against the same step of its base.
+    /// A step of a cell ÷ the same step of its base.
     pub(crate) fn step_ratio(&self, cell: usize, step: &StepFigures, metric: Metric) -> Option<Ratio> {
         let base = &self.cells[self.cells[cell].base?];
         let of_base = base.steps.iter().find(|other| other.name == step.name)?;
         ratio(of_base.figure(metric)?, step.figure(metric)?, self.repeats_are_blocks)
     }
 
-    /// Figures of a table behind the main one: those that the file wants to see first, then the usual ones.
+    /// Figures of a table behind the main one: first those that the file names, then the usual ones.
     pub(crate) fn shown(&self, usual: &[Metric]) -> Vec<Metric> {
         let wanted = |it: &&Subject| it.is_drawn || !usual.contains(&it.metric);
         let wanted = self.subjects.iter().filter(wanted).map(|it| it.metric);
@@ -295,12 +295,12 @@ impl Overview {
         shown
     }
 
-    /// Whether a chart of the file shows it, so that its interval is worth knowing.
+    /// Whether a chart of the file shows it; tables then show its interval.
     pub(crate) fn is_drawn(&self, metric: Metric) -> bool {
         self.subjects.iter().any(|it| it.metric == metric && it.is_drawn)
     }
 
-    /// Whether throughput is what was asked for wherever it was measured.
+    /// Whether the throughput of all measured cells was set by a rate.
     pub(crate) fn has_rate(&self) -> bool {
         let measured = || self.cells.iter().filter(|cell| cell.figure(Metric::Tps).is_some());
         measured().next().is_some() && measured().all(|cell| cell.has_rate)
@@ -331,7 +331,7 @@ impl Overview {
         let mut subjects: Vec<Subject> = Vec::new();
         for (name, is_drawn) in drawn.chain(contrasted) {
             let Some(metric) = Metric::named(name) else { continue };
-            // Where no transaction stands for several, operations are throughput.
+            // If each transaction is one operation, operations are throughput.
             let is_main = metric == self.main() || (metric == Metric::Operations && !self.has_batches());
             if !is_main && subjects.iter().all(|known| known.metric != metric) {
                 subjects.push(Subject { metric, is_drawn });
@@ -340,7 +340,7 @@ impl Overview {
         subjects
     }
 
-    /// Whether a transaction stands for several somewhere.
+    /// Whether a transaction of some cell has several operations.
     pub(crate) fn has_batches(&self) -> bool {
         let batched = |cell: &Cell| {
             let mean = |metric| cell.figure(metric).map_or(0.0, |it| it.mean);

@@ -1,5 +1,5 @@
-//! What several repeats of one combination say together, and what two combinations do beside each other. Pure: numbers
-//! in, numbers out; `overview` knows what they are of.
+//! Statistics over the repeats of a combination: means, medians, intervals, ratios and differences of two combinations.
+//! Pure: numbers in, numbers out; `overview` knows which figures they are.
 
 use stats::{CONFIDENCE, SampleMean};
 
@@ -10,7 +10,7 @@ pub(crate) struct Repeated {
     pub(crate) values: Vec<(u32, f64)>,
     pub(crate) mean: f64,
     pub(crate) median: f64,
-    /// Where the mean of many more repeats would lie, at 95 %; `None` of a single repeat.
+    /// The 95 % confidence interval of the mean; `None` of a single repeat.
     pub(crate) interval: Option<(f64, f64)>,
 }
 
@@ -33,12 +33,12 @@ impl Repeated {
     }
 }
 
-/// A figure of a combination, by how many of its complete trials have it.
+/// A figure of a combination: whether its complete trials have it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Known {
     /// All of them.
     Whole(Repeated),
-    /// Some lack it. They may be unlike the others, so that a mean of those would be biased.
+    /// Some of them. These may differ systematically from the others, so a mean over them would be biased.
     Partly,
     /// None.
     Nothing,
@@ -75,22 +75,22 @@ impl Known {
     }
 }
 
-/// How much one combination has of what the base has.
+/// The figure of one combination ÷ that of another.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Ratio {
     pub(crate) value: f64,
     /// At 95 %; `None` if there are too few repeats.
     pub(crate) interval: Option<(f64, f64)>,
-    /// Whether it was taken within each repeat.
+    /// Whether it was computed within each repeat.
     pub(crate) paired: bool,
 }
 
-/// The ratio of two combinations; `None` if a repeat of one of them is not above 0, which no logarithm has: leaving
-/// only that repeat out would favour the side that stalled.
+/// The ratio of two combinations; `None` if a repeat of one of them is not above 0 and so has no logarithm. Leaving only
+/// that repeat out would favour the combination that stalled.
 ///
 /// Ratios are averaged by their logarithms (Fleming and Wallace, How not to lie with statistics, CACM 29, 1986). Where
-/// repeats are blocks, those that both have are compared each with its own, and Student's interval is that of the
-/// differences: what a repeat does to both is in neither. Otherwise the interval is Welch's (The generalization of
+/// repeats are blocks, the repeats that both have are paired, and Student's interval is that of the differences of the
+/// logarithms, so an effect of a repeat on both cancels. Otherwise the interval is Welch's (The generalization of
 /// Student's problem, Biometrika 34, 1947).
 pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool) -> Option<Ratio> {
     if base.values.iter().chain(&other.values).any(|(_, figure)| *figure <= 0.0) {
@@ -112,7 +112,7 @@ pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool)
     Some(back(&logarithms(other)?.minus(&logarithms(base)?), false))
 }
 
-/// How much more one combination has than another.
+/// The figure of one combination less that of another.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Subtraction {
     pub(crate) value: f64,
