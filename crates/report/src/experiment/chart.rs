@@ -89,7 +89,9 @@ pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Chart> 
         return Vec::new();
     }
     let number = |name: &String| overview.factors.iter().position(|factor| factor.name == *name);
-    let of_file = of_file.iter().filter_map(|chart| {
+    // Those of single steps are drawn as stacked bars.
+    let of_cells = of_file.iter().filter(|chart| !is_by_step(chart));
+    let of_file = of_cells.filter_map(|chart| {
         let lab::Chart { title, x, y, series, facet, x_log, y_log } = chart;
         let [series, facet] = [series, facet].map(|name| name.as_ref().and_then(number));
         let asked = Asked { x: number(x)?, series, facet, x_log: *x_log, y_log: *y_log };
@@ -97,6 +99,20 @@ pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Chart> 
     });
     let charts: Vec<Chart> = of_file.filter(|chart| !chart.panels.is_empty()).collect();
     if charts.is_empty() && !overview.has_steps() { suggested(overview) } else { charts }
+}
+
+/// Whether a chart shows each step by itself.
+pub(super) fn is_by_step(chart: &lab::Chart) -> bool {
+    [Some(&chart.x), chart.series.as_ref(), chart.facet.as_ref()]
+        .into_iter()
+        .flatten()
+        .any(|it| it == lab::STEP)
+}
+
+/// The factor along the axis of the first chart.
+pub(super) fn axis(overview: &Overview, of_file: &[lab::Chart]) -> Option<usize> {
+    let factor = |chart: &lab::Chart| overview.factors.iter().position(|factor| factor.name == chart.x);
+    of_file.iter().find_map(factor).or_else(|| overview.charts.first().map(|chart| chart.x))
 }
 
 struct Asked {

@@ -181,7 +181,8 @@ fn figure(figure: Option<&Repeated>, quantity: Quantity, with_interval: bool) ->
 }
 
 fn ratio_cell(it: Option<Ratio>, if_none: &str) -> Cell {
-    it.map_or_else(|| Cell::text(if_none), |it| Cell::text(ratio(&it)).with_note(bounds(&it)))
+    let note = |it: &Ratio| it.interval.map_or(String::new(), |_| format!("({})", bounds(it)));
+    it.map_or_else(|| Cell::text(if_none), |it| Cell::text(ratio(&it)).with_note(note(&it)))
 }
 
 /// A table with a row for each cell.

@@ -51,6 +51,8 @@ pub struct Overview {
     /// Whether each repeat went through all cells, so that cells are compared within repeats.
     pub(crate) repeats_are_blocks: bool,
     pub(crate) charts: Vec<Chart>,
+    /// The factor along the axis of the first chart.
+    axis: Option<usize>,
     /// Charts of steps.
     pub(crate) stacks: Vec<Stack>,
     /// Throughput over time of some cells, if their records were read.
@@ -128,6 +130,7 @@ impl Overview {
             is_of_steps,
             repeats_are_blocks: order == Some(Order::Interleaved) && ran_by_repeats,
             charts: Vec::new(),
+            axis: None,
             stacks: Vec::new(),
             curves: Vec::new(),
             differences: Vec::new(),
@@ -140,6 +143,7 @@ impl Overview {
         let charts: &[lab::Chart] = file.map_or(&[], |file| &file.charts);
         overview.charts = chart::charts(&overview, charts);
         overview.stacks = steps::stacks(&overview, charts);
+        overview.axis = chart::axis(&overview, charts);
         overview.find_previous();
         if let Some(file) = file {
             overview.differences = contrasts::differences(&overview, &file.differences);
@@ -224,8 +228,7 @@ impl Overview {
     /// The factor along which cells have a previous one.
     pub(crate) fn ladder(&self) -> Option<usize> {
         const LEVELS_MIN: usize = 3;
-        let axis = self.charts.first()?.x;
-        (self.factors[axis].levels.len() >= LEVELS_MIN).then_some(axis)
+        self.axis.filter(|axis| self.factors[*axis].levels.len() >= LEVELS_MIN)
     }
 
     fn find_previous(&mut self) {

@@ -98,10 +98,7 @@ pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFi
 
 /// How long everything took, and what else the file wants to see by steps.
 pub(super) fn stacks(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Stack> {
-    let by_step = |chart: &&lab::Chart| {
-        [Some(&chart.x), chart.series.as_ref(), chart.facet.as_ref()].contains(&Some(&lab::STEP.to_owned()))
-    };
-    let asked = of_file.iter().filter(by_step);
+    let asked = of_file.iter().filter(|chart| super::chart::is_by_step(chart));
     let mut asked: Vec<(Metric, Option<String>)> = asked
         .filter_map(|chart| Some((Metric::named(&chart.y)?, chart.title.as_deref().map(escaped_line))))
         .collect();
