@@ -12,8 +12,8 @@ use run::{RunSpec, Runner, TooFewDescriptors};
 use crate::arguments::{ConnectionArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::options::{RunCommand, RunOptions};
+use crate::output::{Output, OutputArguments, Subject};
 use crate::progress::{ProgressStyle, serve_metrics};
-use crate::reporting;
 use crate::run_output::{self, OutputOptions};
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
@@ -66,6 +66,8 @@ pub(crate) struct BenchArguments {
     /// Write the report as a self-contained HTML page with charts
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -94,7 +96,8 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         ));
     }
     let clients = spec.clients;
-    arguments.html.as_deref().map(reporting::check_place).transpose()?;
+    let output = arguments.output.output(terminal)?;
+    let page = arguments.html.as_deref().map(Output::page).transpose()?;
     terminal::mask(run::secret_values(&spec.variables).into_iter().cloned());
     // The database is never that of `-d`, which may be a whole connection.
     let of_targets = Overrides { dbname: None, ..arguments.connection.overrides() };
@@ -125,11 +128,15 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         }),
         verbose_errors: arguments.verbose_errors,
         commands: arguments.report_per_command,
+        prints_summary: output.leaves_stdout(),
         places: arguments.places.places(),
     };
     let mut measured = Vec::new();
     let result = run_output::run(runner, options, &mut measured, terminal, signals);
-    // An interrupted run has a page too.
-    reporting::write_page(&measured, arguments.html.as_deref(), terminal)?;
+    // An interrupted run has a report too.
+    if !measured.is_empty() {
+        let others = (!output.is_text_on_terminal()).then_some(output);
+        others.iter().chain(&page).try_for_each(|it| it.write(Subject::Runs(&measured), terminal))?;
+    }
     result
 }

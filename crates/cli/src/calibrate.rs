@@ -18,6 +18,7 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 use crate::options::{self, RunCommand, RunOptions};
+use crate::output::{Output, OutputArguments, Subject};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -31,6 +32,8 @@ pub(crate) struct CalibrateArguments {
     /// Show the stored calibration without measuring
     #[arg(long, conflicts_with = "duration")]
     show: bool,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// The command, as it begins.
@@ -64,8 +67,9 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     let dir = run::calibrations_in(&locations);
+    let output = arguments.output.output(terminal)?;
     if arguments.show {
-        return show(&dir, terminal);
+        return show(&dir, &output, terminal);
     }
     run::provide_descriptors(CALIBRATION_CLIENTS_MAX.into()).map_err(|TooFewDescriptors { needed, limit }| {
         Failure::Usage(format!(
@@ -82,7 +86,7 @@ pub(crate) fn run(
     let told = &mut |step: String| bar.label(format!("calibrating: {step}"));
     let calibration = run::calibrate(&null_server.target()?, &spec, signals, told)?;
     drop((bar, null_server));
-    terminal.print(&report::calibration(&calibration, terminal.style()));
+    output.write(Subject::Calibrations(std::slice::from_ref(&calibration)), terminal)?;
     let waited = calibration.levels.iter().filter_map(|level| level.run_queue_share).fold(0.0, f64::max);
     if waited >= CROWDED_SHARE {
         terminal.warn("the worker had to wait for a core: other programs were busy, or there are too few cores; calibrate again when it is quiet");
@@ -93,7 +97,7 @@ pub(crate) fn run(
 }
 
 /// What is kept of this machine already.
-fn show(dir: &Path, terminal: &Terminal) -> Result<(), Failure> {
+fn show(dir: &Path, output: &Output, terminal: &Terminal) -> Result<(), Failure> {
     let host = Host::detect();
     let loops = [EventLoopName::IoUring, EventLoopName::Epoll];
     let kept: Vec<_> = loops.into_iter().filter_map(|name| Calibration::kept(dir, &host, name)).collect();
@@ -103,9 +107,7 @@ fn show(dir: &Path, terminal: &Terminal) -> Result<(), Failure> {
             dir.display()
         )));
     }
-    let shown: Vec<_> = kept.iter().map(|kept| report::calibration(kept, terminal.style())).collect();
-    terminal.print(&shown.join("\n"));
-    Ok(())
+    output.write(Subject::Calibrations(&kept), terminal)
 }
 
 /// The null server in a process of its own; both it and its directory are gone when this is dropped.

@@ -8,6 +8,7 @@ use report::experiment::{FromStore, Overview};
 use results::{DEFAULT_STORE, Store, StoredExperiment};
 
 use crate::failure::Failure;
+use crate::output::Format;
 
 /// The name of the experiment that is meant; `None` if runs are. Without either it is the only one that the store has.
 pub(crate) fn asked_for(
@@ -52,11 +53,12 @@ fn only_one(store: &Path) -> Result<String, Failure> {
     }
 }
 
-/// The newest experiment of this name, from one store or several.
+/// The newest experiment of this name, from one store or several, for a report in this format.
 pub(crate) fn overview(
     stores: &[PathBuf],
     name: &str,
     profile: Option<Profile>,
+    format: Format,
 ) -> Result<Overview, Failure> {
     let mut all: Vec<FromStore> = Vec::new();
     let place = |store: &PathBuf| store.canonicalize().unwrap_or_else(|_| store.clone());
@@ -71,7 +73,11 @@ pub(crate) fn overview(
         all.push(FromStore { store: store.clone(), is_default, stored });
     }
     let read = all.first().and_then(|first| file_of(&first.stored));
-    Ok(Overview::new(all, read.as_ref().map(|(experiment, plan)| (experiment, plan))))
+    let mut overview = Overview::new(all, read.as_ref().map(|(experiment, plan)| (experiment, plan)));
+    if format.has_charts() {
+        add_curves(&mut overview, stores);
+    }
+    Ok(overview)
 }
 
 fn stored_experiment(store: &Path, name: &str, profile: Option<&str>) -> Result<StoredExperiment, Failure> {
@@ -90,7 +96,7 @@ fn stored_experiment(store: &Path, name: &str, profile: Option<&str>) -> Result<
 
 /// Reads the records of the runs whose throughput over time is drawn. A record that cannot be read is left out; the
 /// chart says so.
-pub(crate) fn add_curves(overview: &mut Overview, stores: &[PathBuf]) {
+fn add_curves(overview: &mut Overview, stores: &[PathBuf]) {
     for curve in overview.curves() {
         let record = stores.get(curve.store).map(|store| results::find(store, &curve.run.to_string()));
         if let Some(Ok(record)) = record {

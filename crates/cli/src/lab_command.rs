@@ -12,6 +12,7 @@ use crate::arguments::StoreArguments;
 use crate::failure::Failure;
 use crate::lab_status;
 use crate::listener::listening;
+use crate::output::OutputArguments;
 use crate::run_output::circumstances;
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
@@ -51,6 +52,8 @@ struct TrialsArguments {
     places: StoreArguments,
     #[command(flatten)]
     limits: Limits,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// An experiment in one of its sizes.
@@ -108,16 +111,20 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
             terminal.print(&results::escaped(outline.as_str()));
             Ok(())
         }
-        LabAction::Run(TrialsArguments { which, places, limits }) => {
+        LabAction::Run(TrialsArguments { which, places, limits, output }) => {
+            let output = output.output(terminal)?;
             let subject = read(which, Some(&::lab::find_host))?;
-            listening(terminal, places.places(), |listener| {
+            listening(terminal, places.places(), output, |listener| {
                 let campaign = Campaign::begin(subject, places.places(), listener)?;
                 run_trials(campaign, limits, listener, signals)
             })
         }
-        LabAction::Resume(TrialsArguments { which, places, limits }) => {
+        LabAction::Resume(TrialsArguments { which, places, limits, output }) => {
+            let output = output.output(terminal)?;
             let campaign = Campaign::find(read(which, Some(&::lab::find_host))?, places.places())?;
-            listening(terminal, places.places(), |listener| run_trials(campaign, limits, listener, signals))
+            listening(terminal, places.places(), output, |listener| {
+                run_trials(campaign, limits, listener, signals)
+            })
         }
         LabAction::Status { which, places } => {
             let campaign = Campaign::find(read(which, None)?, places.places())?;

@@ -4,12 +4,15 @@
 use std::cell::RefCell;
 
 use ::lab::{Event, Listener, TrialRecord, rough};
+use report::experiment::Overview;
 use results::Plan;
 use run::StorePlaces;
 use server::FetchProgress;
 
 use crate::comparison_progress::ComparisonProgress;
+use crate::failure::Failure;
 use crate::init::{self, LoadView};
+use crate::output::{Output, Subject};
 use crate::progress::{ProgressDisplay, ProgressStyle, serve_metrics};
 use crate::terminal::{Bar, Terminal, Unit};
 use crate::{experiment_report, lab_status, run_output};
@@ -18,6 +21,8 @@ struct TerminalListener<'a> {
     terminal: &'a Terminal,
     /// Where the report of an experiment comes from.
     places: StorePlaces,
+    /// Where it goes.
+    output: Output,
     state: RefCell<State<'a>>,
 }
 
@@ -34,11 +39,12 @@ struct State<'a> {
 pub(crate) fn listening<T>(
     terminal: &Terminal,
     places: StorePlaces,
+    output: Output,
     work: impl FnOnce(Listener<'_>) -> T,
 ) -> T {
     let comparison = ComparisonProgress::new(terminal);
     let state = State { bar: None, load: None, run: None, above: Vec::new(), comparison };
-    let shown = TerminalListener { terminal, places, state: RefCell::new(state) };
+    let shown = TerminalListener { terminal, places, output, state: RefCell::new(state) };
     work(Listener::new(&|event| shown.show(event)))
 }
 
@@ -84,7 +90,10 @@ impl<'a> TerminalListener<'a> {
                 }
             }
             Event::Ended(subject, row) => {
-                terminal.print(&lab_status::standing(subject, row));
+                match self.output.leaves_stdout() {
+                    true => terminal.print(&lab_status::standing(subject, row)),
+                    false => terminal.say(lab_status::standing(subject, row).trim_end()),
+                }
                 self.report(subject, row);
             }
             Event::Comparison(run, event) => state.comparison.show(run, event),
@@ -98,15 +107,25 @@ impl<'a> TerminalListener<'a> {
             return;
         }
         let name = &subject.experiment.name;
-        match experiment_report::overview(&[self.places.store()], name, Some(subject.profile)) {
-            Ok(overview) => {
-                let report = report::experiment::text(&overview, self.terminal.style());
-                self.terminal.print(&format!("\n{report}"));
-            }
-            Err(failure) => {
-                self.terminal.warn(format_args!("the trials are stored, but not reported: {failure}"));
-            }
+        let overview = experiment_report::overview(
+            &[self.places.store()],
+            name,
+            Some(subject.profile),
+            self.output.format,
+        );
+        if let Err(failure) = overview.and_then(|overview| self.write(&overview)) {
+            self.terminal.warn(format_args!("the trials are stored, but not reported: {failure}"));
         }
+    }
+
+    /// As text after an empty line; where a file has the report, standard output has it as text too.
+    fn write(&self, overview: &Overview) -> Result<(), Failure> {
+        let subject = Subject::Experiment(overview);
+        if self.output.leaves_stdout() {
+            self.terminal.print("\n");
+            Output::default().write(subject, self.terminal)?;
+        }
+        if self.output.is_text_on_terminal() { Ok(()) } else { self.output.write(subject, self.terminal) }
     }
 }
 

@@ -15,6 +15,7 @@ mod listener;
 mod manual;
 mod null_server;
 mod options;
+mod output;
 mod password;
 mod pgbench;
 mod progress;

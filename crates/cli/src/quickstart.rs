@@ -8,6 +8,7 @@ use ::lab::{Listener, obtain, sweep, warn_without_statements};
 use clap::{Arg, Args};
 use connect::{Environment, Overrides};
 use engine::Limit;
+use results::Record;
 use run::options::RunOption;
 use run::{RunSpec, Runner, ScriptSource, ScriptSpec};
 use server::{Locations, Server, ServerOptions};
@@ -18,8 +19,8 @@ use crate::failure::Failure;
 use crate::init::{self, LoadView};
 use crate::listener::listening;
 use crate::options::{self, RunCommand, RunOptions};
+use crate::output::{Output, Subject};
 use crate::progress::ProgressStyle;
-use crate::reporting;
 use crate::run_output::{self, OutputOptions};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -93,12 +94,13 @@ pub(crate) fn run(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
-    arguments.html.as_deref().map(reporting::check_place).transpose()?;
+    let page = arguments.html.as_deref().map(Output::page).transpose()?;
     let locations = Locations::from_environment(&server::Environment::of_process())?;
     let places = arguments.places.places();
-    listening(terminal, places, |listener| {
+    let measured = listening(terminal, places, Output::default(), |listener| {
         measure_on_server(arguments, &locations, listener, terminal, signals)
-    })
+    })?;
+    page.map_or(Ok(()), |page| page.write(Subject::Runs(&measured), terminal))
 }
 
 fn measure_on_server(
@@ -107,7 +109,7 @@ fn measure_on_server(
     listener: Listener<'_>,
     terminal: &Terminal,
     signals: &Signals,
-) -> Result<(), Failure> {
+) -> Result<Vec<(String, Record)>, Failure> {
     let spec = arguments.run.spec()?;
     let spec = RunSpec { workload: Some(spec.workload.clone().unwrap_or_default()), ..spec };
     let workload = spec.workload.clone().unwrap_or_default().open()?;
@@ -133,11 +135,12 @@ fn measure_on_server(
         let conninfo = status.conninfo_tcp.as_ref().unwrap_or(&status.conninfo);
         terminal.say(format_args!("server kept. Connect: psql \"{conninfo}\""));
         terminal.say(format_args!("Stop and remove it: pgmeter server stop --remove {}", status.name));
-        return Ok(());
+        return result;
     }
     let stopped = server.stop_and_remove();
-    result?;
-    Ok(stopped?)
+    let measured = result?;
+    stopped?;
+    Ok(measured)
 }
 
 /// Loads the workload and runs its scripts on a running server.
@@ -148,7 +151,7 @@ fn measure(
     server: &Server,
     terminal: &Terminal,
     signals: &Signals,
-) -> Result<(), Failure> {
+) -> Result<Vec<(String, Record)>, Failure> {
     let environment = Environment::of_process().only_control_timeout();
     let conninfo = server.conninfo_tcp().unwrap_or_else(|| server.conninfo());
     let own_conninfo = server.conninfo_tcp_guarded().unwrap_or_else(|| server.conninfo());
@@ -180,11 +183,12 @@ fn measure(
             logs: None,
             verbose_errors: false,
             commands: false,
+            prints_summary: true,
             places: arguments.places.places(),
         };
         run_output::run(runner, output, &mut measured, terminal, signals)?;
     }
-    reporting::write_page(&measured, arguments.html.as_deref(), terminal)
+    Ok(measured)
 }
 
 fn heading(mix: &[&Script], spec: &RunSpec) -> String {

@@ -25,6 +25,8 @@ pub(crate) struct OutputOptions {
     pub(crate) verbose_errors: bool,
     /// Whether the report has a table of the single commands.
     pub(crate) commands: bool,
+    /// Whether the summary goes to standard output; otherwise that is left to another format.
+    pub(crate) prints_summary: bool,
     pub(crate) places: StorePlaces,
 }
 
@@ -75,19 +77,22 @@ pub(crate) fn run(
     progress.end();
     // Kept before anything is shown: a terminal that is stopped must not keep the record from being written.
     let kept = keeper.finish(&finished.record);
-    report(&finished, options.commands, terminal);
+    if options.prints_summary {
+        report(&finished, options.commands, terminal);
+    }
     let Kept { run, record: path } = kept?;
-    terminal.print(&format!("\n  run {run:<11} {}\n", path.display()));
+    let place = format!("\n  run {run:<11} {}\n", path.display());
+    match options.prints_summary {
+        true => terminal.print(&place),
+        false => terminal.say(place.trim_matches('\n')),
+    }
     measured.push((format!("run {run}"), finished.record.clone()));
     conclude(finished, &log_fault, terminal)
 }
 
 fn report(Finished { record, .. }: &Finished, commands: bool, terminal: &Terminal) {
     terminal.say("");
-    terminal.print(&report::text(record, terminal.style()));
-    if commands {
-        terminal.print(&report::command_table(record, terminal.style()));
-    }
+    terminal.print(&report::text(&report::summary(record, commands), terminal.style()));
 }
 
 /// An aborted or interrupted run is reported and recorded too, and then is a failure.

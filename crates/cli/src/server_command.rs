@@ -10,6 +10,7 @@ use server::{Locations, ServerOptions};
 use crate::arguments::InstallationArguments;
 use crate::failure::Failure;
 use crate::listener::listening;
+use crate::output::Output;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -68,7 +69,9 @@ pub(crate) fn run(
 }
 
 fn act(action: &ServerAction, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-    listening(terminal, StorePlaces::default(), |listener| obey(action, listener, terminal, signals))
+    listening(terminal, StorePlaces::default(), Output::default(), |listener| {
+        obey(action, listener, terminal, signals)
+    })
 }
 
 fn obey(

@@ -6,7 +6,6 @@ use results::{Counts, Latency, OtherEndings, Record, escaped};
 use crate::Run;
 use crate::chart::runs::{LatencyRows, POINTS_MAX, Timeline};
 use crate::metrics::Metric;
-use crate::sections;
 
 /// The names of the columns.
 pub const CSV_COLUMNS: [&str; 8] = ["run", "part", "script", "item", "start_s", "end_s", "metric", "value"];
@@ -173,7 +172,7 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
     for event in &observation.events {
         let time_s = Some((event.start_s, event.end_s));
         let place = Place { part: "event", item: event.detail.as_str(), time_s, ..Place::default() };
-        lines.add(place, sections::event_name(event.kind), 1.0);
+        lines.add(place, crate::run::event_name(event.kind), 1.0);
     }
     for sample in &observation.samples {
         let time_s = Some((sample.start_s, Some(sample.end_s)));

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use results::{Counts, Latency};
 
+use crate::TextStyle;
 use crate::figures::{count, fixed, latency, percent, rate, with_ordinary_spaces};
 use crate::live::{LiveSample, Phase};
 use crate::prose::{Emphasis, cut, emphasise, escaped_line};
-use crate::text::TextStyle;
 
 /// What is shown at one moment of a run.
 #[derive(Clone, Debug, PartialEq)]

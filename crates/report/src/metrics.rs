@@ -3,8 +3,9 @@
 
 use results::{ComparedMetric, Counts, Latency, PerTransaction, Record, StoredRun, Summary};
 
-use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, latency, measured_seconds, percent, rate};
-use crate::sections::{bytes, number};
+use crate::figures::{
+    TIE, as_asked, asked_latency, asked_seconds, bytes, latency, measured_seconds, number, percent, rate,
+};
 
 /// A figure of a run.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -270,7 +271,7 @@ pub(crate) const METRICS: [Row; 44] = {
             .key("wal_bytes"),
         cost!(Metric::WalRecords, "wal_records", "WAL records", Number, "WAL records", |costs| costs.wal_records),
         cost!(Metric::FullPageImages, "wal_full_page_images", "full-page images", Number, "full-page images in the WAL", |costs| costs.wal_full_page_images)
-        .short("full pages"),
+        .short("full pages/tx"),
         cost!(Metric::FullPageImageBytes, "wal_full_page_image_bytes", "WAL of full-page images", Bytes, "WAL taken by full-page images; PostgreSQL 19 and newer", |costs| costs.wal_full_page_image_bytes),
         cost!(Metric::BlocksHit, "blocks_hit", "shared buffers hit", Number, "blocks found in shared buffers", |costs| costs.blocks_hit),
         cost!(Metric::BlocksRead, "blocks_read", "blocks read", Number, "blocks read from the operating system, which may have them in its cache", |costs| costs.blocks_read),
@@ -352,6 +353,14 @@ impl Metric {
             Source::Steps => None,
         };
         figure.filter(|figure| figure.is_finite())
+    }
+
+    /// Of a distribution of times; nothing of a metric that is none.
+    pub(crate) fn of_times(self, times: &Latency) -> Option<f64> {
+        match self.row().source {
+            Source::Latency(of) => Some(of(times)),
+            Source::Run(_) | Source::PerTransaction(_) | Source::Steps => None,
+        }
     }
 
     /// The figure as every format but CSV and JSON shows it.

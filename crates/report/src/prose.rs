@@ -3,7 +3,14 @@
 
 use results::escaped;
 
-use crate::TextStyle;
+/// How text may look.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct TextStyle {
+    /// Whether ANSI colours may be used; nothing is said by colour alone.
+    pub colour: bool,
+    /// Columns of the terminal; longer lines of prose are wrapped.
+    pub width: usize,
+}
 
 /// The emphasis that a piece of text may have; none of them carries meaning that the words do not.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -88,6 +95,19 @@ pub(crate) fn enumerate(items: &[String]) -> String {
         [only] => only.clone(),
         [before @ .., last] => format!("{} and {last}", before.join(", ")),
     }
+}
+
+/// With a full stop, if there is none.
+pub(crate) fn sentence(text: &str) -> String {
+    let ended = text.ends_with(['.', '!', '?']);
+    format!("{text}{}", if ended { "" } else { "." })
+}
+
+/// With a capital letter and a full stop.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let Some(first) = letters.next() else { return String::new() };
+    sentence(&first.to_uppercase().chain(letters).collect::<String>())
 }
 
 #[cfg(test)]

@@ -39,16 +39,6 @@ pub(crate) fn fits(columns: &[Cells], indent: usize, style: &TextStyle) -> bool 
     len(columns, GAPS[1]) + indent <= style.width
 }
 
-/// What columns take of a line, with a gap behind each that can be seen.
-pub(crate) fn width(columns: &[Cells]) -> usize {
-    len(columns, GAPS[1]) + GAPS[1]
-}
-
-/// The lines of columns that are as they are; the labels are cut if nothing else helps.
-pub(crate) fn laid_out(columns: Vec<Cells>, indent: usize, style: &TextStyle) -> String {
-    fitted(|_| columns.clone(), 0, indent, style)
-}
-
 /// The length of a line.
 fn len(columns: &[Cells], gap: usize) -> usize {
     let cells: usize = columns.iter().map(|cells| cells[0].chars().count()).sum();

@@ -4,7 +4,7 @@
 use results::{Record, StepResult, StepsRecord};
 
 use crate::figures::{TIE, UNKNOWN_SIZE, count, latency, plus_minus, rate, with_ordinary_spaces};
-use crate::sections;
+use crate::metrics::Metric;
 
 /// `1,234 tps ± 1.2 %, p50 6.12 ms, p99 13.4 ms, 3 failed`.
 pub fn trial_line(record: &Record) -> String {
@@ -20,7 +20,7 @@ pub fn trial_line(record: &Record) -> String {
     if summary.counts.failed > 0 {
         line += &format!(", {} failed", count(summary.counts.failed));
     }
-    if let Some(share) = sections::late_or_skipped_share(record) {
+    if let Some(share) = Metric::LateOrSkipped.shown(record) {
         line += &format!(", {share} late or skipped");
     }
     if let Some(stalls) = record.grave_stalls() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::lab::{Cell, Comparable, CompareOptions, Design, Experiment, Profile, Typed};
-use clap::{Arg, ArgAction, Args, ValueEnum};
+use clap::{Arg, ArgAction, Args};
 use results::ComparedMetric;
 use run::options::{RunOption, Value, key, percent};
 use run::{RunSpec, ScriptSource, ScriptSpec};
@@ -13,6 +13,7 @@ use run::{RunSpec, ScriptSource, ScriptSpec};
 use crate::arguments::{StoreArguments, Word, positive_seconds, words};
 use crate::failure::Failure;
 use crate::options::{self, RunCommand, RunOptions};
+use crate::output::OutputArguments;
 
 /// The load that is compared, as it begins: an experiment's.
 #[derive(Clone, Copy, Debug)]
@@ -110,19 +111,10 @@ pub(crate) struct CompareArguments {
     /// Seed of the order and of all random numbers [default: the experiment's seed, otherwise random]
     #[arg(long, value_name = "SEED", alias = "random-seed", help_heading = "Comparison")]
     seed: Option<u64>,
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(super) format: OutputName,
+    #[command(flatten)]
+    pub(super) output: OutputArguments,
     #[command(flatten)]
     pub(super) places: StoreArguments,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputName {
-    /// The verdict in one sentence, and a table
-    Text,
-    /// The complete record with all blocks
-    Json,
 }
 
 const METRICS: [Word<ComparedMetric>; 7] = [

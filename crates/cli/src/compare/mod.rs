@@ -11,10 +11,10 @@ pub(crate) use arguments::CompareArguments;
 
 use crate::failure::Failure;
 use crate::listener::listening;
+use crate::output::{Output, Subject};
 use crate::run_output::circumstances;
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
-use arguments::OutputName;
 
 /// Exit statuses, as docs/comparing.md has them.
 const WORSE: u8 = 1;
@@ -36,18 +36,19 @@ fn compare(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<ExitCode, Failure> {
+    let output = arguments.output.output(terminal)?;
     let what = arguments.comparable()?;
     let cells = arguments::sides(&what)?;
     terminal::mask(::lab::secret_values(&cells));
     let options = arguments.options(&cells, &what.experiment.design)?;
     let places = arguments.places.places();
-    let (record, kept) = listening(terminal, places.clone(), |listener| {
+    let (record, kept) = listening(terminal, places.clone(), Output::default(), |listener| {
         ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
     })?;
-    match arguments.format {
-        OutputName::Text => terminal.print(&report::comparison(&record, terminal.style())),
-        OutputName::Json => terminal.print(&results::escaped_json(record.to_json())),
+    if output.leaves_stdout() && !output.is_text_on_terminal() {
+        Output::default().write(Subject::Comparison(&record), terminal)?;
     }
+    output.write(Subject::Comparison(&record), terminal)?;
     terminal.say(format_args!("kept as comparison {kept} in {}", places.store().display()));
     judge(&record)
 }

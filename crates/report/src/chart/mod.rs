@@ -1,8 +1,6 @@
 //! Charts before they have a format: series over time, percentiles, heat maps and bars, in the units of their figures.
 //! One drawing of a chart serves the page, SVG and PNG.
 
-#![allow(dead_code)] // until the writers use all of it
-
 mod bars;
 mod colour;
 mod legend;
@@ -19,14 +17,9 @@ mod values;
 use crate::metrics::Quantity;
 
 pub(crate) use page::markup;
-#[allow(unused_imports)] // until pictures are made of documents
 pub use picture::{png, svg};
-#[allow(unused_imports)]
 pub use png::PngError;
 pub(crate) use runs::RunCharts;
-#[allow(unused_imports)]
-pub(crate) use runs::{over_time, percentiles};
-pub(crate) use values::{Number, numbers};
 
 /// What shows the values of charts at the pointer, by the arrow keys and as tables.
 pub(crate) const SCRIPT: &str =

@@ -361,12 +361,17 @@ mod tests {
             beside: vec![Fact::new("median", "3 ms")],
         };
         let chart = |title: &str, plot: Plot| Block::Chart(Box::new(Chart::new(title, "a caption", plot)));
-        let folded =
-            Block::Folded { title: String::new(), is_open: false, blocks: vec![chart("Sizes", bars)] };
+        let folded = Block::Folded {
+            id: None,
+            title: String::new(),
+            is_open: false,
+            blocks: vec![chart("Sizes", bars)],
+        };
         let first = vec![headline, Block::Paragraph(Tone::Plain, long)];
         let of_terminal =
             Section::new("brief", "", "", Audience::Terminal, vec![chart("Hidden", lines.clone())]);
         Document {
+            banners: Vec::new(),
             title: "tpcb-like".to_owned(),
             subtitle: "on PostgreSQL 18.1".to_owned(),
             sections: vec![

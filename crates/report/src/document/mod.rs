@@ -2,7 +2,13 @@
 //! side by side, an experiment, a comparison or a calibration; the writers for the terminal, HTML, Markdown, SVG and PNG
 //! render it, and add nothing. Numbers stay numbers until a writer needs their text.
 
-#![allow(dead_code)] // until the writers use all of it
+mod layout;
+mod markdown;
+mod text;
+
+pub(crate) use layout::{latency_format, plus_minus, table_text};
+pub use markdown::markdown;
+pub use text::text;
 
 use crate::chart::Chart;
 use crate::metrics::Quantity;
@@ -10,6 +16,8 @@ use crate::metrics::Quantity;
 /// A report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
+    /// Facts that come before everything else, such as an interrupted run.
+    pub(crate) banners: Vec<String>,
     /// Of the page and of the first heading, such as `tpcb-like`.
     pub(crate) title: String,
     /// The less prominent rest of the title, such as `on PostgreSQL 18.1`.
@@ -68,6 +76,8 @@ pub(crate) enum Block {
     Code(String),
     /// Details that the page shows on request; Markdown and the terminal leave them out.
     Folded {
+        /// To link to it.
+        id: Option<String>,
         title: String,
         is_open: bool,
         blocks: Vec<Block>,
@@ -103,6 +113,8 @@ pub(crate) struct Fact {
 pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Vec<Cell>>,
+    /// Of a table of latencies alone: the latencies by which their common unit is chosen, the most important first.
+    pub(crate) typical_us: Vec<f64>,
     /// Columns at the end that a narrow terminal may leave out.
     pub(crate) optional_columns: usize,
 }
@@ -142,6 +154,11 @@ pub(crate) enum Content {
         value: f64,
         plus_minus: Option<f64>,
     },
+    /// The mean of a distribution of times, and its standard deviation.
+    MeanAndDeviation {
+        mean_us: f64,
+        deviation_us: f64,
+    },
 }
 
 impl Fact {
@@ -171,6 +188,15 @@ impl Cell {
 
     pub(crate) fn figure(quantity: Quantity, value: f64) -> Cell {
         Cell { content: Content::Figure { quantity, value, plus_minus: None }, ..Cell::default() }
+    }
+
+    /// With half of its 95 % interval as a share of the figure.
+    pub(crate) fn figure_with_interval(quantity: Quantity, value: f64, plus_minus: Option<f64>) -> Cell {
+        Cell { content: Content::Figure { quantity, value, plus_minus }, ..Cell::default() }
+    }
+
+    pub(crate) fn mean_and_deviation(mean_us: f64, deviation_us: f64) -> Cell {
+        Cell { content: Content::MeanAndDeviation { mean_us, deviation_us }, ..Cell::default() }
     }
 
     /// An empty cell if there is no value.

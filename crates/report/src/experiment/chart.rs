@@ -62,25 +62,9 @@ pub(crate) struct Marks {
     pub(crate) compromise: bool,
 }
 
-impl Panel {
-    /// The lowest above 0 and the highest that is drawn, intervals included.
-    pub(crate) fn ends(&self, overview: &Overview, metric: Metric) -> (f64, f64) {
-        let points = self.lines.iter().flat_map(|line| &line.points);
-        let figures = points.filter_map(|point| overview.cells[point.cell].figure(metric));
-        figures.fold((f64::INFINITY, 0.0), |(low, high), it| {
-            let (from, to) = it.interval.unwrap_or((it.mean, it.mean));
-            // Where an interval ends at 0, a logarithmic axis begins at its figure.
-            let above_0 = [from, it.mean].into_iter().find(|end| *end > 0.0);
-            (low.min(above_0.unwrap_or(low)), high.max(to).max(it.mean))
-        })
-    }
-}
+impl Panel {}
 
-impl Marks {
-    pub(crate) fn any(self) -> bool {
-        self != Marks::default()
-    }
-}
+impl Marks {}
 
 /// Those of the file, or what suggests itself.
 pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Chart> {

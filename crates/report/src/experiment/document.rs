@@ -9,21 +9,18 @@ use super::overview::Overview;
 use super::repeats::{Ratio, Repeated};
 use super::said::{
     IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, is_base, limits_in_words, ratio, signs,
-    top_waits, wait_name,
+    top_waits,
 };
 use super::steps::StepFigures;
 use super::{Quantity, drawn};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
-use crate::figures::{half_width, percent};
+use crate::figures::half_width;
 use crate::prose::{cut, escaped_line};
-use crate::sections;
 
 /// Trials without figures that a terminal lists; the page has all.
 const LOST_SHOWN_MAX: usize = 20;
 /// The longest name of a combination.
 const LABEL_LEN_MAX: usize = 48;
-/// Waits of a cell that the page lists.
-const WAITS_LISTED_MAX: usize = 10;
 
 /// The whole report.
 pub fn document(overview: &Overview) -> Document {
@@ -67,6 +64,7 @@ pub fn document(overview: &Overview) -> Document {
     Document {
         title: overview.title.clone(),
         subtitle: format!("{} ({})", overview.name, overview.profile),
+        banners: Vec::new(),
         sections: sections.into_iter().flatten().collect(),
     }
 }
@@ -148,6 +146,7 @@ fn warnings(overview: &Overview) -> Vec<Block> {
     let mut blocks = vec![Block::List(Tone::Caution, overview.concerns.clone())];
     if !overview.builds.is_empty() {
         blocks.push(Block::Folded {
+            id: None,
             title: "How the servers were built".to_owned(),
             is_open: false,
             blocks: vec![Block::List(Tone::Plain, overview.builds.clone())],
@@ -204,7 +203,7 @@ impl CellTable<'_> {
         let table = Table {
             columns: vec![Column::text(cut(&names, LABEL_LEN_MAX))],
             rows: (0..overview.cells.len()).map(row).collect(),
-            optional_columns: 0,
+            ..Table::default()
         };
         CellTable { overview, table }
     }
@@ -328,8 +327,12 @@ fn steps(overview: &Overview) -> Vec<Block> {
     };
     let steps = overview.cells.iter().enumerate();
     let rows = steps.flat_map(|(number, cell)| cell.steps.iter().map(move |step| (number, step)));
-    let table =
-        Table { columns, rows: rows.map(|(cell, step)| row(cell, step)).collect(), optional_columns: 2 };
+    let table = Table {
+        columns,
+        rows: rows.map(|(cell, step)| row(cell, step)).collect(),
+        optional_columns: 2,
+        ..Table::default()
+    };
     let sentences = overview.step_ratios_in_words().into_iter().chain(limits_in_words(overview));
     std::iter::once(Block::Table(table)).chain(quiet(sentences)).collect()
 }
@@ -341,7 +344,7 @@ fn cells(overview: &Overview) -> Vec<Block> {
         blocks.extend(waits(overview, cell));
         blocks.extend(limits(overview, cell));
         let title = escaped_line(&overview.description_of(cell));
-        Block::Folded { title, is_open: false, blocks }
+        Block::Folded { id: Some(format!("cell-{}", cell + 1)), title, is_open: false, blocks }
     };
     (0..overview.cells.len()).map(of_cell).collect()
 }
@@ -376,7 +379,7 @@ fn trials(overview: &Overview, cell: usize) -> Table {
         row
     };
     let trials = overview.cells[cell].trials.iter().map(|trial| &overview.trials[*trial]);
-    Table { columns, rows: trials.map(row).collect(), optional_columns: 0 }
+    Table { columns, rows: trials.map(row).collect(), ..Table::default() }
 }
 
 /// `failed: deadlock detected`, or for a complete run its limit.
@@ -390,47 +393,14 @@ fn outcome(trial: &Trial) -> String {
 }
 
 fn waits(overview: &Overview, cell: usize) -> Vec<Block> {
-    let waits = &overview.cells[cell].waits;
-    if waits.is_empty() {
-        return Vec::new();
-    }
-    let row = |wait: &results::WaitShare| {
-        vec![Cell::text(wait_name(wait)), Cell::text(percent(wait.share, 1.0)).with_bar(wait.share)]
-    };
-    let columns = vec![Column::text("wait event"), Column::figures("share of the samples")];
-    let rows = waits.iter().take(WAITS_LISTED_MAX).map(row).collect();
-    vec![
-        Block::Heading("Wait events and CPU of the backends".to_owned()),
-        Block::Table(Table { columns, rows, optional_columns: 0 }),
-    ]
+    let table = crate::run::waits_table(&overview.cells[cell].waits);
+    let heading = || Block::Heading("Wait events and CPU of the backends".to_owned());
+    table.map_or_else(Vec::new, |table| vec![heading(), table])
 }
 
 /// Of the first complete trial: they are estimates, and hardly differ between repeats.
 fn limits(overview: &Overview, cell: usize) -> Vec<Block> {
-    let ceilings =
-        overview.complete(cell).next().map_or(Vec::new(), |(_, run)| sections::ceiling_rows(&run.ceilings));
-    if ceilings.is_empty() {
-        return Vec::new();
-    }
-    let columns = vec![
-        Column::text("limit"),
-        Column::figures("tps"),
-        Column::figures("reached"),
-        Column::text("explanation"),
-    ];
-    let row = |ceiling: sections::CeilingRow| {
-        vec![
-            Cell::text(ceiling.kind),
-            Cell::text(ceiling.tps),
-            Cell::text(percent(ceiling.reached_share, 1.0)).with_bar(ceiling.reached_share.min(1.0)),
-            Cell::text(ceiling.explanation),
-        ]
-    };
-    let rows = ceilings.into_iter().map(row).collect();
-    vec![
-        Block::Heading("Nearest limits".to_owned()),
-        Block::Table(Table { columns, rows, optional_columns: 0 }),
-    ]
+    overview.complete(cell).next().map_or_else(Vec::new, |(_, run)| crate::run::ceilings(&run.ceilings))
 }
 
 /// The experiment's file, and those beside it.
@@ -443,6 +413,7 @@ fn files(overview: &Overview) -> Vec<Block> {
     }
     let own = overview.file_name();
     let file = |(name, text): (&String, &String)| Block::Folded {
+        id: None,
         title: escaped_line(name),
         is_open: Some(name.as_str()) == own,
         blocks: vec![Block::Code(text.clone())],

@@ -31,32 +31,20 @@ mod document;
 
 mod drawn;
 
-mod text;
-
-mod markdown;
-
 mod csv;
 
 mod json;
 
-pub use crate::figure::experiment::{png, svg};
-pub use crate::html::experiment::html;
 pub use csv::csv;
 pub use curves::CurveOfRun;
 pub use document::document;
 pub use hosts::FromStore;
 pub use json::json;
-pub use markdown::markdown;
 pub use overview::Overview;
-pub use text::text;
 
 pub(crate) use crate::metrics::Quantity;
-pub(crate) use cells::{Cell, Standing, Trial};
-pub(crate) use chart::{Chart, Line, Marks, Panel, Point};
+pub(crate) use cells::{Cell, Trial};
+pub(crate) use chart::Marks;
 pub(crate) use metric::Metric;
-pub(crate) use repeats::{Ratio, Repeated, ratio as ratio_of};
-pub(crate) use said::{
-    IF_ANY, MARKS, bounds, interval, is_base, limits_in_words, marks_in_words, ratio, signs, step_grid,
-    titled, top_waits, wait_name, with_interval,
-};
-pub(crate) use steps::Stack;
+pub(crate) use repeats::{Ratio, Repeated};
+pub(crate) use said::MARKS;

@@ -7,9 +7,9 @@ use super::overview::{Base, Overview};
 use super::repeats::{Ratio, Repeated};
 use super::steps::StepFigures;
 use super::{Marks, Metric, Quantity};
+use crate::document::Fact;
 use crate::figures::{TIE, counted, fixed, percent, plus_minus};
 use crate::prose::enumerate;
-use crate::sections::{Fact, Grid};
 
 /// Sign, words, and whether a cell has it.
 type Mark = (char, &'static str, fn(Marks) -> bool);
@@ -25,13 +25,6 @@ pub(crate) const MARKS: [Mark; 3] = [
 pub(crate) const OF_EVERY_LOAD: [Metric; 4] = [Metric::Mean, Metric::Stddev, Metric::P50, Metric::P99];
 pub(crate) const IF_ANY: [Metric; 4] =
     [Metric::FailedShare, Metric::LateOrSkipped, Metric::WalBytes, Metric::ServerCpu];
-
-/// `best throughput and lowest mean latency`
-pub(crate) fn marks_in_words(marks: Marks) -> String {
-    let names: Vec<String> =
-        MARKS.iter().filter(|(.., is)| is(marks)).map(|(_, name, _)| (*name).to_owned()).collect();
-    enumerate(&names)
-}
 
 /// `▲◆`
 pub(crate) fn signs(marks: Marks) -> String {
@@ -156,18 +149,6 @@ impl Overview {
     }
 
     // These three are for the formats that do not use the document yet.
-    pub(crate) fn base_in_words(&self) -> Option<String> {
-        Some(self.ratios_in_words()).filter(|told| !told.is_empty())
-    }
-
-    #[allow(clippy::unused_self)]
-    pub(crate) fn ratio_title(&self) -> &'static str {
-        RATIO_TO_BASE
-    }
-
-    pub(crate) fn costs_in_words(&self) -> Vec<(String, Vec<Fact>)> {
-        self.contrasts_in_words()
-    }
 
     /// How ratios are defined, in sentences; empty if there are none.
     pub(crate) fn ratios_in_words(&self) -> String {
@@ -397,52 +378,6 @@ pub(crate) fn with_interval(figure: Option<&Repeated>, quantity: Quantity) -> St
 /// Whether others are compared with this cell.
 pub(crate) fn is_base(overview: &Overview, cell: usize) -> bool {
     overview.cells.iter().any(|other| other.base == Some(cell))
-}
-
-/// A cell's ratio with its interval: `× 1.04 (1.01 … 1.07)`, `base`, or nothing.
-pub(crate) fn against(overview: &Overview, cell: usize) -> String {
-    match overview.ratio(cell, overview.main()) {
-        Some(it) if it.interval.is_some() => format!("{} ({})", ratio(&it), bounds(&it)),
-        Some(it) => ratio(&it),
-        None if is_base(overview, cell) => "base".to_owned(),
-        None => String::new(),
-    }
-}
-
-/// Each step of each cell: the first two columns are names.
-pub(crate) fn step_grid(overview: &Overview) -> Grid {
-    let names: Vec<&str> = overview.factors.iter().map(|factor| factor.name.as_str()).collect();
-    let names = if names.is_empty() { "combination".to_owned() } else { names.join(", ") };
-    let has_ratios = overview.has_ratios();
-    let measured = ["duration", "× duration", "WAL", "× WAL", "server CPU", "× CPU"].into_iter();
-    let measured = measured.filter(|title| has_ratios || !title.starts_with('×'));
-    let titles = std::iter::once("step").chain(measured).chain(["tables", "indexes"]);
-    let columns = std::iter::once(names).chain(titles.map(str::to_owned)).collect();
-    let row = |cell: usize, step: &StepFigures| {
-        let bytes = |figure: &Option<Repeated>| {
-            figure.as_ref().map_or("—".to_owned(), |it| Quantity::Bytes.shown(it.mean))
-        };
-        let time = |figure: &Option<Repeated>| with_interval(figure.as_ref(), Quantity::Microseconds);
-        let cpu = step.cpu_us.as_ref().map_or("—".to_owned(), |it| Quantity::Microseconds.shown(it.mean));
-        let limited = if step.limited > 0 { "*" } else { "" };
-        let mut cells = vec![overview.label(cell), format!("{}{limited}", step.name)];
-        for (shown, metric) in [
-            (time(&step.duration_us), Metric::Duration),
-            (bytes(&step.wal_bytes), Metric::WalBytes),
-            (cpu, Metric::ServerCpu),
-        ] {
-            cells.push(shown);
-            if has_ratios {
-                let of_base = overview.step_ratio(cell, step, metric);
-                cells.push(of_base.map_or(String::new(), |it| ratio(&it)));
-            }
-        }
-        cells.extend([bytes(&step.table_bytes), bytes(&step.index_bytes)]);
-        cells
-    };
-    let cells = overview.cells.iter().enumerate();
-    let rows = cells.flat_map(|(number, cell)| cell.steps.iter().map(move |step| (number, step)));
-    Grid { columns, rows: rows.map(|(cell, step)| row(cell, step)).collect() }
 }
 
 /// `2 of 3 times at the limit`: the meaning of the asterisk; `None` if no step has one.

@@ -149,9 +149,4 @@ impl StepFigures {
     }
 }
 
-impl Stack {
-    /// The longest bar.
-    pub(crate) fn longest(&self) -> f64 {
-        self.rows.iter().map(|(_, parts)| parts.iter().sum::<f64>()).fold(0.0, f64::max)
-    }
-}
+impl Stack {}

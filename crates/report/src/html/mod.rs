@@ -1,157 +1,245 @@
-//! The page: one file that opens without a network. What it says is written by Rust from `sections` and `chart`; its
-//! script shows the values of charts at the pointer. Called by `cli` for one run or several.
+//! A document as a page: one file that opens without a network. Everything on it is made here, charts included; its script
+//! adds the values at the pointer and the choice of the theme.
 
-mod comparison;
-mod data;
-mod details;
-pub(crate) mod experiment;
 mod head;
-mod headline;
 mod markup;
 
-use crate::Run;
-use crate::chart::{RunCharts, markup};
-use crate::run::letter;
-use crate::sections;
-use head::Script;
+use crate::document::{
+    Audience, Block, Cell, Column, Content, Document, Fact, Section, Table, Tone, latency_format, table_text,
+};
 use markup::Markup;
 
-/// Runs of which a page shows the details, one below the other; of more there is the comparison alone.
-const DETAILED_MAX: usize = 12;
-
-/// The page of one run, or of several side by side.
-pub fn html(runs: &[Run<'_>]) -> String {
-    let data = RunCharts::new(runs);
-    page(&title(runs), &contents(runs, &data), &Script::Pointer, |page| match runs {
-        [only] => one(page, *only, &data),
-        several => side_by_side(page, several, &data),
-    })
-}
-
-/// What all pages have around what they say: head, links to their parts, the data of the charts and what draws them.
-fn page(title: &str, contents: &[Link], script: &Script, main: impl FnOnce(&mut Markup)) -> String {
+/// The page; ends with a line end.
+pub fn html(document: &Document) -> String {
+    let Document { banners, title, subtitle, sections } = document;
     let mut page = Markup::new();
     page.raw("<!doctype html>\n<html lang=\"en\">\n");
-    head::head(&mut page, title, script);
+    head::head(&mut page, [title.as_str(), subtitle.as_str()].join(" ").trim_end());
     page.raw("<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n");
+    let shown: Vec<&Section> =
+        sections.iter().filter(|section| section.audience != Audience::Terminal).collect();
     page.element("header", &[("class", "bar")], |page| {
         page.leaf("span", &[("class", "brand")], "pgmeter");
         page.element("nav", &[("aria-label", "Contents")], |page| {
-            for (href, name, _) in contents.iter().filter(|(_, _, there)| *there) {
-                page.leaf("a", &[("href", href)], name);
+            for Section { id, link, .. } in shown.iter().filter(|section| !section.link.is_empty()) {
+                page.leaf("a", &[("href", &format!("#{id}"))], link);
             }
         });
         page.raw("<button type=\"button\" id=\"theme\" hidden>Theme: system</button>");
     });
     page.raw("\n<main id=\"main\" tabindex=\"-1\">\n");
-    main(&mut page);
+    let mut body = Body { page: &mut page, charts: 0 };
+    body.page.element("h1", &[("id", "title")], |page| {
+        page.text(title);
+        if !subtitle.is_empty() {
+            page.leaf("span", &[("class", "on")], &format!(" {subtitle}"));
+        }
+    });
+    banners.iter().for_each(|it| body.page.leaf("p", &[("class", "verdict bad")], it));
+    shown.iter().for_each(|it| body.section(it));
     page.raw("</main>\n");
     page.element("footer", &[], |page| {
         page.text("Made by pgmeter ");
         page.text(env!("CARGO_PKG_VERSION"));
-        page.raw(". This page is complete: it loads nothing and sends nothing.");
-        script.credits(page);
+        page.raw(". This page is one file: it loads nothing and sends nothing.");
     });
     page.raw("\n<noscript><p class=\"note\">Without JavaScript the charts show no values at the pointer; all figures are in the tables.</p></noscript>\n");
-    head::scripts(&mut page, script);
+    head::scripts(&mut page);
     page.raw("</body>\n</html>\n");
     page.finish()
 }
 
-/// A part of a page: where, what, and whether it is there.
-type Link = (&'static str, &'static str, bool);
+/// The page below its title, and how many charts it has so far.
+struct Body<'a> {
+    page: &'a mut Markup,
+    charts: usize,
+}
 
-fn title(runs: &[Run<'_>]) -> String {
-    match runs {
-        [only] => format!(
-            "{} on {}: {} tps",
-            only.scripts(),
-            only.server(),
-            crate::figures::rate(only.record.summary.tps)
-        ),
-        several => format!("{} runs side by side", several.len()),
+impl Body<'_> {
+    fn section(&mut self, Section { id, title, blocks, .. }: &Section) {
+        let is_warnings = matches!(blocks.first(), Some(Block::List(Tone::Caution, _)));
+        let class = match (is_warnings, title.is_empty()) {
+            (true, _) => "warnings",
+            (false, true) => "top",
+            (false, false) => "part",
+        };
+        self.inside("section", &[("id", id), ("class", class)], |body| {
+            if !title.is_empty() {
+                body.page.leaf("h2", &[], title);
+            }
+            blocks.iter().for_each(|it| body.block(it));
+        });
+        self.page.raw("\n");
     }
-}
 
-/// Links to the parts.
-fn contents(runs: &[Run<'_>], data: &RunCharts) -> [Link; 8] {
-    let several = runs.len() > 1;
-    [
-        ("#comparison", "Comparison", several),
-        ("#over-time", "Over time", !data.over_time.is_empty()),
-        ("#latency", "Latency", data.percentiles.is_some()),
-        ("#server", "Server", !several),
-        ("#commands", "Commands", !several || sections::commands_side_by_side(runs).is_some()),
-        ("#settings", "Settings", true),
-        ("#runs", "Runs", several && runs.len() <= DETAILED_MAX),
-        ("#repeat", "Repeat", !several),
-    ]
-}
+    fn inside(
+        &mut self,
+        tag: &'static str,
+        attributes: &[(&'static str, &str)],
+        content: impl FnOnce(&mut Body<'_>),
+    ) {
+        let Body { page, charts } = self;
+        page.element(tag, attributes, |page| {
+            let mut body = Body { page, charts: *charts };
+            content(&mut body);
+            *charts = body.charts;
+        });
+    }
 
-fn one(page: &mut Markup, run: Run<'_>, data: &RunCharts) {
-    headline::headline(page, run);
-    headline::warnings(page, &[run], data);
-    over_time(page, data);
-    page.section("latency", "Latency", |page| {
-        percentiles(page, data);
-        details::latencies(page, run.record);
-    });
-    page.section("server", "Server activity", |page| details::server(page, run.record));
-    page.section("cost", "Cost per transaction", |page| details::costs(page, run.record));
-    page.section("commands", "Commands", |page| details::commands(page, run.record));
-    page.section("generator", "Load generator", |page| details::generator(page, run.record));
-    page.section("settings", "Load, settings and environment", |page| details::environment(page, &[run]));
-    page.section("repeat", "Repeat this run", |page| details::repeat(page, run.record));
-}
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading(text) => self.page.leaf("h3", &[], text),
+            Block::Paragraph(tone, text) => self.page.leaf("p", &[("class", paragraph_class(*tone))], text),
+            Block::Banner(tone, strong, text) => {
+                let class = format!("verdict {}", tone_class(*tone));
+                self.page.element("p", &[("class", class.trim_end())], |page| {
+                    page.leaf("strong", &[], strong);
+                    page.text(" ");
+                    page.text(text);
+                });
+            }
+            Block::Headline { figure, unit, below, beside } => self.headline(figure, unit, below, beside),
+            Block::Facts(list) => facts(self.page, list, "facts"),
+            Block::Tiles(list) => facts(self.page, list, "tiles"),
+            Block::Table(it) => table(self.page, it),
+            Block::List(tone, items) => {
+                let list = |page: &mut Markup| {
+                    page.element("ul", &[], |page| items.iter().for_each(|item| page.leaf("li", &[], item)));
+                };
+                match tone {
+                    Tone::Quiet => self.page.element("details", &[("class", "notes")], |page| {
+                        page.leaf("summary", &[], "Notes");
+                        list(page);
+                    }),
+                    Tone::Plain | Tone::Strong | Tone::Good | Tone::Bad | Tone::Caution => list(self.page),
+                }
+            }
+            Block::Code(text) => {
+                self.page.element("pre", &[("class", "command"), ("tabindex", "0")], |page| {
+                    page.leaf("code", &[], text);
+                })
+            }
+            Block::Folded { id, title, is_open, blocks } => {
+                let mut attributes: Vec<(&'static str, &str)> = vec![("class", "folded")];
+                attributes.extend(id.as_ref().map(|id| ("id", id.as_str())));
+                attributes.extend(is_open.then_some(("open", "")));
+                self.inside("details", &attributes, |body| {
+                    body.page.leaf("summary", &[], title);
+                    blocks.iter().for_each(|it| body.block(it));
+                });
+            }
+            Block::Columns(columns) => self.inside("div", &[("class", "columns")], |body| {
+                for blocks in columns {
+                    body.inside("div", &[], |body| blocks.iter().for_each(|it| body.block(it)));
+                }
+            }),
+            Block::Chart(chart) => {
+                self.page.made_safe(&crate::chart::markup(chart, self.charts));
+                self.charts += 1;
+            }
+        }
+        self.page.raw("\n");
+    }
 
-fn over_time(page: &mut Markup, data: &RunCharts) {
-    if !data.over_time.is_empty() {
-        page.section("over-time", "Over time", |page| {
-            data.over_time.iter().enumerate().for_each(|(at, chart)| page.made_safe(&markup(chart, at)));
+    fn headline(&mut self, figure: &str, unit: &str, below: &str, beside: &[Fact]) {
+        self.page.element("div", &[("class", "figures")], |page| {
+            page.element("div", &[("class", "hero")], |page| {
+                page.element("p", &[("class", "number")], |page| {
+                    page.leaf("strong", &[], figure);
+                    page.leaf("span", &[("class", "unit")], &format!(" {unit}"));
+                });
+                page.leaf("p", &[("class", "how")], below);
+            });
+            facts(page, beside, "quantiles");
         });
     }
 }
 
-fn percentiles(page: &mut Markup, data: &RunCharts) {
-    match &data.percentiles {
-        Some(chart) => page.made_safe(&markup(chart, data.over_time.len())),
-        None => {
-            page.leaf("p", &[("class", "how")], "No transaction succeeded, so there is no latency to show.")
-        }
+fn tone_class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain | Tone::Strong => "",
+        Tone::Quiet => "how",
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::Caution => "caution",
     }
 }
 
-fn side_by_side(page: &mut Markup, runs: &[Run<'_>], data: &RunCharts) {
-    comparison::headline(page, runs);
-    headline::warnings(page, runs, data);
-    over_time(page, data);
-    page.section("latency", "Latency", |page| percentiles(page, data));
-    if let Some(commands) = sections::commands_side_by_side(runs) {
-        page.section("commands", "Commands", |page| details::grid(page, &commands, "figures commands"));
+fn paragraph_class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "plain",
+        Tone::Strong => "strong",
+        Tone::Quiet => "how",
+        Tone::Good => "verdict good",
+        Tone::Bad | Tone::Caution => "verdict bad",
     }
-    page.section("settings", "Load and settings", |page| comparison::settings(page, runs));
-    if runs.len() > DETAILED_MAX {
+}
+
+fn facts(page: &mut Markup, facts: &[Fact], class: &'static str) {
+    if facts.is_empty() {
         return;
     }
-    page.section("runs", "Each run", |page| {
-        for (at, run) in runs.iter().enumerate() {
-            page.element("details", &[("class", "run")], |page| {
-                let name = format!("{}: {} on {}, {}", letter(at), run.scripts(), run.server(), run.name);
-                page.leaf("summary", &[], &name);
-                details::latencies(page, run.record);
-                page.leaf("h3", &[], "Server activity");
-                details::server(page, run.record);
-                page.leaf("h3", &[], "Cost per transaction");
-                details::costs(page, run.record);
-                page.leaf("h3", &[], "Commands");
-                details::commands(page, run.record);
-                page.leaf("h3", &[], "Load generator");
-                details::generator(page, run.record);
-                page.leaf("h3", &[], "Load and environment");
-                details::environment(page, std::slice::from_ref(run));
-                page.leaf("h3", &[], "Repeat this run");
-                details::repeat(page, run.record);
+    page.element("dl", &[("class", class)], |page| {
+        for Fact { label, value } in facts {
+            page.element("div", &[], |page| {
+                page.leaf("dt", &[], label);
+                page.leaf("dd", &[], value);
             });
+        }
+    });
+}
+
+/// On a narrow page each row becomes a block whose cells have the names of their columns before them.
+fn table(page: &mut Markup, table: &Table) {
+    if table.rows.is_empty() {
+        return;
+    }
+    let text = table_text(table, latency_format(table));
+    page.element("table", &[], |page| {
+        page.element("thead", &[], |page| {
+            page.element("tr", &[], |page| {
+                for (title, column) in text.titles.iter().zip(&table.columns) {
+                    let class = column_class(column);
+                    page.leaf("th", &[("scope", "col"), ("class", class)], title);
+                }
+            });
+        });
+        page.element("tbody", &[], |page| {
+            for (row, cells) in table.rows.iter().enumerate() {
+                page.element("tr", &[], |page| {
+                    for (at, it) in cells.iter().enumerate() {
+                        let shown = text.columns[at][row].trim();
+                        cell(page, at == 0, &text.labels[at], &table.columns[at], it, shown);
+                    }
+                });
+            }
+        });
+    });
+}
+
+fn column_class(column: &Column) -> &'static str {
+    if column.is_text { "text" } else { "figure" }
+}
+
+fn cell(page: &mut Markup, is_first: bool, title: &str, column: &Column, cell: &Cell, shown: &str) {
+    let class = format!("{} {}", column_class(column), tone_class(cell.tone));
+    let class = ("class", class.trim_end());
+    let (tag, attributes) = match is_first {
+        true => ("th", [class, ("scope", "row"), ("data-label", title)]),
+        false => ("td", [class, ("data-label", title), ("data-row", "")]),
+    };
+    let attributes = if is_first { &attributes[..] } else { &attributes[..2] };
+    page.element(tag, attributes, |page| {
+        match (&cell.content, &cell.link) {
+            (Content::Code(_), _) => page.leaf("code", &[], shown),
+            (_, Some(id)) => page.leaf("a", &[("href", &format!("#{id}"))], shown),
+            (_, None) => page.text(shown),
+        }
+        if !cell.note.is_empty() {
+            page.leaf("span", &[("class", "how")], &cell.note);
+        }
+        if let Some(share) = cell.bar {
+            page.share_bar(share);
         }
     });
 }

@@ -32,7 +32,7 @@ pub(crate) fn drifts(drifts: &[Drift]) -> String {
         return String::new();
     }
     let drifts: Vec<String> = drifts.iter().map(drift).collect();
-    crate::sections::capitalised(&enumerate(&drifts))
+    crate::prose::capitalised(&enumerate(&drifts))
 }
 
 /// Whether the run was steady, with the evidence.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::devtools::{self, Browser};
 use crate::example::{self, Example};
+use crate::forms;
 
 /// A browser, or nothing and a loud word where there is none.
 #[allow(clippy::print_stderr)] // who runs the tests has to see it
@@ -36,7 +37,7 @@ pub fn artefact(name: &str) -> PathBuf {
 fn page(name: &str, runs: &[(&str, &Record)]) -> PathBuf {
     let runs: Vec<Run<'_>> = runs.iter().map(|(name, record)| Run { name, record }).collect();
     let path = artefact(name);
-    fs::write(&path, pgmeter_report::html(&runs)).expect("it can be written");
+    fs::write(&path, forms::html(&runs)).expect("it can be written");
     path
 }
 
@@ -102,7 +103,8 @@ fn every_chart_has_marks_wide_and_narrow_light_and_dark_and_the_page_is_quiet() 
     let Some(mut browser) = browser() else { return };
     let record = example::full(&Example::default());
     let path = page("one.html", &[("2026-11-21-tpcb-like", &record)]);
-    let picture = pgmeter_report::png(&[Run { name: "run", record: &record }]).expect("there is memory");
+    let picture = pgmeter_report::png(&pgmeter_report::document(&[Run { name: "run", record: &record }]))
+        .expect("there is memory");
     fs::write(artefact("charts.png"), picture).expect("it can be written");
     for (width, dark) in [(1280, false), (1280, true), (375, false), (375, true)] {
         browser.window(width, 900, dark);

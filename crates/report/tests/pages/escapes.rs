@@ -1,12 +1,13 @@
 //! No text of a record reaches a terminal as it is: in a record with something of everything, each text in its turn is
 //! one that steers terminals, and every form that may be shown on one is looked through.
 
-use pgmeter_report::{Run, TextStyle, command_table, csv, json, markdown, side_by_side, text};
+use pgmeter_report::{Run, TextStyle, csv, json};
 use results::Record;
 use serde_json::Value;
 use std::path::Path;
 
 use crate::example::{self, Example};
+use crate::forms::{html, markdown, text, text_of};
 
 /// Sets a title, hides what follows, and turns the direction of writing; in UTF-8 `\u{9b}` begins a sequence too. The
 /// last one stands for a byte that is not UTF-8.
@@ -57,8 +58,8 @@ fn no_text_of_a_record_steers_a_terminal() {
         let run = || Run { name: "a", record: &record };
         let shown = [
             ("text", text(&record, &style)),
-            ("commands", command_table(&record, &style)),
-            ("side by side", side_by_side(&[run(), run()], &style)),
+            ("side by side", text_of(&[run(), run()], &style)),
+            ("page", html(&[run()])),
             ("markdown", markdown(&[run()])),
             ("csv", csv(&[run()])),
             ("json", json(&[run()])),

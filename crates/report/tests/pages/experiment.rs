@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lab::{Experiment, Plan, Profile};
 use pgmeter_report::TextStyle;
-use pgmeter_report::experiment::{self, FromStore, Overview};
+use pgmeter_report::experiment::{FromStore, Overview};
 use results::{
     StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialStatus,
     WaitShare, Warning,
@@ -14,6 +14,7 @@ use results::{
 
 use crate::browser::{MARKS, artefact, assert_quiet, browser};
 use crate::example::{self, Example};
+use crate::forms::experiment;
 use crate::html::HOSTILE;
 
 const FILE: &str = r#"

@@ -7,4 +7,5 @@ mod escapes;
 mod example;
 mod experiment;
 mod formats;
+mod forms;
 mod html;

@@ -1,7 +1,9 @@
 //! Who was the limit of a run, as people see it: at the top if it was pgmeter, among the other lines if not.
 //! How that is found out is tested in `results`.
 
-use pgmeter_report::{TextStyle, pgbench, text};
+use pgmeter_report::{TextStyle, pgbench};
+
+use crate::fixture::text;
 use results::{
     CommandTimes, EventLoop, EventLoopName, Generator, HeldBack, LimitedBy, Record, Status, Verdict,
 };

@@ -1,8 +1,8 @@
 //! Summaries of runs whose server was looked at: what it was doing, in the words of the summary. Not how that is found
 //! out, which is `observe`'s affair.
 
+use crate::fixture::text;
 use crate::summaries::{PLAIN, tpcb_like};
-use pgmeter_report::text;
 use results::{
     Ceiling, CeilingKind, Estimate, Event, EventKind, Observation, ObserveLevel, ObserverCost,
     PerTransaction, Record, ShareInterval, StatementCounters, WaitMethod, WaitShare, Waits,
@@ -110,9 +110,9 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
       statements      UPDATE t SET a = a + $1 WHERE id = $2 (99.7 %): 300 µs,
                       4.10 blocks hit, 0.250 read in 25.0 µs; END (0.33 %): 1.00 µs,
                       4.10 blocks hit, 0 read
-      meanwhile       1 checkpoint, autovacuum of pgbench_tellers
-      ceiling         1,600 tps by flushes of the log, 77 % reached: a flush takes
-                      2.5 ms, and 4.0 transactions shared one
+      events          1 checkpoint, autovacuum of pgbench_tellers
+      nearest limit   1,600 tps by WAL flushes, 77 % reached: a flush takes 2.5 ms,
+                      and 4.0 transactions shared one
 
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31

@@ -8,8 +8,8 @@ mod percentile_plot;
 mod server;
 mod timeline;
 
-pub(crate) use heat::{Heat as LatencyCounts, LatencyRows};
-pub(crate) use over_time::{RunCharts, over_time, percentiles};
+pub(crate) use heat::LatencyRows;
+pub(crate) use over_time::RunCharts;
 pub(crate) use percentile_plot::percentile_points;
 pub(crate) use server::{ServerOverTime, WaitsOverTime};
 pub(crate) use timeline::{Point as TimelinePoint, Quantiles, Timeline};

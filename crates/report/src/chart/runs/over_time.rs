@@ -13,7 +13,6 @@ use crate::figures::latency;
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
 use crate::run::letter;
-use crate::sections;
 
 /// Points of all runs together that are lines in one chart.
 const POINTS_IN_ALL: usize = 12_000;
@@ -36,16 +35,6 @@ pub(crate) struct RunCharts {
     pub(crate) percentiles: Option<Chart>,
     /// Of each run, the histograms that could not be read.
     pub(crate) damaged_histograms: Vec<usize>,
-}
-
-/// The charts over time. Who needs all charts of runs reads them once, by [`RunCharts::new`].
-pub(crate) fn over_time(runs: &[Run<'_>]) -> Vec<Chart> {
-    RunCharts::new(runs).over_time
-}
-
-/// The percentile plot.
-pub(crate) fn percentiles(runs: &[Run<'_>]) -> Option<Chart> {
-    RunCharts::new(runs).percentiles
 }
 
 /// What is drawn of a run.
@@ -289,7 +278,7 @@ impl Source<'_> {
                 EventKind::Autovacuum => Colour::Autovacuum,
                 EventKind::LockQueue => Colour::LockQueue,
             },
-            kind: sections::event_name(event.kind).to_owned(),
+            kind: crate::run::event_name(event.kind).to_owned(),
             detail: cut(&escaped_line(event.detail.as_str()), DETAIL_LEN_MAX),
             start: event.start_s,
             end: event.end_s,
@@ -298,7 +287,7 @@ impl Source<'_> {
         });
         let stalls = self.stalls.iter().map(|stall| Band {
             colour: Colour::Stall,
-            kind: sections::STALL.to_owned(),
+            kind: "stall".to_owned(),
             detail: format!("no transaction completed for {}", latency(stall.length_s() * 1e6)),
             start: stall.start_s,
             end: Some(stall.end_s),

@@ -1,43 +1,135 @@
-//! A comparison as text: the answer in a sentence, a table of all metrics, the noise floor, and how it was made.
-//! Called by `compare`; what is said of stored runs side by side is `compare.rs`'s affair.
+//! A comparison as a document: the answer in a sentence, a table of all metrics, the pairs, the interval as it became
+//! narrower, the noise floor, and the method. Stored runs side by side are in `run`.
+
+mod charts;
+mod csv;
 
 use results::{
     ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, CrossoverEffect,
     DrawnAnew, MetricFinding, MetricNoise,
 };
 
-use crate::TextStyle;
-use crate::figures::{TIE, decimals_for, fixed, latency, percent, rate, with_ordinary_spaces};
-use crate::prose::{Emphasis, emphasise, escaped_line, wrap};
-use crate::table::{Side, fitted, padded};
+pub use csv::comparison_csv;
 
-const INDENT: usize = 2;
+use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
+use crate::figures::{TIE, decimals_for, fixed, percent};
+use crate::metrics::{Metric, Quantity};
+use crate::prose::{capitalised, escaped_line};
+
 const NANOS_PER_MICRO: f64 = 1e3;
 
-/// The whole of it.
-pub fn comparison(record: &ComparisonRecord, style: &TextStyle) -> String {
-    let [a, b] = &record.sides;
-    let (a, b) = (escaped_line(&a.label), escaped_line(&b.label));
-    let mut out = format!("{}: A is {a}, B is {b}\n\n", escaped_line(&record.factor));
-    let sentence = wrap(&sentence(record), INDENT, INDENT, style.width);
-    out += &format!(
-        "{}{}\n",
-        " ".repeat(INDENT),
-        emphasise(&with_ordinary_spaces(&sentence), Emphasis::Strong, style)
-    );
-    out.push('\n');
-    if !record.findings.is_empty() {
-        out += &table(record, style);
-        out.push('\n');
+/// The document of a comparison.
+pub fn comparison(record: &ComparisonRecord) -> Document {
+    let [a, b] = record.sides.each_ref().map(|side| escaped_line(&side.label));
+    let tone = match record.decision {
+        ComparisonDecision::Better => Tone::Good,
+        ComparisonDecision::WorseThanTolerance => Tone::Bad,
+        ComparisonDecision::NoWorse | ComparisonDecision::Equivalent | ComparisonDecision::Undecided => {
+            Tone::Plain
+        }
+    };
+    let section = |id, title: &str, link, audience, blocks| Section::new(id, title, link, audience, blocks);
+    let figures = || if record.findings.is_empty() { Vec::new() } else { vec![Block::Table(table(record))] };
+    let lines = lines(record);
+    let (notes, lines): (Vec<String>, Vec<String>) =
+        lines.into_iter().partition(|line| line.starts_with(NOTE));
+    let told = || vec![Block::List(Tone::Plain, lines.clone())];
+    let note = |line: &String| capitalised(line.trim_start_matches(NOTE));
+    let as_list = if notes.is_empty() {
+        Vec::new()
+    } else {
+        vec![Block::List(Tone::Caution, notes.iter().map(note).collect())]
+    };
+    let mut of_terminal = told();
+    if !notes.is_empty() {
+        of_terminal.push(Block::List(Tone::Plain, notes));
     }
-    for line in beneath(record) {
-        out += &format!(
-            "{}{}\n",
-            " ".repeat(INDENT),
-            with_ordinary_spaces(&wrap(&line, INDENT, INDENT + 2, style.width))
-        );
+    let drawn = |charts: Vec<crate::chart::Chart>| {
+        charts.into_iter().map(|chart| Block::Chart(Box::new(chart))).collect::<Vec<_>>()
+    };
+    let mut sections = vec![
+        section("answer", "", "", Audience::Terminal, vec![Block::Paragraph(Tone::Strong, sentence(record))]),
+        section("figures", "", "", Audience::Terminal, figures()),
+        section("beneath", "", "", Audience::Terminal, of_terminal),
+        section(
+            "top",
+            "",
+            "",
+            Audience::Documents,
+            vec![
+                Block::Paragraph(Tone::Quiet, format!("A is {a}, B is {b}.")),
+                Block::Banner(tone, sentence(record), String::new()),
+            ],
+        ),
+        section("warnings", "Warnings", "", Audience::Documents, as_list),
+        section("results", "Results", "Results", Audience::Documents, figures()),
+        section(
+            "pairs",
+            "Pairs and noise floor",
+            "Pairs",
+            Audience::Documents,
+            [drawn(charts::pairs(record)), told()].concat(),
+        ),
+        section(
+            "interval",
+            "Interval over time",
+            "Interval",
+            Audience::Documents,
+            drawn(charts::interval(record)),
+        ),
+        section(
+            "sides",
+            "Sides and method",
+            "Method",
+            Audience::Documents,
+            vec![Block::Columns(vec![
+                sides(record),
+                vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))],
+            ])],
+        ),
+    ];
+    sections.retain(|section| !section.blocks.is_empty());
+    let title = format!("{}: A is {a}, B is {b}", escaped_line(&record.factor));
+    Document { banners: Vec::new(), title, subtitle: String::new(), sections }
+}
+
+/// What notes begin with on a terminal.
+const NOTE: &str = "Note: ";
+
+fn sides(record: &ComparisonRecord) -> Vec<Block> {
+    let side = |(name, side): (&str, &results::ComparedSide)| {
+        let facts = vec![
+            Fact::new("level", escaped_line(&side.label)),
+            Fact::new("server", format!("PostgreSQL {}", escaped_line(&side.server_version))),
+            Fact::new("load", escaped_line(&side.load)),
+        ];
+        [Block::Heading(name.to_owned()), Block::Facts(facts)]
+    };
+    ["A", "B"].into_iter().zip(&record.sides).flat_map(side).collect()
+}
+
+fn method(record: &ComparisonRecord) -> Vec<Fact> {
+    let method = &record.method;
+    let number = |purpose| record.pairs.iter().filter(|pair| pair.is_noise_floor == purpose).count();
+    let mut facts = vec![
+        Fact::new("pairs", format!("{} of at most {}", number(false), method.pairs_planned)),
+        Fact::new("pairs of the noise floor", number(true).to_string()),
+        Fact::new(
+            "blocks",
+            format!("{} a side and pair, {}{TIE}s each", method.blocks, fixed(method.block_s, 2)),
+        ),
+        Fact::new("tolerance", percent(method.tolerance, 1.0)),
+        Fact::new("error rate", percent(method.error_rate, 1.0)),
+        Fact::new("decisive metric", Metric::from(method.decisive).title()),
+        Fact::new("duration", Quantity::Seconds.shown(record.elapsed_s)),
+        Fact::new("seed", method.seed.to_string()),
+        Fact::new("started", record.started_at.to_string()),
+        Fact::new("measured by", format!("pgmeter {}", escaped_line(&record.pgmeter_version))),
+    ];
+    if record.status == ComparisonStatus::Interrupted {
+        facts.insert(0, Fact::new("status", "interrupted"));
     }
-    out
+    facts
 }
 
 /// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest difference this could have seen 1.1 %.*
@@ -90,12 +182,12 @@ fn in_words(finding: &MetricFinding) -> String {
     match (finding.different, low.zip(high)) {
         (_, None) => format!(
             "Inconclusive: {} of B {}{TIE}%, without an interval, since there were too few pairs",
-            finding.metric.words(),
+            Metric::from(finding.metric).row().short,
             change.unwrap_or_default()
         ),
         (None, Some((low, high))) => format!(
             "Inconclusive: {} of B {}{TIE}% (95{TIE}%: {low}{TIE}…{TIE}{high})",
-            finding.metric.words(),
+            Metric::from(finding.metric).row().short,
             change.unwrap_or_default()
         ),
         (Some(_), Some((low, high))) => {
@@ -155,45 +247,46 @@ fn words(metric: ComparedMetric) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-fn shown(metric: ComparedMetric, value: f64) -> String {
-    match metric {
-        ComparedMetric::Tps => rate(value),
-        ComparedMetric::Wal => format!("{}{TIE}B", fixed(value, decimals_for(value, 3))),
-        ComparedMetric::FullPageImages => fixed(value, decimals_for(value, 3)),
-        ComparedMetric::P50 | ComparedMetric::P99 | ComparedMetric::ServerCpu | ComparedMetric::ClientCpu => {
-            latency(value / NANOS_PER_MICRO)
-        }
-    }
+/// A row for each metric.
+fn table(record: &ComparisonRecord) -> Table {
+    let row = |finding: &MetricFinding| {
+        let metric = Metric::from(finding.metric);
+        let figure = |value: f64| Cell::text(metric.quantity().shown(in_unit(finding.metric, value)));
+        let [change, low, high] = figures(finding);
+        let interval = low.zip(high).map_or("unknown".to_owned(), |(low, high)| format!("{low} … {high}"));
+        let seen = finding.smallest_difference.map_or("—".to_owned(), |it| percent(it.min(MOST), 1.0));
+        let tone = match finding.different {
+            Some(true) => Tone::Good,
+            Some(false) => Tone::Bad,
+            None => Tone::Plain,
+        };
+        vec![
+            Cell::text(metric.row().short),
+            figure(finding.a),
+            figure(finding.b),
+            Cell::text(change.map_or("unknown".to_owned(), |change| format!("{change}{TIE}%"))),
+            Cell::text(interval),
+            Cell::text(seen),
+            Cell::text(found(finding)).with_tone(tone),
+        ]
+    };
+    let figures = ["A", "B", "change", "95 %", "could see"].map(Column::figures);
+    let columns = std::iter::once(Column::text("")).chain(figures).chain([Column::text("B is")]).collect();
+    Table { columns, rows: record.findings.iter().map(row).collect(), ..Table::default() }
 }
 
-fn table(record: &ComparisonRecord, style: &TextStyle) -> String {
-    let findings = &record.findings;
-    let column = |title: &str, cell: &dyn Fn(&MetricFinding) -> String| {
-        let cells = findings.iter().map(|finding| with_ordinary_spaces(&cell(finding)));
-        std::iter::once(title.to_owned()).chain(cells).collect::<Vec<_>>()
-    };
-    let columns = |_| {
-        let cells = [
-            column("A", &|finding| shown(finding.metric, finding.a)),
-            column("B", &|finding| shown(finding.metric, finding.b)),
-            column("change", &|finding| {
-                let [change, ..] = figures(finding);
-                change.map_or("unknown".to_owned(), |change| format!("{change} %"))
-            }),
-            column("95 %", &|finding| match figures(finding) {
-                [_, Some(low), Some(high)] => format!("{low} … {high}"),
-                _ => "unknown".to_owned(),
-            }),
-            column("could see", &|finding| {
-                finding.smallest_difference.map_or("—".to_owned(), |it| percent(it.min(MOST), 1.0))
-            }),
-        ];
-        let labels = padded(column("", &|finding| finding.metric.words().to_owned()), Side::Left);
-        let found = padded(column("B is", &|finding| found(finding).to_owned()), Side::Left);
-        let cells = cells.into_iter().map(|cells| padded(cells, Side::Right));
-        std::iter::once(labels).chain(cells).chain([found]).collect()
-    };
-    fitted(columns, 0, INDENT, style)
+/// A figure of a comparison, whose times are nanoseconds, as the table of metrics has it.
+fn in_unit(metric: ComparedMetric, value: f64) -> f64 {
+    match Metric::from(metric).quantity() {
+        Quantity::Microseconds => value / NANOS_PER_MICRO,
+        Quantity::PerSecond
+        | Quantity::Seconds
+        | Quantity::Share
+        | Quantity::Bytes
+        | Quantity::Number
+        | Quantity::Percentile
+        | Quantity::Count => value,
+    }
 }
 
 /// One rule for the word: an interval that holds 0 is inconclusive, whatever else is known.
@@ -208,7 +301,7 @@ fn found(finding: &MetricFinding) -> &'static str {
 }
 
 /// Noise floor, order, method, and what else a reader should know.
-fn beneath(record: &ComparisonRecord) -> Vec<String> {
+fn lines(record: &ComparisonRecord) -> Vec<String> {
     let mut lines = Vec::new();
     let method = &record.method;
     let noise = record.noise_floor.iter().find(|noise| noise.metric == method.decisive);
@@ -239,7 +332,7 @@ fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
     format!(
         "Noise floor: {} of a side beside itself differs by {ratio} % (95 %: {low} … {high}, {} pairs); a pair of these scatters \
          by {}, one of A and B by {}.",
-        noise.metric.words(),
+        Metric::from(noise.metric).row().short,
         noise.pairs,
         percent(noise.pair_deviation, 1.0),
         finding.map_or("?".to_owned(), |finding| percent(finding.pair_deviation, 1.0)),
@@ -262,13 +355,13 @@ fn order(finding: &MetricFinding) -> Option<String> {
     });
     Some(format!(
         "Order: {} of the second block of a pair differs by {} from the first{carried}.",
-        finding.metric.words(),
+        Metric::from(finding.metric).row().short,
         effect(order)
     ))
 }
 
 fn not_negligible(finding: &MetricFinding) -> Vec<String> {
-    let name = finding.metric.words();
+    let name = Metric::from(finding.metric).row().short;
     let order = finding.order_effect.filter(|it| !it.is_negligible).map(|it| {
         format!(
             "Note: the order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
@@ -342,7 +435,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
             "without a transaction".to_owned()
         }
     };
-    Some(format!("Note: {} is of {of}: the others {others} {why}.", finding.metric.words()))
+    Some(format!("Note: {} is of {of}: the others {others} {why}.", Metric::from(finding.metric).row().short))
 }
 
 #[cfg(test)]
@@ -351,6 +444,7 @@ mod tests {
     use stats::comparison::Block;
 
     use super::*;
+    use crate::{TextStyle, text};
 
     /// A comparison whose pairs had blocks with these figures, tps and p99, on both sides; better, by tps.
     fn record(blocks: &[(Option<f64>, Option<f64>)]) -> ComparisonRecord {
@@ -423,7 +517,7 @@ mod tests {
     }
 
     fn told(record: &ComparisonRecord) -> String {
-        comparison(record, &TextStyle { colour: false, width: 1_000 })
+        text(&comparison(record), &TextStyle { colour: false, width: 1_000 })
     }
 
     #[test]

@@ -1,11 +1,24 @@
-//! A run as the pages and formats of several runs see it: the record, and what its reader calls it.
-//! Names come from the command line; where two runs are shown, letters stand for them.
+//! A run in a report: its record, and the name that its reader gave it. [`document`] builds the report of one run or of
+//! several side by side; the other modules have its parts. Where several runs are shown, letters stand for their names.
 
-use results::{Limit, Record, Status, escaped_json};
+mod brief;
+mod difference;
+mod document;
+mod environment;
+mod latencies;
+mod load;
+mod server;
+mod settings;
+mod warnings;
+
+use results::{Record, escaped_json};
 use serde::Serialize;
 
-use crate::figures::{asked_seconds, counted, measured_seconds};
+use crate::figures::counted;
 use crate::prose::{enumerate, escaped_line};
+
+pub use document::{document, summary};
+pub(crate) use server::{ceilings, event_name, waits_table};
 
 /// A record to be shown.
 #[derive(Copy, Clone, Debug)]
@@ -29,29 +42,6 @@ impl Run<'_> {
         match &self.record.environment.server {
             Some(server) => format!("PostgreSQL {}", escaped_line(&server.version)),
             None => "a server that did not say what it is".to_owned(),
-        }
-    }
-
-    /// Nothing for a complete run; otherwise why it is not, as a sentence.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let Record { status, plan, summary, .. } = self.record;
-        let when = match plan.limit {
-            _ if summary.duration_s <= 0.0 => "before anything was measured".to_owned(),
-            Limit::Duration(asked) => {
-                format!(
-                    "after {} of {}",
-                    measured_seconds(summary.duration_s),
-                    asked_seconds(asked.as_secs_f64())
-                )
-            }
-            Limit::TransactionsPerClient(_) => format!("after {}", measured_seconds(summary.duration_s)),
-        };
-        match status {
-            Status::Complete => None,
-            Status::Interrupted => Some(format!("The run was interrupted {when}.")),
-            Status::Failed { reason } => {
-                Some(format!("The run failed {when}: {}", escaped_line(reason.as_str())))
-            }
         }
     }
 

@@ -1,9 +1,8 @@
 //! What was asked, what became of it, how pgmeter itself fared, and the command that asks for it again.
-//! Used by the page and by Markdown.
 
-use results::{Counts, Generator, Latency, Limit, Plan, Record, Stalls};
+use results::{Counts, Generator, Limit, Plan, Record, Stalls};
 
-use super::Fact;
+use crate::document::Fact;
 use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, percent};
 use crate::prose::escaped_line;
 
@@ -75,7 +74,7 @@ pub(crate) fn late_or_skipped(record: &Record) -> Option<String> {
         count(skipped)
     );
     if unfinished > 0 {
-        // Nobody knows how long they would have taken.
+        // How long they would have taken is unknown.
         sentence += &format!("; {} more had not finished", count(unfinished));
     }
     Some(sentence)
@@ -100,19 +99,6 @@ pub(crate) fn stalls(record: &Record) -> Option<String> {
         latency(worst.start_s * 1e6)
     ))
 }
-
-/// The response times with the transactions that stalls kept from being begun, if a percentile differs by more than 10 %.
-pub(crate) fn response_with_stalls(record: &Record) -> Option<Latency> {
-    let plain = record.summary.response_us?;
-    record.summary.response_with_stalls_us.filter(|with| plain.differs_from(with))
-}
-
-/// What a stall is called in charts.
-pub(crate) const STALL: &str = "stall";
-
-/// What the row of these is.
-pub(crate) const WITH_STALLS: &str = "With stalls: as if transactions had gone on being started during the stalls, at the \
-                                      pace of the rest of the run.";
 
 /// Transactions by ending; what there were none of is left out.
 pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
@@ -147,11 +133,14 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
     );
     let more = [("late or skipped", late_or_skipped(record)), ("stalls", stalls(record))];
     facts.extend(more.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
-    if let Some(lag) = record.summary.lag_us.filter(|_| record.plan.rate_tps.is_some()) {
-        let lag = format!("{} on average, {} at most", latency(lag.mean), latency(lag.max));
-        facts.push(Fact::new("start delay", lag));
-    }
+    facts.extend(start_delay(record).map(|delay| Fact::new("start delay", delay)));
     facts
+}
+
+/// `1.00 ms on average, 12.3 ms at most`: from when a transaction was due to its start, under a rate.
+pub(crate) fn start_delay(record: &Record) -> Option<String> {
+    let lag = record.summary.lag_us.filter(|_| record.plan.rate_tps.is_some())?;
+    Some(format!("{} on average, {} at most", latency(lag.mean), latency(lag.max)))
 }
 
 /// How pgmeter fared, which is what its verdict rests on.
@@ -162,10 +151,10 @@ pub(crate) fn generator(record: &Record) -> Vec<Fact> {
         event_loop.because.as_ref().map(|because| format!(", because {}", escaped_line(because.as_str())));
     let lateness = generator
         .wakeup_lateness_us
-        .map(|lateness| format!("{} in the middle, {} at p99", latency(lateness.p50), latency(lateness.p99)));
+        .map(|lateness| format!("{} median, {} at p99", latency(lateness.p50), latency(lateness.p99)));
     let calibration = generator.calibration.map(|used| {
         let reached = percent(used.reached_share, 1.0);
-        format!("{reached} of the round trips that this machine can do at best")
+        format!("{reached} of this machine's best rate of round trips")
     });
     let mut facts =
         vec![Fact::new("event loop", format!("{}{}", event_loop.name.name(), because.unwrap_or_default()))];
@@ -173,7 +162,7 @@ pub(crate) fn generator(record: &Record) -> Vec<Fact> {
         ("workers", Some(count(workers.len() as u64))),
         ("busiest worker", Some(format!("busy {} of the time", percent(*busy_share, 1.0)))),
         ("waiting for a core", run_queue_share.map(|share| format!("{} of the time", percent(share, 1.0)))),
-        ("woken late by", lateness),
+        ("late wake-ups", lateness),
         ("round trip", commands.round_trip_us.map(latency)),
         ("of which pgmeter's own", generator.own_us_per_round_trip.map(latency)),
         ("CPU per transaction", generator.cpu_us_per_transaction.map(latency)),

@@ -1,52 +1,53 @@
-//! Runs side by side: each against the first, in throughput and latency, and whether the difference can be told from
-//! chance.
+//! Runs side by side: each compared with the first, in throughput and latency, and whether the difference may be chance.
 
-use results::{Estimate, Interval, Latency, Record};
+use results::{Interval, Record};
 use stats::CONFIDENCE;
 
+use super::{Run, letter};
 use crate::compare::{Comparison, Difference, Mean, compare};
-use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, decimals_for, fixed, latency, percent, plus_minus, rate};
-use crate::run::{Run, letter};
+use crate::figures::{TIE, UNKNOWN_SIZE, as_asked, decimals_for, fixed, half_width, number, percent};
+use crate::metrics::Metric;
 
 const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
 
 /// One run beside the others.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ComparedRun {
-    pub(crate) letter: String,
-    pub(crate) name: String,
-    pub(crate) what: String,
-    pub(crate) tps: String,
-    /// `± 1.2 %`, if there is an interval.
-    pub(crate) tps_interval: String,
-    /// Against the first run; `None` for the first itself.
-    pub(crate) tps_difference: Option<Told>,
-    pub(crate) mean_difference: Option<Told>,
-    /// The mean response time.
-    pub(crate) mean: String,
-    /// `median`, `p95`, `p99` and `p99.9`, each with its change against the first run.
-    pub(crate) quantiles: Vec<(String, Option<String>)>,
-    pub(crate) failed: String,
-    pub(crate) skipped: String,
-    /// `—` without a latency limit.
-    pub(crate) late_or_skipped: String,
+pub(super) struct ComparedRun {
+    pub(super) letter: String,
+    pub(super) name: String,
+    /// Scripts, server and load.
+    pub(super) description: String,
+    pub(super) tps: f64,
+    /// Half of the 95 % interval, as a share of the throughput.
+    pub(super) plus_minus: Option<f64>,
+    pub(super) tps_difference: Option<Told>,
+    pub(super) mean_us: Option<f64>,
+    pub(super) mean_difference: Option<Told>,
+    /// p50, p95, p99 and p99.9, each with its change from the first run.
+    pub(super) quantiles: Vec<(Option<f64>, String)>,
+    pub(super) failed: String,
+    pub(super) skipped: String,
+    pub(super) late_or_skipped: String,
 }
+
+/// The percentiles of [`ComparedRun::quantiles`].
+pub(super) const QUANTILES: [Metric; 4] = [Metric::P50, Metric::P95, Metric::P99, Metric::P999];
 
 /// What a difference comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) verdict: Verdict,
+pub(super) struct Told {
+    pub(super) verdict: Verdict,
     /// `+3.2 %`.
-    pub(crate) change: String,
+    pub(super) change: String,
     /// `between +2.1 % and +4.3 %`, or why that cannot be said.
-    pub(crate) interval: String,
+    pub(super) interval: String,
     /// As a sentence; `None` where there is nothing to say.
-    pub(crate) sentence: Option<String>,
+    pub(super) sentence: Option<String>,
 }
 
 /// Whether the second is better.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(super) enum Verdict {
     Better,
     Worse,
     /// The interval holds 0.
@@ -55,34 +56,40 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
-/// All runs against the first.
-pub(crate) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
+/// All runs, each compared with the first.
+pub(super) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
     let Some(first) = runs.first() else { return Vec::new() };
     let row = |(at, run): (usize, &Run<'_>)| {
+        let record = run.record;
         let base = (at > 0).then_some(first.record);
+        let names = [&*letter(0), &*letter(at)];
+        let counts = &record.summary.counts;
+        let of_scheduled = |number: u64| percent(number as f64, counts.scheduled as f64);
+        let interval = record.summary.confidence.tps.filter(|_| record.summary.tps > 0.0);
         ComparedRun {
             letter: letter(at),
             name: crate::prose::escaped_line(run.name),
-            what: format!("{} on {}, {}", run.scripts(), run.server(), run.load_in_short()),
-            tps: rate(run.record.summary.tps),
-            tps_interval: half_width(run.record),
-            tps_difference: base.map(|base| throughput_against(base, run.record, [&letter(0), &letter(at)])),
-            mean_difference: base
-                .and_then(|base| latency_against(base, run.record, [&letter(0), &letter(at)])),
-            mean: mean(run.record).map_or("—".to_owned(), |mean| latency(mean.value)),
-            quantiles: quantiles(run.record, base),
-            failed: percent(
-                run.record.summary.counts.failed as f64,
-                run.record.summary.counts.scheduled as f64,
-            ),
-            skipped: percent(
-                run.record.summary.counts.skipped as f64,
-                run.record.summary.counts.scheduled as f64,
-            ),
-            late_or_skipped: super::late_or_skipped_share(run.record).unwrap_or_else(|| "—".to_owned()),
+            description: format!("{} on {}, {}", run.scripts(), run.server(), run.load_in_short()),
+            tps: record.summary.tps,
+            plus_minus: interval
+                .map(|it| half_width(record.summary.tps, it.low, it.high) / record.summary.tps),
+            tps_difference: base.map(|base| throughput_against(base, record, names)),
+            mean_us: Metric::Mean.of(record),
+            mean_difference: base.and_then(|base| latency_against(base, record, names)),
+            quantiles: QUANTILES.iter().map(|metric| quantile(*metric, record, base)).collect(),
+            failed: of_scheduled(counts.failed),
+            skipped: of_scheduled(counts.skipped),
+            late_or_skipped: Metric::LateOrSkipped.shown(record).unwrap_or_else(|| "—".to_owned()),
         }
     };
     runs.iter().enumerate().map(row).collect()
+}
+
+fn quantile(metric: Metric, record: &Record, base: Option<&Record>) -> (Option<f64>, String) {
+    let us = metric.of(record);
+    let base_us = base.and_then(|base| metric.of(base)).filter(|base| *base > 0.0);
+    let change = us.zip(base_us).map(|(us, base)| signed_percent((us - base) / base));
+    (us, change.unwrap_or_default())
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -106,7 +113,7 @@ fn throughput_against(first: &Record, second: &Record, names: [&str; 2]) -> Told
         return tell(&tps(first), &tps(second), Direction::HigherIsBetter, names);
     }
     let sentence = format!(
-        "The throughput of {b} is not held against that of {a}: {}.",
+        "The throughput of {b} is not compared with that of {a}: {}.",
         crate::prose::enumerate(&asked)
     );
     let told = unjudged(&tps(first), &tps(second), "a rate was asked for");
@@ -175,28 +182,6 @@ fn whole_seconds(record: &Record) -> impl Iterator<Item = &Interval> {
     record.intervals.iter().filter(|interval| interval.end_s - interval.start_s >= SECOND_MIN_S)
 }
 
-fn half_width(record: &Record) -> String {
-    match record.summary.confidence.tps {
-        Some(Estimate { low, high, .. }) if record.summary.tps > 0.0 => {
-            plus_minus(record.summary.tps, low, high).unwrap_or_else(|| UNKNOWN_SIZE.to_owned())
-        }
-        _ => String::new(),
-    }
-}
-
-fn quantiles(record: &Record, base: Option<&Record>) -> Vec<(String, Option<String>)> {
-    const QUANTILES: [fn(&Latency) -> f64; 4] = [|it| it.p50, |it| it.p95, |it| it.p99, |it| it.p999];
-    let of =
-        |record: &Record, quantile: fn(&Latency) -> f64| record.summary.response_us.as_ref().map(quantile);
-    let cell = |quantile: fn(&Latency) -> f64| {
-        let us = of(record, quantile);
-        let base_us = base.and_then(|base| of(base, quantile));
-        let change = us.zip(base_us).filter(|(_, base)| *base > 0.0);
-        (us.map_or("—".to_owned(), latency), change.map(|(us, base)| signed_percent((us - base) / base)))
-    };
-    QUANTILES.into_iter().map(cell).collect()
-}
-
 /// Percentages are of the first run's mean. No figure can fall by more than all of it: bounds end at −100 %.
 fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) -> Told {
     let relative = |difference: f64| if first.value > 0.0 { difference / first.value } else { f64::NAN };
@@ -236,16 +221,21 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
             let (word, size) =
                 (if difference > 0.0 { more } else { less }, shown(difference).replace(['+', '−'], ""));
             let by = if higher_is_better { " in throughput" } else { "" };
-            let test = format!("permutation test over one-second blocks, p{TIE}={TIE}{}", super::number(p));
+            let test = format!("permutation test over one-second blocks, p{TIE}={TIE}{}", number(p));
             let sentence = format!(
                 "{what} {size} {word} than {a}{by} ({test}; it assumes that seconds are independent of each other)."
             );
-            (verdict, format!("p{TIE}={TIE}{}", super::number(p)), sentence)
+            (verdict, format!("p{TIE}={TIE}{}", number(p)), sentence)
         }
-        Comparison::Unknown { .. } => {
+        Comparison::Unknown { p, .. } => {
             let is_long = |mean: &Mean| mean.estimate.is_none() && !mean.is_short();
-            let what = if is_long(first) || is_long(second) { "unsteady" } else { "short" };
-            let why = format!("too {what} for a confidence interval");
+            let why = match p {
+                Some(p) => format!("p{TIE}={TIE}{} in a permutation test over one-second blocks", number(p)),
+                None if is_long(first) || is_long(second) => {
+                    "too unsteady for a confidence interval".to_owned()
+                }
+                None => "too short for a confidence interval".to_owned(),
+            };
             let change = shown(second.value - first.value);
             let sentence = format!(
                 "The {metric} of {b} differs from that of {a} by {change}, which may be chance: {why}."
@@ -257,7 +247,7 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
 }
 
 /// `+3.2 %`, with a true minus.
-pub(crate) fn signed_percent(share: f64) -> String {
+pub(super) fn signed_percent(share: f64) -> String {
     if !share.is_finite() {
         return "—".to_owned();
     }
@@ -269,6 +259,8 @@ pub(crate) fn signed_percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use results::Estimate;
+
     use super::*;
     use crate::figures::with_ordinary_spaces;
 

@@ -1,13 +1,11 @@
 //! Where a run took place: host, server and how that was built.
-//! Used by the page and by Markdown.
 
 use results::{BuildFingerprint, Conditions, ConnectionInUse, Disk, DiskHolds, ProcessorShares, Record};
 
-use super::Fact;
-use super::cost::{bytes, number};
+use crate::document::Fact;
 use crate::figures::{TIE, as_asked, counted, latency, percent};
+use crate::figures::{bytes, number};
 use crate::prose::escaped_line;
-use crate::run::{Run, letter};
 
 /// Host and server.
 pub(crate) fn environment(record: &Record) -> Vec<Fact> {
@@ -62,7 +60,7 @@ fn conditions(record: &Record) -> Vec<Fact> {
     let words = |text: &Option<String>| text.as_ref().map(|text| escaped_line(text));
     let shares = processors.map(|ProcessorShares { busy, own, stolen }| {
         let (busy, own, stolen) = (percent(busy, 1.0), percent(own, 1.0), percent(stolen, 1.0));
-        format!("busy {busy}, of which pgmeter {own}; {stolen} taken by the hypervisor")
+        format!("busy {busy}, of which pgmeter {own}; {stolen} stolen by the hypervisor")
     });
     let rows = [
         ("governor", words(governor)),
@@ -70,7 +68,7 @@ fn conditions(record: &Record) -> Vec<Fact> {
         ("virtual machine", words(virtualisation)),
         ("container", words(container)),
         ("load before the run", load_average_1m.map(number)),
-        ("processors meanwhile", shares),
+        ("CPUs during the run", shares),
     ];
     rows.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect()
 }
@@ -79,7 +77,7 @@ fn conditions(record: &Record) -> Vec<Fact> {
 fn disk(record: &Record) -> Option<Fact> {
     let Disk { holds, path, file_system, device, flush_us, .. } = record.environment.disk.as_ref()?;
     let holds = match holds {
-        DiskHolds::Wal => "of the log",
+        DiskHolds::Wal => "of the WAL",
         DiskHolds::Data => "of the data",
         DiskHolds::Records => "of the records only",
     };
@@ -103,26 +101,4 @@ fn connection(record: &Record) -> Option<Fact> {
         None => "no TLS".to_owned(),
     };
     Some(Fact::new("reached", format!("{place}, {tls}, protocol {}", escaped_line(protocol_version))))
-}
-
-/// Which runs had servers that were built differently: a sentence, if there are any.
-pub(crate) fn builds(runs: &[Run<'_>]) -> Option<String> {
-    let mut kinds: Vec<(&BuildFingerprint, Vec<String>)> = Vec::new();
-    for (at, run) in runs.iter().enumerate() {
-        let Some(server) = &run.record.environment.server else { continue };
-        match kinds.iter_mut().find(|(build, _)| **build == server.build) {
-            Some((_, letters)) => letters.push(letter(at)),
-            None => kinds.push((&server.build, vec![letter(at)])),
-        }
-    }
-    let describe = |(build, letters): &(&BuildFingerprint, Vec<String>)| {
-        format!("{}: {}", letters.join(", "), escaped_line(&build.version))
-    };
-    (kinds.len() > 1).then(|| {
-        let kinds: Vec<_> = kinds.iter().map(describe).collect();
-        format!(
-            "The servers were built differently, so that the builds are compared along with everything else. {}.",
-            kinds.join("; ")
-        )
-    })
 }

@@ -1,0 +1,256 @@
+//! The format and the file of a report, for all commands that make one. What the formats say is `report`'s affair; here
+//! they are chosen, and files written.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use report::experiment::{self, Overview};
+use report::{Document, Run, TextStyle};
+use results::{Calibration, ComparisonRecord, Record};
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// The formats of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The summary on the terminal
+    #[default]
+    Text,
+    /// The record, or a list of records
+    Json,
+    /// Markdown tables, for issues and notes
+    Markdown,
+    /// One line per figure
+    Csv,
+    /// A self-contained page with charts
+    Html,
+    /// The charts as a vector image
+    Svg,
+    /// The charts as a bitmap image
+    Png,
+}
+
+impl Format {
+    /// By the ending of a file's name; text if it says nothing.
+    fn of(path: &Path) -> Format {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        match ending.to_str() {
+            Some("json") => Format::Json,
+            Some("md" | "markdown") => Format::Markdown,
+            Some("csv") => Format::Csv,
+            Some("html" | "htm") => Format::Html,
+            Some("svg") => Format::Svg,
+            Some("png") => Format::Png,
+            _ => Format::Text,
+        }
+    }
+
+    pub(crate) fn has_charts(self) -> bool {
+        self.not_for_terminals().is_some()
+    }
+
+    /// A file name of a format that no terminal shows.
+    fn not_for_terminals(self) -> Option<&'static str> {
+        match self {
+            Format::Html => Some("page.html"),
+            Format::Png => Some("charts.png"),
+            Format::Svg => Some("charts.svg"),
+            Format::Text | Format::Json | Format::Markdown | Format::Csv => None,
+        }
+    }
+}
+
+/// The options of all commands that make a report.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OutputArguments {
+    /// Format of the report [default: by the ending of FILE, otherwise text]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    format: Option<Format>,
+    /// Write the report to this file, replacing it; `-` is standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+/// Where a report goes, and in which format.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    path: Option<PathBuf>,
+}
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject<'a> {
+    /// Runs, each with its name.
+    Runs(&'a [(String, Record)]),
+    Experiment(&'a Overview),
+    Comparison(&'a ComparisonRecord),
+    Calibrations(&'a [Calibration]),
+}
+
+impl OutputArguments {
+    /// Fails now if the report could not be written after a run that may take hours.
+    pub(crate) fn output(&self, terminal: &Terminal) -> Result<Output, Failure> {
+        let path = self.output.clone().filter(|path| path.as_os_str() != "-");
+        let format = self.format.or_else(|| path.as_deref().map(Format::of)).unwrap_or_default();
+        match (&path, format.not_for_terminals()) {
+            (Some(path), _) => check_place(path)?,
+            (None, Some(example)) if terminal.prints_to_one() => {
+                return Err(Failure::Usage(format!(
+                    "this is not for a terminal: name a file with -o, such as -o {example}"
+                )));
+            }
+            (None, _) => {}
+        }
+        Ok(Output { format, path })
+    }
+}
+
+impl Output {
+    /// A page at this path.
+    pub(crate) fn page(path: &Path) -> Result<Output, Failure> {
+        if path.as_os_str() == "-" {
+            return Err(Failure::Usage(
+                "--html needs a file; --format html writes the page to standard output".to_owned(),
+            ));
+        }
+        check_place(path)?;
+        Ok(Output { format: Format::Html, path: Some(path.to_owned()) })
+    }
+
+    /// Whether standard output has the report as text.
+    pub(crate) fn is_text_on_terminal(&self) -> bool {
+        self.path.is_none() && self.format == Format::Text
+    }
+
+    /// Whether the summary may go to standard output: nothing else does.
+    pub(crate) fn leaves_stdout(&self) -> bool {
+        self.path.is_some() || self.format == Format::Text
+    }
+
+    /// Writes the report.
+    pub(crate) fn write(&self, subject: Subject<'_>, terminal: &Terminal) -> Result<(), Failure> {
+        let mut style = *terminal.style();
+        style.colour &= self.path.is_none();
+        let report = form(subject, self.format, &style)?;
+        match &self.path {
+            Some(path) => write(path, &report, terminal)?,
+            None => terminal.print_bytes(&report),
+        }
+        Ok(())
+    }
+}
+
+fn form(subject: Subject<'_>, format: Format, style: &TextStyle) -> Result<Vec<u8>, Failure> {
+    let text = match (subject, format) {
+        (Subject::Runs(runs), Format::Json) => report::json(&borrowed(runs)),
+        (Subject::Runs(runs), Format::Csv) => report::csv(&borrowed(runs)),
+        (Subject::Experiment(overview), Format::Json) => experiment::json(overview),
+        (Subject::Experiment(overview), Format::Csv) => experiment::csv(overview),
+        (Subject::Comparison(record), Format::Json) => results::escaped_json(record.to_json()),
+        (Subject::Comparison(record), Format::Csv) => report::comparison_csv(record),
+        (Subject::Calibrations(all), Format::Json) => report::calibration_json(all),
+        (Subject::Calibrations(all), Format::Csv) => report::calibration_csv(all),
+        (_, Format::Text) => report::text(&document(subject), style),
+        (_, Format::Markdown) => report::markdown(&document(subject)),
+        (_, Format::Html) => report::html(&document(subject)),
+        (_, Format::Svg) => report::svg(&document(subject)),
+        (_, Format::Png) => return Ok(report::png(&document(subject))?),
+    };
+    Ok(text.into_bytes())
+}
+
+fn document(subject: Subject<'_>) -> Document {
+    match subject {
+        Subject::Runs(runs) => report::document(&borrowed(runs)),
+        Subject::Experiment(overview) => experiment::document(overview),
+        Subject::Comparison(record) => report::comparison(record),
+        Subject::Calibrations(all) => report::calibration(all),
+    }
+}
+
+fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
+    runs.iter().map(|(name, record)| Run { name, record }).collect()
+}
+
+/// Fails if a file could not be written there.
+fn check_place(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(unwritable(path)(io::ErrorKind::IsADirectory.into()));
+    }
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    let draft = draft(path);
+    fs::File::create_new(&draft).and_then(|_| fs::remove_file(&draft)).map_err(unwritable(path))
+}
+
+fn unwritable(path: &Path) -> impl Fn(io::Error) -> Failure {
+    let what = format!("write the report to \"{}\"", path.display());
+    move |error| Failure::System { what: what.clone(), error }
+}
+
+/// Writes beside the file and renames, so that nobody finds half a page.
+fn write(path: &Path, content: &[u8], terminal: &Terminal) -> Result<(), Failure> {
+    let failed = unwritable(path);
+    if path.exists() && !path.is_file() {
+        // A pipe or a device, such as /dev/stdout, cannot be replaced.
+        fs::write(path, content).map_err(&failed)?;
+    } else {
+        let draft = draft(path);
+        // Never through a link or into a file that somebody else put there.
+        let mut file = fs::File::create_new(&draft).map_err(&failed)?;
+        let written = file.write_all(content).and_then(|()| fs::rename(&draft, path));
+        written.map_err(|error| {
+            // If it cannot be removed either, the first error is the one to tell.
+            let _ = fs::remove_file(&draft);
+            failed(error)
+        })?;
+    }
+    terminal.say(format_args!("report written to {}", path.display()));
+    Ok(())
+}
+
+fn draft(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_for_the_page_is_tried_before_the_run() {
+        let directory = std::env::temp_dir().join(format!("pgmeter-place-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let page = directory.join("page.html");
+        assert!(check_place(&page).is_ok());
+        assert!(fs::read_dir(&directory).unwrap().next().is_none(), "something was left behind");
+        assert!(check_place(&directory).is_err(), "it is a directory");
+        fs::remove_dir(&directory).unwrap();
+        assert!(Output::page(Path::new("-")).unwrap_err().to_string().contains("--format html"));
+        let sentence = check_place(&page).unwrap_err().to_string();
+        assert!(sentence.starts_with("cannot write the report to"), "{sentence}");
+        assert!(check_place(Path::new("/dev/null")).is_ok());
+    }
+
+    #[test]
+    fn the_ending_decides_on_the_format() {
+        for (name, format) in [
+            ("page.html", Format::Html),
+            ("PAGE.HTM", Format::Html),
+            ("run.json", Format::Json),
+            ("notes.md", Format::Markdown),
+            ("all.csv", Format::Csv),
+            ("report", Format::Text),
+            ("report.txt", Format::Text),
+        ] {
+            assert_eq!(Format::of(Path::new(name)), format, "{name}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The texts of a table's cells: one unit for all latencies of a table, one for the bytes of a column, points under
+//! points. Used by all writers, so that a table has the same figures in each format.
+
+use super::{Cell, Column, Content, Table};
+use crate::figures::{TIE, Unit, count, decimals_for, decimals_of_rates, decimals_of_table, fixed, percent};
+use crate::metrics::Quantity;
+use crate::prose::escaped_line;
+use crate::table::points_under_points;
+
+/// Digits after the point of latencies, at most.
+const DECIMALS_MAX: usize = 3;
+
+/// A table whose cells are texts.
+pub(crate) struct TableText {
+    pub(crate) titles: Vec<String>,
+    /// The titles, each with its unit: for cells that stand alone.
+    pub(crate) labels: Vec<String>,
+    /// Of each column, its cells; of figures with their points under each other.
+    pub(crate) columns: Vec<Vec<String>>,
+}
+
+/// The unit of a table's latencies, and the digits after the point with which they are shown.
+#[derive(Copy, Clone)]
+pub(crate) struct LatencyFormat {
+    pub(crate) unit: Unit,
+    pub(crate) decimals: usize,
+}
+
+/// By the table's typical latencies, or else the middle one of all that it has; `None` if it has none.
+pub(crate) fn latency_format(table: &Table) -> Option<LatencyFormat> {
+    let mut typical: Vec<f64> = table.typical_us.clone();
+    if typical.is_empty() {
+        let is_latency = |cell: &&Cell| latency_of(cell).is_some_and(|us| us > 0.0 && us.is_finite());
+        typical = table.rows.iter().flatten().filter(is_latency).filter_map(latency_of).collect();
+        typical.sort_by(f64::total_cmp);
+        let middle = typical.get(typical.len() / 2).copied();
+        typical.splice(..0, middle);
+    }
+    let first = *typical.first()?;
+    let unit = Unit::for_typical(first);
+    let smallest = typical.iter().copied().fold(first, f64::min);
+    Some(LatencyFormat { unit, decimals: decimals_of_table(unit.of(smallest)).min(DECIMALS_MAX) })
+}
+
+fn latency_of(cell: &Cell) -> Option<f64> {
+    match cell.content {
+        Content::Figure { quantity: Quantity::Microseconds, value, .. }
+        | Content::MeanAndDeviation { mean_us: value, .. } => Some(value),
+        Content::Figure { .. } | Content::Text(_) | Content::Code(_) | Content::Nothing => None,
+    }
+}
+
+/// The table with its latencies as `format` has them.
+pub(crate) fn table_text(table: &Table, format: Option<LatencyFormat>) -> TableText {
+    let mut titles: Vec<String> = table.columns.iter().map(|column| escaped_line(&column.title)).collect();
+    let unit = format.map(|format| format.unit.symbol());
+    let column = |at: usize| -> Vec<&Cell> { table.rows.iter().filter_map(|row| row.get(at)).collect() };
+    let mut labels = titles.clone();
+    if let Some(unit) = unit {
+        let has_latency = |at: usize| column(at).into_iter().any(|cell| latency_of(cell).is_some());
+        (0..labels.len()).filter(|at| has_latency(*at)).for_each(|at| labels[at] += &format!(", {unit}"));
+        // Above the names of the rows, if the table is of latencies alone.
+        if table.typical_us.is_empty() {
+            titles.clone_from(&labels);
+        } else {
+            titles[0] += &format!(", {unit}");
+        }
+    }
+    let columns = (0..table.columns.len()).map(|at| column_text(&column(at), format)).collect();
+    TableText { titles, labels, columns }
+}
+
+fn column_text(cells: &[&Cell], format: Option<LatencyFormat>) -> Vec<String> {
+    let quantity = cells.iter().find_map(|cell| match cell.content {
+        Content::Figure { quantity, .. } => Some(quantity),
+        Content::MeanAndDeviation { .. } => Some(Quantity::Microseconds),
+        Content::Text(_) | Content::Code(_) | Content::Nothing => None,
+    });
+    let values: Vec<Option<f64>> = cells
+        .iter()
+        .map(|cell| match cell.content {
+            Content::Figure { value, .. } | Content::MeanAndDeviation { mean_us: value, .. } => Some(value),
+            Content::Text(_) | Content::Code(_) | Content::Nothing => None,
+        })
+        .collect();
+    let figures = quantity.map_or_else(Vec::new, |quantity| figures(quantity, &values, format));
+    let deviations: Vec<Option<f64>> = cells
+        .iter()
+        .map(|cell| match cell.content {
+            Content::MeanAndDeviation { deviation_us, .. } => Some(deviation_us),
+            Content::Figure { .. } | Content::Text(_) | Content::Code(_) | Content::Nothing => None,
+        })
+        .collect();
+    let has_deviations = deviations.iter().any(Option::is_some);
+    let deviations = if has_deviations {
+        figures_of_latency(&deviations, format)
+    } else {
+        vec![String::new(); cells.len()]
+    };
+    let intervals: Vec<String> = cells
+        .iter()
+        .map(|cell| match cell.content {
+            Content::Figure { plus_minus: Some(share), .. } => plus_minus(share),
+            _ => String::new(),
+        })
+        .collect();
+    let intervals_len = intervals.iter().map(|it| it.chars().count()).max().unwrap_or(0);
+    let text = |(at, cell): (usize, &&Cell)| {
+        let main = match &cell.content {
+            Content::Text(text) | Content::Code(text) => escaped_line(text),
+            Content::Figure { .. } => figures[at].clone(),
+            Content::MeanAndDeviation { .. } => format!("{} ± {}", figures[at], deviations[at]),
+            Content::Nothing if has_deviations => format!("{} ± {}", figures[at], deviations[at]),
+            Content::Nothing if quantity.is_some() => figures[at].clone(),
+            Content::Nothing => String::new(),
+        };
+        if intervals_len > 0 { format!("{main} {:<intervals_len$}", intervals[at]) } else { main }
+    };
+    cells.iter().enumerate().map(text).collect()
+}
+
+/// Half of an interval as a share of its figure: `± 1.2 %`.
+pub(crate) fn plus_minus(share: f64) -> String {
+    if share < 1.0 { format!("±{TIE}{}", percent(share, 1.0)) } else { format!("±{TIE}100{TIE}% or more") }
+}
+
+fn figures_of_latency(values: &[Option<f64>], format: Option<LatencyFormat>) -> Vec<String> {
+    let Some(LatencyFormat { unit, decimals }) = format else { return vec![String::new(); values.len()] };
+    let in_unit: Vec<Option<f64>> = values.iter().map(|us| us.map(|us| unit.of(us))).collect();
+    points_under_points(&in_unit, decimals)
+}
+
+fn figures(quantity: Quantity, values: &[Option<f64>], format: Option<LatencyFormat>) -> Vec<String> {
+    match quantity {
+        Quantity::Microseconds => figures_of_latency(values, format),
+        Quantity::PerSecond => {
+            let positive = values.iter().flatten().copied().filter(|value| *value > 0.0);
+            points_under_points(values, decimals_of_rates(positive.fold(f64::INFINITY, f64::min)))
+        }
+        Quantity::Bytes => bytes(values),
+        Quantity::Count => {
+            let shown = |value: f64| if is_count(value) { whole(value) } else { quantity.shown(value) };
+            values.iter().map(|value| value.map_or("-".to_owned(), shown)).collect()
+        }
+        Quantity::Seconds | Quantity::Share | Quantity::Number | Quantity::Percentile => {
+            values.iter().map(|value| value.map_or("-".to_owned(), |value| quantity.shown(value))).collect()
+        }
+    }
+}
+
+fn is_count(value: f64) -> bool {
+    (0.0..1e15).contains(&value)
+}
+
+// Whole and below 10¹⁵.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(value: f64) -> String {
+    count(value.round() as u64)
+}
+
+/// In the unit of the middle one.
+fn bytes(values: &[Option<f64>]) -> Vec<String> {
+    const UNITS: [(f64, &str); 5] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")];
+    let mut known: Vec<f64> = values.iter().flatten().copied().collect();
+    known.sort_by(f64::total_cmp);
+    let middle = known.get(known.len() / 2).copied().unwrap_or(0.0);
+    let (size, unit) = *UNITS.iter().find(|(size, _)| middle >= *size).unwrap_or(&(1.0, "bytes"));
+    let in_unit: Vec<Option<f64>> = values.iter().map(|value| value.map(|value| value / size)).collect();
+    let decimals = if size > 1.0 { decimals_for(middle / size, 3) } else { 0 };
+    let shown = |value: &Option<f64>| match value {
+        None => "-".to_owned(),
+        Some(value) => format!("{}{TIE}{unit}", fixed(*value, decimals)),
+    };
+    in_unit.iter().map(shown).collect()
+}
+
+/// Whether a column is of words, and begins at the left.
+pub(super) fn is_left(at: usize, column: &Column) -> bool {
+    at == 0 || column.is_text
+}

@@ -1,0 +1,102 @@
+//! A document as Markdown, for issues, pull requests and notes: the sections of the page without its charts. Text from
+//! users and servers is escaped, so that it stays text wherever it is pasted.
+
+use super::layout::{is_left, latency_format, table_text};
+use super::{Audience, Block, Document, Fact, Section, Table, Tone};
+use crate::figures::with_ordinary_spaces;
+
+/// The document; ends with a line end.
+pub fn markdown(document: &Document) -> String {
+    let Document { banners, title, subtitle, sections } = document;
+    let title = escaped([title.as_str(), subtitle.as_str()].join(" ").trim_end());
+    let mut out = format!("# {title}\n\n");
+    out += &banners.iter().map(|it| format!("> **Warning:** {}\n\n", escaped(it))).collect::<String>();
+    let shown = sections.iter().filter(|it| matches!(it.audience, Audience::All | Audience::Documents));
+    for Section { title, blocks, .. } in shown {
+        let content: String = blocks.iter().map(block).collect();
+        if content.is_empty() {
+            continue;
+        }
+        if !title.is_empty() {
+            out += &format!("## {}\n\n", escaped(title));
+        }
+        out += &content;
+    }
+    with_ordinary_spaces(out.trim_end()) + "\n"
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading(text) => format!("### {}\n\n", escaped(text)),
+        Block::Paragraph(Tone::Strong, text) => format!("**{}**\n\n", escaped(text)),
+        Block::Paragraph(_, text) => format!("{}\n\n", escaped(text)),
+        Block::Banner(_, strong, text) => {
+            format!("**{}** {}\n\n", escaped(strong), escaped(text)).replace(" \n\n", "\n\n")
+        }
+        Block::Headline { figure, unit, below, beside } => {
+            let first = format!("**{} {unit}** {}", escaped(figure), escaped(below));
+            format!("{}\n\n{}", first.trim_end(), facts(beside))
+        }
+        Block::Facts(list) | Block::Tiles(list) => facts(list),
+        Block::Table(it) => table(it),
+        Block::List(Tone::Caution, items) => {
+            items.iter().map(|item| format!("> **Warning:** {}\n\n", escaped(item))).collect()
+        }
+        Block::List(_, items) => {
+            let lines: String = items.iter().map(|item| format!("- {}\n", escaped(item))).collect();
+            if lines.is_empty() { lines } else { lines + "\n" }
+        }
+        Block::Code(text) => code_block(text) + "\n",
+        Block::Columns(columns) => columns.iter().flatten().map(self::block).collect(),
+        Block::Folded { .. } | Block::Chart(_) => String::new(),
+    }
+}
+
+/// A list of facts.
+fn facts(facts: &[Fact]) -> String {
+    let line = |fact: &Fact| format!("- {}: {}\n", escaped(&fact.label), escaped(&fact.value));
+    let lines: String = facts.iter().map(line).collect();
+    if lines.is_empty() { lines } else { lines + "\n" }
+}
+
+fn table(table: &Table) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let text = table_text(table, latency_format(table));
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let rule = |(at, column)| if is_left(at, column) { "---" } else { "---:" }.to_owned();
+    let mut out = line(text.titles.iter().map(|title| escaped(title)).collect());
+    out += &line(table.columns.iter().enumerate().map(rule).collect());
+    for (row, cells) in table.rows.iter().enumerate() {
+        let cell = |(at, cell): (usize, &super::Cell)| {
+            let shown = text.columns[at][row].trim();
+            let tied = [shown, cell.note.as_str()].join(" ");
+            escaped(tied.trim_end())
+        };
+        out += &line(cells.iter().enumerate().map(cell).collect());
+    }
+    out + "\n"
+}
+
+/// A block of shell commands or SQL. More backticks than in the text, so that none in it ends it (CommonMark, §4.5).
+fn code_block(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}sh\n{text}\n{fence}\n")
+}
+
+/// Text for a line of Markdown, where it can neither begin an element nor end a cell of a table.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in crate::prose::escaped_line(text).chars() {
+        match character {
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '&' => out += "&amp;",
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' | '@' => out.extend(['\\', character]),
+            _ => out.push(character),
+        }
+    }
+    out
+}

@@ -1,0 +1,422 @@
+//! The summary of one run for the terminal, which fits one screen: the load, how fast it was, how long transactions took,
+//! what they cost, and the warnings.
+
+use results::{
+    Connecting, Connection, Counts, Event, EventKind, EventLoop, Latency, Limit, LimitedBy, Plan, Record,
+    Summary, WaitShare,
+};
+use stats::INTERVALS_MIN;
+
+use super::{latencies, load, server, warnings};
+use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
+use crate::figures::{
+    TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
+    measured_seconds, percent, plus_minus, rate, share,
+};
+use crate::metrics::{Metric, Quantity};
+use crate::prose::{cut, enumerate, escaped_line};
+
+/// The section of the commands.
+pub(super) const COMMANDS: &str = "commands";
+
+/// The sections, in the order in which they are shown.
+pub(super) fn sections(record: &Record) -> Vec<Section> {
+    let section = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
+    let paragraph = |text: String| Block::Paragraph(Tone::Plain, text);
+    let plan =
+        [Some(load_in_words(record)), event_loop(record)].into_iter().flatten().map(paragraph).collect();
+    let mut sections = vec![section("load", plan), section("summary", vec![Block::Facts(facts(record))])];
+    sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
+    sections.push(section("warnings", warnings::of_run(record, 0)));
+    let commands = latencies::commands_of_scripts(record);
+    sections.extend(commands.into_iter().map(|blocks| section(COMMANDS, blocks)));
+    sections
+}
+
+/// `8 clients on 2 workers, prepared protocol, 60.0 s after 5 s of warm-up`
+fn load_in_words(record: &Record) -> String {
+    let Record { plan, summary, .. } = record;
+    let Plan { clients, workers, protocol, limit, warmup_s, reconnect, .. } = plan;
+    let mut load = format!(
+        "{} on {}, {} protocol, ",
+        counted(u64::from(*clients), "client", "clients"),
+        counted(u64::from(*workers), "worker", "workers"),
+        protocol.name()
+    );
+    if *reconnect {
+        load += "a connection for each transaction, ";
+    }
+    if let Limit::TransactionsPerClient(transactions) = limit {
+        load += &format!("{} per client, ", counted(*transactions, "transaction", "transactions"));
+    }
+    if summary.duration_s == 0.0 {
+        return load + "nothing measured";
+    }
+    load += &measured_seconds(summary.duration_s);
+    if *warmup_s > 0.0 {
+        load += &format!(" after {} of warm-up", asked_seconds(*warmup_s));
+    }
+    load
+}
+
+/// `event loop epoll, because the system refuses io_uring`
+fn event_loop(record: &Record) -> Option<String> {
+    let EventLoop { name, because } = &record.summary.generator.as_ref()?.event_loop;
+    let because = because.as_ref().map(|because| format!(", because {}", escaped_line(because.as_str())));
+    Some(format!("event loop {}{}", name.name(), because.unwrap_or_default()))
+}
+
+fn facts(record: &Record) -> Vec<Fact> {
+    let Record { plan, summary, .. } = record;
+    let facts = [
+        ("throughput", Some(throughput(record))),
+        ("transactions", Some(transactions(summary))),
+        ("precision", load::precision(record)),
+        ("business", business(summary)),
+        ("late or skipped", load::late_or_skipped(record)),
+        ("stalls", load::stalls(record)),
+        ("start delay", load::start_delay(record)),
+        ("retried", retried(plan, summary)),
+        ("connecting", connecting(summary)),
+        ("client CPU", client_cpu(plan, summary)),
+        ("limit", limit(summary)),
+        ("backends", waits(record)),
+        ("server cost", server_cost(record)),
+        ("statements", statements(record)),
+        ("events", events(record)),
+        ("nearest limit", nearest_limit(record)),
+        ("targets", targets(plan)),
+    ];
+    facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect()
+}
+
+/// `1,234 tps ± 1.2 % of 1,500 scheduled`
+fn throughput(record: &Record) -> String {
+    let Record { plan, summary, .. } = record;
+    let mut throughput = format!("{}{TIE}tps", rate(summary.tps));
+    if let Some(interval) = summary.confidence.tps {
+        let shown = plus_minus(summary.tps, interval.low, interval.high);
+        throughput += &format!(" {}", shown.unwrap_or_else(|| format!("({UNKNOWN_SIZE})")));
+    }
+    if let Some(rate_tps) = plan.rate_tps {
+        throughput += &format!(" of {} scheduled", as_asked(rate_tps));
+    }
+    let is_short = (1..INTERVALS_MIN).contains(&record.intervals.len()) && summary.confidence.tps.is_none();
+    if is_short {
+        throughput += &format!(" (no confidence interval below {INTERVALS_MIN}{TIE}s)");
+    }
+    throughput
+}
+
+fn transactions(summary: &Summary) -> String {
+    let counts = &summary.counts;
+    let mut failed = format!("{}{TIE}failed", count(counts.failed));
+    if counts.failed > 0 {
+        let failures = &counts.failures;
+        let kinds = [
+            (failures.serialization, "serialization"),
+            (failures.deadlock, "deadlock"),
+            (failures.other, "other"),
+        ];
+        let kinds: Vec<String> = kinds
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, kind)| format!("{}{TIE}{kind}", count(*number)))
+            .collect();
+        let share = percent(counts.failed as f64, counts.scheduled as f64);
+        failed += &format!(" ({share}: {})", kinds.join(", "));
+    }
+    let mut parts = vec![format!("{}{TIE}succeeded", count(counts.succeeded)), failed];
+    if counts.skipped > 0 {
+        let share = percent(counts.skipped as f64, counts.scheduled as f64);
+        parts.push(format!("{} skipped as too late to start ({share})", count(counts.skipped)));
+    }
+    if counts.unfinished > 0 {
+        parts.push(format!("{} unfinished at the end", count(counts.unfinished)));
+    }
+    parts.join(", ")
+}
+
+/// Throughput in business transactions, where a transaction of the database stands for several.
+fn business(summary: &Summary) -> Option<String> {
+    let Counts { business, succeeded, .. } = summary.counts;
+    let per_transaction = business as f64 / succeeded as f64;
+    let tps = rate(summary.tps * per_transaction);
+    (business > succeeded)
+        .then(|| format!("{tps}{TIE}tps: a transaction stands for {} on average", as_asked(per_transaction)))
+}
+
+/// `120 transactions (0.80 %), 133 times in all, up to 3 tries`; nothing if there is one try and none was retried.
+fn retried(plan: &Plan, summary: &Summary) -> Option<String> {
+    let counts = &summary.counts;
+    let tries = match plan.max_tries {
+        Some(1) if counts.retried == 0 => return None,
+        Some(1) => String::new(),
+        Some(max) => format!(", up to {}", counted(u64::from(max), "try", "tries")),
+        None => ", tries unlimited".to_owned(),
+    };
+    if counts.retried == 0 {
+        return Some(format!("0 transactions{tries}"));
+    }
+    let transactions = counted(counts.retried, "transaction", "transactions");
+    let share = percent(counts.retried as f64, counts.scheduled as f64);
+    let retries = counted(counts.retries, "time", "times");
+    Some(format!("{transactions} ({share}), {retries} in all{tries}"))
+}
+
+fn connecting(summary: &Summary) -> Option<String> {
+    let Connecting { connects, total_s } = summary.connecting.filter(|connecting| connecting.connects > 0)?;
+    let each = shown_latency(total_s * 1e6 / connects as f64);
+    Some(format!("{}, {each} each, disconnecting included", counted(connects, "time", "times")))
+}
+
+fn targets(plan: &Plan) -> Option<String> {
+    let target = |target: &results::Target| {
+        let Connection { host, port, .. } = &target.connection;
+        format!("{} is {}:{port}", escaped_line(&target.name), escaped_line(host.as_str()))
+    };
+    let targets: Vec<String> = plan.targets.iter().map(target).collect();
+    (!targets.is_empty()).then(|| enumerate(&targets))
+}
+
+fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
+    let per_transaction_us = summary.client_cpu_us_per_transaction?;
+    let ran = summary.counts.succeeded.saturating_add(summary.counts.failed);
+    let busy_us = per_transaction_us * ran as f64;
+    let workers_us = summary.duration_s * 1e6 * f64::from(plan.workers);
+    let whose = if plan.workers == 1 { "its worker's" } else { "its workers'" };
+    let share = percent(busy_us, workers_us);
+    Some(format!("{} per transaction, {share} of {whose} time", shown_latency(per_transaction_us)))
+}
+
+/// The resource that limited the throughput; a run that pgmeter limited says so in a banner.
+fn limit(summary: &Summary) -> Option<String> {
+    let verdict = &summary.generator.as_ref()?.verdict;
+    let of = verdict.resource.map_or(String::new(), |resource| format!(" ({})", resource.name()));
+    (verdict.limit != LimitedBy::Generator)
+        .then(|| format!("{}{of}: {}", verdict.limit.name(), warnings::evidence(verdict)))
+}
+
+/// Wait events that are named.
+const WAITS_MAX: usize = 4;
+/// Rarer ones are not named.
+const SHARE_MIN: f64 = 0.01;
+
+/// `41 % LWLock WALWrite, 28 % IO WalSync, 20 % running; idle 12 % of the time`
+fn waits(record: &Record) -> Option<String> {
+    let waits = record.observation.as_ref()?.waits.as_ref().filter(|waits| waits.backends_seen > 0)?;
+    let named: Vec<String> = waits
+        .top
+        .iter()
+        .filter(|wait| wait.share >= SHARE_MIN)
+        .take(WAITS_MAX)
+        .map(|wait| format!("{} {}", share(wait.share, wait.interval), wait_name(wait)))
+        .collect();
+    let idle = format!("idle {} of the time", share(waits.idle_share, waits.idle_interval));
+    Some(if named.is_empty() { idle } else { format!("{}; {idle}", named.join(", ")) })
+}
+
+/// `LWLock WALWrite`; a backend that does not wait is `running`, or `waiting for a CPU`.
+fn wait_name(wait: &WaitShare) -> String {
+    let (event_type, event) = (escaped_line(&wait.event_type), escaped_line(&wait.event));
+    match (event_type.as_str(), event.as_str()) {
+        ("CPU", "runnable") => format!("waiting for a{TIE}CPU"),
+        ("CPU", _) => event,
+        _ => format!("{event_type}{TIE}{event}"),
+    }
+}
+
+/// Statements that are named, and characters of each.
+const STATEMENTS_MAX: usize = 3;
+const STATEMENT_LEN: usize = 40;
+
+/// The statements that took the most time: `UPDATE … (61 %): 300 µs, 4.1 blocks hit, 0.25 read in 25.0 µs`
+fn statements(record: &Record) -> Option<String> {
+    let mut rows = server::statement_figures(record);
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let told = |row: &server::StatementFigures| {
+        let time = row.read_time_us.map(|us| format!(" in {}", shown_latency(us))).unwrap_or_default();
+        let read = row.read.map(|blocks| format!("{}{TIE}read{time}", mean_count(blocks)));
+        let hit = row.hit.map(|blocks| format!("{}{TIE}blocks hit", mean_count(blocks)));
+        let each = row.each_us.map(shown_latency);
+        let figures: Vec<String> = [each, hit, read].into_iter().flatten().collect();
+        format!("{} ({}): {}", cut(&row.query, STATEMENT_LEN), percent(row.share, 1.0), figures.join(", "))
+    };
+    let named: Vec<String> = rows.iter().take(STATEMENTS_MAX).map(told).collect();
+    (!named.is_empty()).then(|| named.join("; "))
+}
+
+fn mean_count(mean: f64) -> String {
+    Quantity::Number.shown(mean).replace(' ', &TIE.to_string())
+}
+
+/// `1,234 bytes of WAL (0.012 full pages), 31.3 blocks hit, 0.25 read, 101 µs of CPU per transaction`
+fn server_cost(record: &Record) -> Option<String> {
+    let of = |metric: Metric| metric.of(record);
+    let full_pages = of(Metric::FullPageImages).filter(|&images| images >= 0.001);
+    let full_pages = full_pages.map_or(String::new(), |images| format!(" ({} full pages)", few(images)));
+    let read_time = of(Metric::BlockReadTime).filter(|&us| us > 0.0);
+    let read_time = read_time.map_or(String::new(), |us| format!(" in {}", shown_latency(us)));
+    let cpu_us = of(Metric::ServerCpu).or_else(|| of(Metric::ServerUserCpu));
+    let parts = [
+        of(Metric::WalBytes).map(|bytes| format!("{} of WAL{full_pages}", whole_bytes(bytes, ""))),
+        of(Metric::BlocksHit).map(|blocks| format!("{}{TIE}blocks hit", few(blocks))),
+        of(Metric::BlocksRead).map(|blocks| format!("{}{TIE}read{read_time}", few(blocks))),
+        of(Metric::TempBytes).filter(|&bytes| bytes >= 1.0).map(|bytes| whole_bytes(bytes, "temporary ")),
+        cpu_us.map(|us| format!("{} of CPU", shown_latency(us))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{} per transaction", parts.join(", ")))
+}
+
+/// `1 byte`, `1,234 temporary bytes`
+fn whole_bytes(bytes: f64, kind: &str) -> String {
+    let number = fixed(bytes, 0);
+    let noun = if number == "1" { "byte" } else { "bytes" };
+    format!("{number}{TIE}{kind}{noun}")
+}
+
+/// A mean of small counts: `12.3`, `0.004`.
+fn few(mean: f64) -> String {
+    as_asked(if mean >= 10.0 { (mean * 10.0).round() / 10.0 } else { mean })
+}
+
+/// `2 checkpoints, autovacuum of pgbench_accounts and pgbench_tellers, 3 lock queues`
+fn events(record: &Record) -> Option<String> {
+    let events = &record.observation.as_ref()?.events;
+    let of = |kind: EventKind| events.iter().filter(move |event| event.kind == kind);
+    let number = |kind, one, many| {
+        let number = of(kind).count() as u64;
+        (number > 0).then(|| counted(number, one, many))
+    };
+    let mut vacuumed: Vec<String> = of(EventKind::Autovacuum).map(vacuumed_table).collect();
+    vacuumed.sort_unstable();
+    vacuumed.dedup();
+    let parts = [
+        number(EventKind::Checkpoint, "checkpoint", "checkpoints"),
+        (!vacuumed.is_empty()).then(|| format!("autovacuum of {}", enumerate(&vacuumed))),
+        number(EventKind::LockQueue, "lock queue", "lock queues"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn vacuumed_table(event: &Event) -> String {
+    warnings::event_detail(event)
+}
+
+/// `3,200 tps by WAL flushes, 78 % reached: …`
+fn nearest_limit(record: &Record) -> Option<String> {
+    let ceiling = record.observation.as_ref()?.ceilings.first()?;
+    Some(format!(
+        "{}{TIE}tps by {}, {} reached: {}",
+        rate(ceiling.tps),
+        server::ceiling_name(ceiling.kind),
+        percent(ceiling.reached_share, 1.0),
+        warnings::ceiling_explanation(ceiling)
+    ))
+}
+
+/// The latency tables and their explanations, each to stand apart from the next.
+fn latency(record: &Record) -> Vec<Vec<Block>> {
+    let Record { plan, summary, .. } = record;
+    let paragraph = |text: &str| vec![Block::Paragraph(Tone::Quiet, text.to_owned())];
+    if summary.counts.succeeded == 0 {
+        return vec![paragraph(latencies::NO_LATENCY)];
+    }
+    let both = plan.rate_tps.is_some() || summary.response_us != summary.service_us;
+    let with_stalls = latencies::response_with_stalls(record);
+    let row = |label: &str, latency: Option<Latency>| Row { label: label.to_owned(), latency, script: None };
+    let mut tables = match (plan.scripts.len() > 1, both) {
+        (false, false) => {
+            let stalls = with_stalls.map(|with| row("with stalls", Some(with)));
+            let rows = std::iter::once(row("response", summary.response_us)).chain(stalls).collect();
+            vec![table("latency", rows)]
+        }
+        (false, true) => {
+            let rows = vec![row("response", summary.response_us), row("service", summary.service_us)];
+            vec![table("latency", rows)]
+        }
+        (true, false) => vec![by_script(Times::Response, summary, with_stalls)],
+        (true, true) => {
+            vec![by_script(Times::Response, summary, with_stalls), by_script(Times::Service, summary, None)]
+        }
+    };
+    let mut blocks: Vec<Vec<Block>> = tables.drain(..).map(|table| vec![Block::Table(table)]).collect();
+    blocks.extend(with_stalls.map(|_| paragraph(latencies::WITH_STALLS)));
+    blocks.extend(both.then(|| paragraph(latencies::RESPONSE_AND_SERVICE)));
+    blocks
+}
+
+/// A line of the latency table.
+struct Row {
+    label: String,
+    latency: Option<Latency>,
+    /// Throughput and failures, where there are several scripts.
+    script: Option<(f64, u64)>,
+}
+
+/// Response times, which have the throughput of scripts beside them, or service times.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Times {
+    Response,
+    Service,
+}
+
+fn by_script(times: Times, summary: &Summary, with_stalls: Option<Latency>) -> Table {
+    let of = |response, service| if times == Times::Response { response } else { service };
+    let figures = |tps: f64, failed: u64| (times == Times::Response).then_some((tps, failed));
+    let all = |label: &str, latency| Row {
+        label: label.to_owned(),
+        latency,
+        script: figures(summary.tps, summary.counts.failed),
+    };
+    let first = all("all scripts", of(summary.response_us, summary.service_us));
+    let stalled = with_stalls.map(|latency| all("all, with stalls", Some(latency)));
+    let each = summary.scripts.iter().map(|script| Row {
+        label: escaped_line(&script.name),
+        latency: of(script.response_us, script.service_us),
+        script: figures(script.tps, script.counts.failed),
+    });
+    let title = if times == Times::Response { "response" } else { "service" };
+    table(title, std::iter::once(first).chain(stalled).chain(each).collect())
+}
+
+/// The figures of a latency that have a column.
+const COLUMNS: [Metric; 5] = [Metric::P50, Metric::P90, Metric::P99, Metric::P999, Metric::Max];
+
+fn table(title: &str, rows: Vec<Row>) -> Table {
+    let has_failed = rows.iter().filter_map(|row| row.script).any(|(_, failed)| failed > 0);
+    let has_scripts = rows.iter().any(|row| row.script.is_some());
+    let mut columns = vec![Column::text(title)];
+    columns.extend(has_scripts.then(|| Column::figures("tps")));
+    columns.extend(has_failed.then(|| Column::figures("failed")));
+    columns.push(Column::figures("mean ± stddev"));
+    columns.extend(COLUMNS.iter().map(|metric| Column::figures(metric.row().label)));
+    let cells = |row: &Row| {
+        let mut cells = vec![Cell::text(&*row.label)];
+        let (tps, failed) = row.script.unzip();
+        cells.extend(has_scripts.then(|| Cell::figure_if(Quantity::PerSecond, tps)));
+        let failed = failed.map(|failed| failed as f64);
+        cells.extend(has_failed.then(|| Cell::figure_if(Quantity::Count, failed)));
+        cells.push(row.latency.map_or_else(Cell::default, |us| Cell::mean_and_deviation(us.mean, us.stddev)));
+        cells.extend(COLUMNS.iter().map(|metric| {
+            Cell::figure_if(Quantity::Microseconds, row.latency.as_ref().and_then(|us| metric.of_times(us)))
+        }));
+        cells
+    };
+    let typical_us = rows.iter().filter_map(|row| row.latency).map(|us| us.p50).collect();
+    Table { columns, rows: rows.iter().map(cells).collect(), typical_us, ..Table::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::with_ordinary_spaces;
+
+    #[test]
+    fn one_byte_is_not_several() {
+        assert_eq!(with_ordinary_spaces(&whole_bytes(1.2, "")), "1 byte");
+        assert_eq!(with_ordinary_spaces(&whole_bytes(1_234.0, "temporary ")), "1,234 temporary bytes");
+    }
+}

@@ -1,0 +1,387 @@
+//! The document of one run, and that of several runs side by side.
+
+use results::{LimitedBy, Record};
+
+use super::difference::{ComparedRun, QUANTILES, Told, Verdict, comparison};
+use super::{Run, brief, environment, latencies, letter, load, server, settings, warnings};
+use crate::chart::{Chart, RunCharts};
+use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
+use crate::figures::{
+    TIE, UNKNOWN_SIZE, as_asked, asked_seconds, counted, measured_seconds, plus_minus, rate,
+};
+use crate::metrics::{Metric, Quantity};
+use crate::prose::{capitalised, enumerate, escaped_line};
+
+/// Runs that are described one by one on a page of several.
+const DETAILED_MAX: usize = 12;
+
+/// The document of these runs.
+pub fn document(runs: &[Run<'_>]) -> Document {
+    match runs {
+        [only] => one(*only),
+        several => side_by_side(several),
+    }
+}
+
+/// The document of one run for the terminal alone, with the tables of commands if they are wanted.
+pub fn summary(record: &Record, has_commands: bool) -> Document {
+    let mut sections = brief::sections(record);
+    sections.retain(|it| !it.blocks.is_empty() && (has_commands || it.id != brief::COMMANDS));
+    let (title, subtitle) = title(record);
+    Document { banners: warnings::banners(record), title, subtitle, sections }
+}
+
+fn one(run: Run<'_>) -> Document {
+    let record = run.record;
+    let documents =
+        |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
+    let RunCharts { over_time, percentiles, damaged_histograms } = RunCharts::new(&[run]);
+    let warnings = warnings::of_run(record, damaged_histograms.iter().sum());
+    let warnings_title =
+        if matches!(warnings.first(), Some(Block::List(Tone::Caution, _))) { "Warnings" } else { "" };
+    let mut sections = brief::sections(record);
+    sections.extend([
+        documents("headline", "", "", headline(run)),
+        documents("warnings", warnings_title, "", warnings),
+        documents("over-time", "Over time", "Over time", charts(over_time)),
+        documents("latency", "Latency", "Latency", latency_blocks(record, percentiles)),
+        documents("server", "Server activity", "Server", server::blocks(record)),
+        documents("cost", "Cost per transaction", "", costs(record)),
+        documents("commands", "Commands", "Commands", commands(record)),
+        documents("generator", "Load generator", "", generator(record)),
+        documents("settings", "Load, settings and environment", "Settings", environment(run)),
+        documents("repeat", "Repeat this run", "Repeat", repeat(record)),
+    ]);
+    sections.retain(|section| !section.blocks.is_empty());
+    let (title, subtitle) = title(record);
+    Document { banners: warnings::banners(record), title, subtitle, sections }
+}
+
+/// The scripts, then the server.
+fn title(record: &Record) -> (String, String) {
+    let scripts = &record.plan.scripts;
+    let is_weighted = scripts.windows(2).any(|pair| pair[0].weight != pair[1].weight);
+    let name = |script: &results::Script| {
+        let weight = is_weighted.then(|| format!("weight {}", script.weight));
+        let target = script.target.as_ref().map(|target| format!("at {}", escaped_line(target)));
+        let details: Vec<String> = weight.into_iter().chain(target).collect();
+        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+        escaped_line(&script.name) + &details
+    };
+    let server = record.environment.server.as_ref();
+    let server = server.map(|server| format!("on PostgreSQL {}", escaped_line(&server.version)));
+    (enumerate(&scripts.iter().map(name).collect::<Vec<_>>()), server.unwrap_or_default())
+}
+
+fn charts(charts: Vec<Chart>) -> Vec<Block> {
+    charts.into_iter().map(|chart| Block::Chart(Box::new(chart))).collect()
+}
+
+fn headline(run: Run<'_>) -> Vec<Block> {
+    let record = run.record;
+    let verdict = record.summary.generator.as_ref().map(|generator| &generator.verdict);
+    let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
+    let evidence = verdict.map(|verdict| capitalised(&warnings::evidence(verdict)));
+    let limit = warnings::limit_sentence(verdict.map(|verdict| verdict.limit)).to_owned();
+    let quantile =
+        |metric: Metric| Some(Fact::new(metric.row().label.replace("p50", "median"), metric.shown(record)?));
+    let mut blocks = vec![
+        Block::Paragraph(Tone::Quiet, load_sentence(record)),
+        Block::Headline {
+            figure: rate(record.summary.tps),
+            unit: "transactions per second",
+            below: interval(record),
+            beside: QUANTILES.into_iter().filter_map(quantile).collect(),
+        },
+        Block::Banner(if is_client { Tone::Bad } else { Tone::Plain }, limit, evidence.unwrap_or_default()),
+    ];
+    blocks
+        .extend(warnings::steady_state(record).map(|(tone, text)| Block::Banner(tone, String::new(), text)));
+    blocks
+}
+
+/// `8 clients on 2 workers, prepared protocol, measured for 60.0 s after 5 s of warm-up. Started 2026-11-21 12:03 UTC.`
+fn load_sentence(record: &Record) -> String {
+    let plan = &record.plan;
+    let warmup = (plan.warmup_s > 0.0).then(|| format!(" after {} of warm-up", asked_seconds(plan.warmup_s)));
+    let started = record.started_at.to_string();
+    let started = match (started.get(..10), started.get(11..16)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => started,
+    };
+    format!(
+        "{} on {}, {} protocol, measured for {}{}. Started {started}.",
+        counted(plan.clients.into(), "client", "clients"),
+        counted(plan.workers.into(), "worker", "workers"),
+        plan.protocol.name(),
+        measured_seconds(record.summary.duration_s),
+        warmup.unwrap_or_default(),
+    )
+}
+
+/// `± 1.2 %: with 95 % confidence between 1,219 and 1,249, over 60.0 s`
+fn interval(record: &Record) -> String {
+    let summary = &record.summary;
+    let of_rate = record.plan.rate_tps.map(|rate_tps| format!(" of {} scheduled", as_asked(rate_tps)));
+    let of_rate = of_rate.unwrap_or_default();
+    let over = format!("over {}", measured_seconds(summary.duration_s));
+    match summary.confidence.tps {
+        Some(interval) if summary.tps > 0.0 => {
+            let half = plus_minus(summary.tps, interval.low, interval.high);
+            let half = half.unwrap_or_else(|| UNKNOWN_SIZE.to_owned());
+            let (low, high) = (rate(interval.low), rate(interval.high));
+            format!("{half}{of_rate}: with 95{TIE}% confidence between {low} and {high}, {over}")
+        }
+        _ if summary.duration_s > 0.0 => {
+            let least = stats::INTERVALS_MIN;
+            format!("{over}{of_rate}; too short for a confidence interval, which takes {least}{TIE}s")
+        }
+        _ => "nothing was measured".to_owned(),
+    }
+}
+
+fn latency_blocks(record: &Record, percentiles: Option<Chart>) -> Vec<Block> {
+    let mut blocks = charts(percentiles.into_iter().collect());
+    match latencies::latencies(record) {
+        Some(table) => blocks.push(Block::Table(table)),
+        None => blocks.push(Block::Paragraph(Tone::Quiet, latencies::NO_LATENCY.to_owned())),
+    }
+    let with_stalls = latencies::response_with_stalls(record);
+    blocks.extend(with_stalls.map(|_| Block::Paragraph(Tone::Quiet, latencies::WITH_STALLS.to_owned())));
+    blocks.extend([Block::Heading("Transactions".to_owned()), Block::Facts(load::transactions(record))]);
+    blocks
+}
+
+/// What a transaction cost on average: the server in WAL, blocks and CPU time, and pgmeter itself.
+fn costs(record: &Record) -> Vec<Block> {
+    let of_server = Metric::of_transaction().map(|row| (row.label, row.metric));
+    let costs = of_server.chain([("client CPU (pgmeter itself)", Metric::ClientCpu)]);
+    let facts: Vec<Fact> =
+        costs.filter_map(|(label, metric)| Some(Fact::new(label, metric.shown(record)?))).collect();
+    match facts.is_empty() {
+        true => vec![Block::Paragraph(Tone::Quiet, "The server was not observed.".to_owned())],
+        false => vec![Block::Tiles(facts)],
+    }
+}
+
+fn commands(record: &Record) -> Vec<Block> {
+    vec![latencies::commands(record).map_or_else(
+        || Block::Paragraph(Tone::Quiet, "The commands were not timed.".to_owned()),
+        Block::Table,
+    )]
+}
+
+fn generator(record: &Record) -> Vec<Block> {
+    let facts = load::generator(record);
+    match facts.is_empty() {
+        true => {
+            let none = "This record has no figures of the load generator.";
+            vec![Block::Paragraph(Tone::Quiet, none.to_owned())]
+        }
+        false => vec![Block::Facts(facts)],
+    }
+}
+
+fn environment(run: Run<'_>) -> Vec<Block> {
+    let headed = |title: &str, facts| vec![Block::Heading(title.to_owned()), Block::Facts(facts)];
+    let mut blocks = vec![Block::Columns(vec![
+        headed("Load", load::plan(run.record)),
+        headed("Environment", environment::environment(run.record)),
+    ])];
+    let build = environment::build(run.record);
+    if !build.is_empty() {
+        let title = "Build of the server".to_owned();
+        let blocks_of_build = vec![Block::Facts(build)];
+        blocks.push(Block::Folded { id: None, title, is_open: false, blocks: blocks_of_build });
+    }
+    blocks
+        .extend([Block::Heading("Settings that are not at their default".to_owned()), settings::of_run(run)]);
+    blocks
+}
+
+/// Lines of a script that stand on the page without being asked for.
+const SCRIPT_LINES_MAX: usize = 40;
+
+/// The command that repeats the run, and the texts of its scripts.
+fn repeat(record: &Record) -> Vec<Block> {
+    let mut blocks = vec![Block::Code(load::repeat_command(record))];
+    for script in record.plan.scripts.iter().filter(|script| !script.builtin) {
+        let name = escaped_line(&script.name);
+        let text = Block::Code(script.text.clone());
+        if script.text.lines().count() <= SCRIPT_LINES_MAX {
+            blocks.extend([Block::Heading(name), text]);
+        } else {
+            blocks.push(Block::Folded { id: None, title: name, is_open: false, blocks: vec![text] });
+        }
+    }
+    blocks
+}
+
+/// Differences that are told as sentences on a page; of more runs the table tells.
+const SENTENCES_MAX: usize = 4;
+
+fn side_by_side(runs: &[Run<'_>]) -> Document {
+    let compared = comparison(runs);
+    let terminal = |id, title: &str, blocks| Section::new(id, title, "", Audience::Terminal, blocks);
+    let documents =
+        |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
+    let name = |run: &ComparedRun| format!("{} ({}): {}", run.letter, run.name, run.description);
+    let mut sections =
+        vec![terminal("names", "", vec![Block::List(Tone::Plain, compared.iter().map(name).collect())])];
+    if let Some((first, others)) = compared.split_first() {
+        sections.extend(others.iter().map(|run| terminal("pair", "", vec![Block::Table(pair(first, run))])));
+    }
+    let sentences: Vec<(Verdict, String)> = compared.iter().flat_map(sentences).collect();
+    let told = sentences.iter().map(|(_, sentence)| sentence.clone()).collect();
+    let RunCharts { over_time, percentiles, damaged_histograms } = RunCharts::new(runs);
+    let warnings = warnings::of_runs(runs, &damaged_histograms);
+    sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told)]));
+    sections.push(terminal("terminal-warnings", "", warnings.clone()));
+    sections.push(terminal("differing", "differing load and settings", settings::of_terminal(runs)));
+    let mut top: Vec<Block> = sentences
+        .into_iter()
+        .take(2 * SENTENCES_MAX)
+        .map(|(verdict, sentence)| Block::Paragraph(tone(verdict), sentence))
+        .collect();
+    top.push(Block::Paragraph(
+        Tone::Quiet,
+        "Differences are relative to A. The 95 % intervals include the variation within the runs, but not the variation \
+         from run to run: repeat both runs to see that."
+            .to_owned(),
+    ));
+    top.push(Block::Table(table(&compared)));
+    let commands = latencies::commands_side_by_side(runs).into_iter().collect();
+    let detailed = if runs.len() > DETAILED_MAX { Vec::new() } else { details(runs) };
+    let warnings_title = if warnings.is_empty() { "" } else { "Warnings" };
+    sections.extend([
+        documents("comparison", "", "", top),
+        documents("warnings", warnings_title, "", warnings),
+        documents("over-time", "Over time", "Over time", charts(over_time)),
+        documents("latency", "Latency", "Latency", charts(percentiles.into_iter().collect())),
+        documents("commands", "Commands", "Commands", commands),
+        documents("settings", "Load and settings", "Settings", settings::of_runs(runs)),
+        Section::new("runs", "Each run", "Runs", Audience::Page, detailed),
+    ]);
+    sections.retain(|section| !section.blocks.is_empty());
+    Document {
+        banners: Vec::new(),
+        title: format!("{} runs side by side", runs.len()),
+        subtitle: String::new(),
+        sections,
+    }
+}
+
+fn sentences(run: &ComparedRun) -> Vec<(Verdict, String)> {
+    let told = run.tps_difference.iter().chain(&run.mean_difference);
+    told.filter_map(|told| Some((told.verdict, told.sentence.clone()?))).collect()
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Better => Tone::Good,
+        Verdict::Worse => Tone::Bad,
+        Verdict::CannotTell | Verdict::Unknown => Tone::Plain,
+    }
+}
+
+/// Two runs with a line for each metric: both figures, the change and its interval.
+fn pair(first: &ComparedRun, other: &ComparedRun) -> Table {
+    let change = |told: &Option<Told>| {
+        // The reason of an unknown interval is in the sentence below.
+        let interval = |told: &Told| match told.verdict {
+            Verdict::Unknown => "—".to_owned(),
+            Verdict::Better | Verdict::Worse | Verdict::CannotTell => told.interval.clone(),
+        };
+        told.as_ref().map_or_else(Default::default, |told| (told.change.clone(), interval(told)))
+    };
+    let row = |label: &str, [a, b]: [String; 2], (change, interval): (String, String)| {
+        [label.to_owned(), a, b, change, interval].map(Cell::text).to_vec()
+    };
+    let tps = |run: &ComparedRun| {
+        let sure = run.plus_minus.map(crate::document::plus_minus).unwrap_or_default();
+        format!("{} {sure}", rate(run.tps)).trim_end().to_owned()
+    };
+    let time = |us: Option<f64>| us.map_or("—".to_owned(), |us| Quantity::Microseconds.shown(us));
+    let mut rows = vec![
+        row("tps", [tps(first), tps(other)], change(&other.tps_difference)),
+        row("mean", [time(first.mean_us), time(other.mean_us)], change(&other.mean_difference)),
+    ];
+    for (at, metric) in QUANTILES.iter().enumerate() {
+        let ((a, _), (b, change)) = (&first.quantiles[at], &other.quantiles[at]);
+        rows.push(row(metric.row().label, [time(*a), time(*b)], (change.clone(), String::new())));
+    }
+    let both = |of: fn(&ComparedRun) -> &String| [of(first).clone(), of(other).clone()];
+    rows.push(row("failed", both(|run| &run.failed), Default::default()));
+    rows.push(row("skipped", both(|run| &run.skipped), Default::default()));
+    rows.push(row("late or skipped", both(|run| &run.late_or_skipped), Default::default()));
+    let columns = vec![
+        Column::text(""),
+        Column::figures(&*first.letter),
+        Column::figures(&*other.letter),
+        Column::figures("difference"),
+        Column::text("95 %"),
+    ];
+    Table { columns, rows, ..Table::default() }
+}
+
+/// A line for each run.
+fn table(compared: &[ComparedRun]) -> Table {
+    let change = |told: Option<&Told>| match told {
+        None => Cell::text("—"),
+        Some(told) => {
+            let (word, tone) = match told.verdict {
+                Verdict::Better => ("better, ", Tone::Good),
+                Verdict::Worse => ("worse, ", Tone::Bad),
+                Verdict::CannotTell => ("inconclusive, ", Tone::Plain),
+                Verdict::Unknown => ("", Tone::Plain),
+            };
+            Cell::text(&*told.change).with_note(format!("{word}{}", told.interval)).with_tone(tone)
+        }
+    };
+    let time = |us: Option<f64>| Cell::figure_if(Quantity::Microseconds, us);
+    let row = |run: &ComparedRun| {
+        let name = format!("{}: {}", run.letter, run.name);
+        let tps = Cell::figure_with_interval(Quantity::PerSecond, run.tps, run.plus_minus);
+        let mean_change = run.mean_difference.as_ref().map_or("", |told| told.change.as_str());
+        let mut cells = vec![
+            Cell::text(name).with_note(&*run.description),
+            tps,
+            change(run.tps_difference.as_ref()),
+            time(run.mean_us).with_note(mean_change),
+        ];
+        cells.extend(run.quantiles.iter().map(|(us, change)| time(*us).with_note(&**change)));
+        cells.extend([&run.failed, &run.skipped, &run.late_or_skipped].map(|text| Cell::text(&**text)));
+        cells
+    };
+    let quantiles = QUANTILES.iter().map(|metric| metric.row().label);
+    let figures = ["tps", "difference", "mean"].into_iter().chain(quantiles);
+    let figures = figures.chain(["failed", "skipped", "late or skipped"]);
+    Table {
+        columns: std::iter::once(Column::text("run")).chain(figures.map(Column::figures)).collect(),
+        rows: compared.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+/// Each run in full, on request.
+fn details(runs: &[Run<'_>]) -> Vec<Block> {
+    let of_run = |(at, run): (usize, &Run<'_>)| {
+        let record = run.record;
+        let mut blocks: Vec<Block> = latencies::latencies(record).map(Block::Table).into_iter().collect();
+        let mut part = |title: &str, of_part: Vec<Block>| {
+            blocks.push(Block::Heading(title.to_owned()));
+            blocks.extend(of_part);
+        };
+        part("Transactions", vec![Block::Facts(load::transactions(record))]);
+        part("Server activity", server::blocks(record));
+        part("Cost per transaction", costs(record));
+        part("Commands", commands(record));
+        part("Load generator", generator(record));
+        part("Load and environment", environment(*run));
+        part("Repeat this run", repeat(record));
+        let title =
+            format!("{}: {} on {}, {}", letter(at), run.scripts(), run.server(), escaped_line(run.name));
+        Block::Folded { id: None, title, is_open: false, blocks }
+    };
+    runs.iter().enumerate().map(of_run).collect()
+}

@@ -1,0 +1,293 @@
+//! What the server did during a run: wait events, nearest limits, events, statements, counters, and what could not be
+//! observed.
+
+use results::{
+    Ceiling, CeilingKind, Event, EventKind, Record, StatementCounters, WaitMethod, WaitShare, Waits,
+};
+
+use super::warnings::{ceiling_explanation, event_detail};
+use crate::document::{Block, Cell, Column, Fact, Table, Tone};
+use crate::figures::{
+    TIE, as_asked, count, counted, latency, measured_seconds, percent, share, share_interval,
+};
+use crate::metrics::Quantity;
+use crate::prose::{cut, escaped_line};
+
+/// Rows of the list of waits; rarer ones are together in the chart's last colour.
+const WAITS_MAX: usize = 12;
+
+/// All of it, for the page and Markdown.
+pub(super) fn blocks(record: &Record) -> Vec<Block> {
+    let mut blocks = vec![Block::Paragraph(Tone::Quiet, observed(record))];
+    let waits = record.observation.as_ref().and_then(|observation| observation.waits.as_ref());
+    if let Some(waits) = waits {
+        blocks.push(Block::Heading("Wait events and CPU of the backends".to_owned()));
+        blocks.extend(waits_table(&waits.top));
+        blocks.push(Block::Paragraph(Tone::Quiet, sampling(waits)));
+        blocks.extend(waits_of_scripts(record, waits));
+    }
+    let observation = record.observation.as_ref();
+    blocks.extend(observation.into_iter().flat_map(|observation| ceilings(&observation.ceilings)));
+    blocks.extend(headed("Events", events(record).map(Block::Table)));
+    let statements = statements(record).map(Block::Table);
+    blocks.extend(headed("Statements, as pg_stat_statements counts them", statements));
+    let counters = counters(record);
+    if !counters.is_empty() {
+        blocks.push(Block::Heading("Statistics counters, change during the run".to_owned()));
+        blocks.extend(counters);
+    }
+    let missing = missing(record);
+    blocks.extend(headed("Not observed", (!missing.is_empty()).then_some(Block::Facts(missing))));
+    blocks
+}
+
+fn headed(title: &str, block: Option<Block>) -> Vec<Block> {
+    block.map_or_else(Vec::new, |block| vec![Block::Heading(title.to_owned()), block])
+}
+
+/// The most frequent wait events, as shares of the backends that were not idle.
+pub(crate) fn waits_table(waits: &[WaitShare]) -> Option<Block> {
+    let row = |wait: &WaitShare| {
+        vec![
+            Cell::text(escaped_line(&wait.event_type)),
+            Cell::text(escaped_line(&wait.event)),
+            Cell::figure(Quantity::Share, wait.share).with_bar(wait.share),
+            Cell::text(share_interval(wait.interval)),
+        ]
+    };
+    let rows: Vec<_> = waits.iter().take(WAITS_MAX).map(row).collect();
+    let has_intervals = waits.iter().any(|wait| wait.interval.is_some());
+    let mut columns = vec![Column::text("type"), Column::text("event"), Column::figures("share")];
+    columns.extend(has_intervals.then(|| Column::figures("95 % interval")));
+    (!rows.is_empty()).then(|| {
+        let rows = rows.into_iter().map(|row| row.into_iter().take(columns.len()).collect()).collect();
+        Block::Table(Table { columns: columns.clone(), rows, ..Table::default() })
+    })
+}
+
+/// How the wait events were sampled, and how shares follow from the samples.
+fn sampling(waits: &Waits) -> String {
+    format!(
+        "Sampled in {} at {}{TIE}Hz, {}. Backends were idle, waiting for pgmeter, {} of the time, which is left out. {}",
+        escaped_line(&waits.source),
+        as_asked(waits.rate_hz),
+        counted(waits.looks, "sample", "samples"),
+        share(waits.idle_share, waits.idle_interval),
+        method(waits),
+    )
+}
+
+fn method(waits: &Waits) -> String {
+    let backends = |mean: f64| as_asked((mean * 100.0).round() / 100.0);
+    match (waits.method, waits.running_backends, waits.runnable_backends) {
+        (WaitMethod::PostStratified, Some(running), Some(runnable)) => format!(
+            "By the kernel's accounting {} backends were running on average and {} were waiting for a CPU (runnable); \
+             the samples divide the rest.",
+            backends(running),
+            backends(runnable)
+        ),
+        (WaitMethod::PostStratified, Some(running), None) => format!(
+            "By their CPU time {} backends were running on average; the samples divide the rest.",
+            backends(running)
+        ),
+        _ => "Shares are those of the samples.".to_owned(),
+    }
+}
+
+/// The wait events of each script, if there are several.
+fn waits_of_scripts(record: &Record, waits: &Waits) -> Vec<Block> {
+    let scripts = &record.plan.scripts;
+    if scripts.len() < 2 {
+        return Vec::new();
+    }
+    let of_script = |(script, waits): (&results::Script, &Vec<WaitShare>)| {
+        let title = format!("Wait events of {}", escaped_line(&script.name));
+        Some(Block::Folded { id: None, title, is_open: false, blocks: vec![waits_table(waits)?] })
+    };
+    scripts.iter().zip(&waits.scripts).filter_map(of_script).collect()
+}
+
+/// Rows of one view that are shown.
+const COUNTERS_MAX: usize = 500;
+
+/// By how much the counters of each view grew: by table, index or kind.
+fn counters(record: &Record) -> Vec<Block> {
+    let of_view = |view: &results::CounterTable| {
+        let rows = view.rows.iter().flat_map(|row| {
+            let grown = row.values.iter().filter(|(_, value)| **value != 0.0);
+            grown.map(|(name, value)| {
+                let texts = [escaped_line(&row.key), escaped_line(name), as_asked(*value)];
+                texts.map(Cell::text).to_vec()
+            })
+        });
+        let columns = vec![Column::text("object"), Column::text("counter"), Column::figures("change")];
+        let table = Table { columns, rows: rows.take(COUNTERS_MAX).collect(), ..Table::default() };
+        let title = escaped_line(&view.view);
+        Block::Folded { id: None, title, is_open: false, blocks: vec![Block::Table(table)] }
+    };
+    record.observation.iter().flat_map(|observation| &observation.counters).map(of_view).collect()
+}
+
+/// Checkpoints, autovacuums and lock queues.
+fn events(record: &Record) -> Option<Table> {
+    let row = |event: &Event| {
+        let when = match event.end_s {
+            Some(end_s) if end_s <= event.start_s => format!("at {}", moment(end_s)),
+            Some(end_s) => format!("{} to {}", moment(event.start_s), moment(end_s)),
+            None => format!("from {} on", moment(event.start_s)),
+        };
+        vec![Cell::text(event_name(event.kind)), Cell::text(when), Cell::text(event_detail(event))]
+    };
+    let rows: Vec<_> =
+        record.observation.iter().flat_map(|observation| &observation.events).map(row).collect();
+    let columns = ["event", "when", "details"].map(Column::text).to_vec();
+    (!rows.is_empty()).then_some(Table { columns, rows, ..Table::default() })
+}
+
+/// With a minus sign before measuring began.
+fn moment(at_s: f64) -> String {
+    let sign = if at_s < 0.0 { "−" } else { "" };
+    format!("{sign}{}", measured_seconds(at_s.abs()))
+}
+
+/// In lists, charts and CSV.
+pub(crate) fn event_name(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Checkpoint => "checkpoint",
+        EventKind::Autovacuum => "autovacuum",
+        EventKind::LockQueue => "lock queue",
+    }
+}
+
+/// The resource that a ceiling is about.
+pub(super) fn ceiling_name(kind: CeilingKind) -> &'static str {
+    match kind {
+        CeilingKind::HottestRow => "locks of the hottest rows",
+        CeilingKind::Flush => "WAL flushes",
+        CeilingKind::RoundTrips => "round trips",
+        CeilingKind::Cpu => "CPUs",
+    }
+}
+
+/// Upper bounds of the throughput, the lowest first.
+pub(crate) fn ceilings(ceilings: &[Ceiling]) -> Vec<Block> {
+    let row = |ceiling: &Ceiling| {
+        vec![
+            Cell::text(ceiling_name(ceiling.kind)),
+            Cell::figure(Quantity::PerSecond, ceiling.tps),
+            Cell::figure(Quantity::Share, ceiling.reached_share).with_bar(ceiling.reached_share),
+            Cell::text(ceiling_explanation(ceiling)),
+        ]
+    };
+    let rows: Vec<_> = ceilings.iter().map(row).collect();
+    let columns = vec![
+        Column::text("limited by"),
+        Column::figures("at most, tps"),
+        Column::figures("reached"),
+        Column::text("explanation"),
+    ];
+    let table = (!rows.is_empty()).then(|| Block::Table(Table { columns, rows, ..Table::default() }));
+    headed("Nearest limits", table)
+}
+
+/// Characters of a statement that are shown.
+const QUERY_LEN_MAX: usize = 160;
+
+/// A statement as pg_stat_statements counted it; figures are means of a call.
+pub(super) struct StatementFigures {
+    pub(super) query: String,
+    pub(super) calls: Option<f64>,
+    /// Of the execution time of all these statements, from 0 to 1.
+    pub(super) share: f64,
+    pub(super) each_us: Option<f64>,
+    pub(super) rows: Option<f64>,
+    /// Blocks of shared buffers.
+    pub(super) hit: Option<f64>,
+    pub(super) read: Option<f64>,
+    pub(super) read_time_us: Option<f64>,
+}
+
+/// The scripts' statements, in the scripts' order.
+pub(super) fn statement_figures(record: &Record) -> Vec<StatementFigures> {
+    const MICROSECONDS_PER_MILLISECOND: f64 = 1e3;
+    let statements = || record.observation.iter().flat_map(|observation| &observation.statements);
+    let time_ms = |statement: &StatementCounters| statement.values.get("execution_time_ms").copied();
+    let all_ms: f64 = statements().filter_map(time_ms).sum();
+    let figures = |statement: &StatementCounters| {
+        let calls = statement.values.get("calls").copied().filter(|calls| *calls > 0.0);
+        let each = |name: &str| Some(statement.values.get(name)? / calls?);
+        let time_us = |name: &str| each(name).map(|ms| ms * MICROSECONDS_PER_MILLISECOND);
+        let read = each("shared_blks_read");
+        StatementFigures {
+            query: cut(&escaped_line(statement.query.as_str()), QUERY_LEN_MAX),
+            calls,
+            share: time_ms(statement).filter(|_| all_ms > 0.0).map_or(0.0, |ms| ms / all_ms),
+            each_us: time_us("execution_time_ms"),
+            rows: each("rows"),
+            hit: each("shared_blks_hit"),
+            read,
+            read_time_us: time_us("blk_read_time_ms").filter(|_| read > Some(0.0)),
+        }
+    };
+    statements().map(figures).collect()
+}
+
+fn statements(record: &Record) -> Option<Table> {
+    let figures = statement_figures(record);
+    let row = |statement: &StatementFigures| {
+        let StatementFigures { query, calls, share, each_us, rows, hit, read, read_time_us } = statement;
+        let number = |value: &Option<f64>| Cell::figure_if(Quantity::Number, *value);
+        let time = |value: &Option<f64>| Cell::figure_if(Quantity::Microseconds, *value);
+        vec![
+            Cell::code(query.clone()),
+            Cell::figure_if(Quantity::Count, *calls),
+            Cell::figure(Quantity::Share, *share).with_bar(*share),
+            time(each_us),
+            number(rows),
+            number(hit),
+            number(read),
+            time(read_time_us),
+        ]
+    };
+    let titles = [
+        "calls",
+        "share of time",
+        "time each",
+        "rows each",
+        "blocks hit each",
+        "blocks read each",
+        "read time each",
+    ];
+    let columns = std::iter::once(Column::text("statement")).chain(titles.map(Column::figures)).collect();
+    let rows: Vec<_> = figures.iter().map(row).collect();
+    (!rows.is_empty()).then_some(Table { columns, rows, ..Table::default() })
+}
+
+/// What could not be observed, and why.
+fn missing(record: &Record) -> Vec<Fact> {
+    let missing = record.observation.iter().flat_map(|observation| &observation.missing);
+    missing
+        .map(|missing| Fact::new(escaped_line(&missing.what), escaped_line(missing.why.as_str())))
+        .collect()
+}
+
+/// The level of observation and its cost.
+fn observed(record: &Record) -> String {
+    let Some(observation) = &record.observation else {
+        return "The server was not observed during this run.".to_owned();
+    };
+    let cost = &observation.cost;
+    let cpu =
+        cost.backend_cpu_s.map(|seconds| format!(", {} of the server's CPU time", latency(seconds * 1e6)));
+    let missed = match cost.samples_missed {
+        0 => String::new(),
+        missed => format!(", {} samples came too late", count(missed)),
+    };
+    format!(
+        "Observed with --observe {}: {}, busy {} of the time{}{missed}.",
+        observation.level.name(),
+        counted(cost.statements, "statement", "statements"),
+        percent(cost.busy_share, 1.0),
+        cpu.unwrap_or_default()
+    )
+}
