@@ -132,10 +132,13 @@ class Chart {
     const box = this.area.getBoundingClientRect();
     const { width, height } = tip.getBoundingClientRect();
     const right = box.left + box.width * share + 16;
-    const left = right + width < innerWidth - 8 ? right : Math.max(8, right - width - 32);
-    const top = within(box.top + this.height * (1 - this.upward) - height / 2, 8, Math.max(8, innerHeight - height - 8));
+    const places = [right, right - width - 32].filter((left) => left >= 8 && left + width <= innerWidth - 8);
+    const left = places[0] ?? within(right - width / 2, 8, Math.max(8, innerWidth - width - 8));
+    // Where there is no room beside the pointer, above or below the chart.
+    const above = box.top - height - 8;
+    const top = places.length ? box.top + this.height * (1 - this.upward) - height / 2 : above > 8 ? above : box.bottom + 28;
     tip.style.left = `${left}px`;
-    tip.style.top = `${top}px`;
+    tip.style.top = `${within(top, 8, Math.max(8, innerHeight - height - 8))}px`;
     return rows;
   }
 

@@ -23,10 +23,6 @@ button.addEventListener("click", () => {
 });
 if (theme !== "system") apply(theme);
 
-// Paper is light.
-addEventListener("beforeprint", () => apply("light"));
-addEventListener("afterprint", () => apply(theme));
-
 // A link to a folded part opens it.
 const unfold = () => {
   const part = location.hash && document.getElementById(location.hash.slice(1));

@@ -277,7 +277,7 @@ impl Pen {
             }
             legend::Kind::Band => self.shapes.extend([rectangle(7.0, 0.2), rectangle(2.0, 1.0)]),
             legend::Kind::Sign(sign) => {
-                self.shapes.extend(plot::sign_shapes(&[sign], x + 6.0, y + 3.0, paint, 0.5));
+                self.shapes.extend(plot::sign_shapes(&[sign], (x + 6.0, 0.0), y + 3.0, paint, 0.5));
             }
         }
         self.text(x + 16.0, 0.0, Anchor::Start, (12.0, false, QUIET), &item.name);
@@ -315,7 +315,7 @@ impl Pen {
                 self.text(RIGHT, 12.0, Anchor::End, style, &shown);
                 let (x, y) = (RIGHT - figure_width - 12.0, top + row.height / 2.0);
                 let colour = bar.parts.first().map_or(Colour::Quiet, |(_, colour)| *colour);
-                self.shapes.extend(plot::sign_shapes(&bar.signs, x, y, Paint::Of(colour), 1.0));
+                self.shapes.extend(plot::sign_shapes(&bar.signs, (x, 0.0), y, Paint::Of(colour), 1.0));
                 self.top += row.height + BAR_SPACE;
             }
             self.top += if is_grouped { GROUP_SPACE } else { 0.0 };

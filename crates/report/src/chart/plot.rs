@@ -48,7 +48,10 @@ pub(super) fn drawn(plot: &Plot, is_low: bool, width: f32) -> Option<Drawn> {
                 drawn.layers(&layers);
             } else {
                 series.iter().rev().for_each(|series| drawn.line(series));
-                series.iter().for_each(|series| drawn.marks(series));
+                let middle = series.len().saturating_sub(1) as f32 / 2.0;
+                for (at, series) in series.iter().enumerate() {
+                    drawn.marks(series, (at as f32 - middle).clamp(-2.0, 2.0));
+                }
             }
             Some(drawn)
         }
@@ -283,17 +286,21 @@ impl Drawn {
         }
     }
 
-    /// Dots, intervals and signs.
-    fn marks(&mut self, series: &Series) {
+    /// Dots, intervals and signs. Intervals and signs of several series at one position stand beside each other: `nth` is
+    /// the number of the series, counted from the middle one.
+    fn marks(&mut self, series: &Series, nth: f32) {
         const ACROSS: f32 = 3.5;
+        const BETWEEN_INTERVALS: f32 = 3.0;
+        const BETWEEN_SIGNS: f32 = 11.0;
+        let middle = nth * BETWEEN_INTERVALS;
         let paint = Paint::Of(series.colour);
         for point in series.points.iter().filter(|point| point.x.is_finite() && point.y.is_finite()) {
             let (x, y) = self.place(point);
             let clamped = |value: f64| self.y.at(value).clamp(0.0, self.height) - y;
             let ends = point.interval.map(|(low, high)| (clamped(low), clamped(high)));
             if let Some((low, high)) = ends {
-                let cap = |end: f32| vec![(-ACROSS, end), (ACROSS, end)];
-                let paths = vec![vec![(0.0, low), (0.0, high)], cap(low), cap(high)];
+                let cap = |end: f32| vec![(middle - ACROSS, end), (middle + ACROSS, end)];
+                let paths = vec![vec![(middle, low), (middle, high)], cap(low), cap(high)];
                 self.shapes.push(Shape::Mark { x, y, paths, paint, is_filled: false });
             }
             if series.has_dots {
@@ -302,13 +309,8 @@ impl Drawn {
             let (low, high) = ends.unwrap_or((0.0, 0.0));
             // Above the interval, or below it where there is no room above.
             let at = if y + high > 18.0 { y + high - 11.0 } else { y + low + 12.0 };
-            self.signs(&point.signs, x, at, paint);
+            self.shapes.extend(sign_shapes(&point.signs, (x, nth * BETWEEN_SIGNS), at, paint, 0.5));
         }
-    }
-
-    /// Signs beside each other, their middle at `x`.
-    fn signs(&mut self, signs: &[Sign], x: f32, y: f32, paint: Paint) {
-        self.shapes.extend(sign_shapes(signs, x, y, paint, 0.5));
     }
 
     /// Cells of equal shade that touch are one; those of one shade are one shape.
@@ -339,10 +341,16 @@ impl Drawn {
     }
 }
 
-/// Signs beside each other; `align` of their width lies before `x`.
-pub(super) fn sign_shapes(signs: &[Sign], x: f32, y: f32, paint: Paint, align: f32) -> Vec<Shape> {
+/// Signs beside each other, so many pixels right of a place in the plot; `align` of their width lies before it.
+pub(super) fn sign_shapes(
+    signs: &[Sign],
+    (x, right): (f32, f32),
+    y: f32,
+    paint: Paint,
+    align: f32,
+) -> Vec<Shape> {
     const STEP: f32 = 11.5;
-    let first = -(signs.len().saturating_sub(1) as f32) * STEP * align;
+    let first = right - (signs.len().saturating_sub(1) as f32) * STEP * align;
     let shifted = |at: usize, sign: &Sign| {
         let right = first + at as f32 * STEP;
         sign.outline().into_iter().map(|(x, y)| (x + right, y)).collect()
