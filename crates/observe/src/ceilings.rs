@@ -1,7 +1,9 @@
 //! Bounds of the throughput of the first order: what would be reached if one thing alone were the limit. Pure, from the
 //! whole record; each only where it applies. docs/observing.md has the formulas and where they come from.
 
-use results::{Ceiling, CeilingKind, CommandSummary, ObserveLevel, Record};
+use results::{
+    Ceiling, CeilingBasis, CommandSummary, CpuOwner, FlushSharing, FlushSource, LockEnd, ObserveLevel, Record,
+};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 const MICROS_PER_MILLI: f64 = 1e3;
@@ -21,14 +23,13 @@ pub fn ceilings(record: &Record) -> Vec<Ceiling> {
 }
 
 /// `None` where something was divided by nothing.
-fn ceiling(kind: CeilingKind, (tps, explanation): Bound, record: &Record) -> Option<Ceiling> {
+fn ceiling((tps, basis): Bound, record: &Record) -> Option<Ceiling> {
     let reached_share = record.summary.tps / tps;
-    let is_sound = tps.is_finite() && tps > 0.0;
-    is_sound.then(|| Ceiling { kind, tps, reached_share, explanation: explanation.into() })
+    (tps.is_finite() && tps > 0.0).then_some(Ceiling { basis, tps, reached_share })
 }
 
-/// A throughput, and in a sentence where it comes from.
-type Bound = (f64, String);
+/// A throughput, and the figures that it follows from.
+type Bound = (f64, CeilingBasis);
 
 /// What is known of one command, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,12 +78,12 @@ fn hottest_row(record: &Record) -> Option<Ceiling> {
         let held = Held::of(&commands, locking, network_us, flush_us)?;
         // Of all transactions, those that lock such a row.
         let share = commands[locking].executions / as_f64(record.summary.counts.succeeded);
-        let (tps, explanation) = held.bound(rows, share)?;
+        let (tps, basis) = held.bound(rows, share)?;
         let is_measured = commit_flush(record).is_some_and(|flushing| flushing.spent_us.is_some());
         if held.is_one_command && !is_measured && tps < reached_tps(record) {
             return None;
         }
-        ceiling(CeilingKind::HottestRow, (tps, explanation), record)
+        ceiling((tps, basis), record)
     });
     found.min_by(|a, b| a.tps.total_cmp(&b.tps))
 }
@@ -129,13 +130,9 @@ impl Held {
         if us <= 0.0 {
             return None;
         }
-        let how = if is_one_command { "the flush of its commit" } else { "the end of the transaction" };
-        let explanation = format!(
-            "transactions compete for {}, each locked for {} until {how}",
-            counted(rows, "row"),
-            duration(us)
-        );
-        Some((rows * MICROS_PER_SECOND / us / share, explanation))
+        let until = if is_one_command { LockEnd::CommitFlush } else { LockEnd::Transaction };
+        let basis = CeilingBasis::HottestRow { rows, locked_us: us, until };
+        Some((rows * MICROS_PER_SECOND / us / share, basis))
     }
 }
 
@@ -154,10 +151,10 @@ struct Flushing {
 
 impl Flushing {
     /// How long a flush takes, and how that is known.
-    fn one_us(self) -> Option<(f64, &'static str)> {
+    fn one_us(self) -> Option<(f64, FlushSource)> {
         match self.spent_us.zip(self.flushes) {
-            Some((spent_us, flushes)) => Some((spent_us / flushes, "as the server measured")),
-            None => Some((self.on_disk_us?, "as measured before the run")),
+            Some((spent_us, flushes)) => Some((spent_us / flushes, FlushSource::Server)),
+            None => Some((self.on_disk_us?, FlushSource::BeforeRun)),
         }
     }
 }
@@ -199,24 +196,22 @@ fn reached_tps(record: &Record) -> f64 {
 }
 
 fn flush(record: &Record) -> Option<Ceiling> {
-    ceiling(CeilingKind::Flush, flushes(commit_flush(record)?)?, record)
+    ceiling(flushes(commit_flush(record)?)?, record)
 }
 
 /// Commits per flush ÷ time of a flush: flushes of WAL come one after the other, and one flush serves all commits that
 /// have come meanwhile (PostgreSQL's manual, "WAL Configuration").
 fn flushes(known: Flushing) -> Option<Bound> {
     let (flush_us, source) = known.one_us()?;
-    let (sharing, how) = match known.flushes {
-        Some(flushes) if known.transactions >= flushes => (known.transactions / flushes, "on average"),
-        Some(_) => (1.0, "at a time, since hardly any two came together"),
-        None => (known.clients, "at most, one of each client"),
+    let (transactions_per_flush, sharing) = match known.flushes {
+        Some(flushes) if known.transactions >= flushes => {
+            (known.transactions / flushes, FlushSharing::Average)
+        }
+        Some(_) => (1.0, FlushSharing::One),
+        None => (known.clients, FlushSharing::AllClients),
     };
-    let explanation = format!(
-        "a WAL flush takes {} ({source}) and serves {} {how}",
-        duration(flush_us),
-        counted(sharing, "transaction")
-    );
-    Some((sharing * MICROS_PER_SECOND / flush_us, explanation))
+    let tps = transactions_per_flush * MICROS_PER_SECOND / flush_us;
+    Some((tps, CeilingBasis::Flush { flush_us, source, transactions_per_flush, sharing }))
 }
 
 /// Only over a network.
@@ -224,18 +219,14 @@ fn round_trips(record: &Record) -> Option<Ceiling> {
     let generator = record.summary.generator.as_ref()?;
     let trips = as_f64(generator.commands.round_trips) / transactions(record);
     let bound = distance(f64::from(record.plan.clients), trips, generator.shortest_connect_us?);
-    ceiling(CeilingKind::RoundTrips, bound, record)
+    ceiling(bound, record)
 }
 
 /// Clients ÷ (round trips of a transaction × distance): clients that wait for nothing else.
 fn distance(clients: f64, trips: f64, distance_us: f64) -> Bound {
-    let explanation = format!(
-        "{} clients, {} round trips for each transaction, {} each over the network",
-        number(clients),
-        number(trips),
-        duration(distance_us)
-    );
-    (clients * MICROS_PER_SECOND / (trips * distance_us), explanation)
+    let basis =
+        CeilingBasis::RoundTrips { clients, round_trips_per_transaction: trips, round_trip_us: distance_us };
+    (clients * MICROS_PER_SECOND / (trips * distance_us), basis)
 }
 
 /// Only on the server's host.
@@ -251,7 +242,7 @@ fn cpu(record: &Record) -> Option<Ceiling> {
         pgmeter_us: record.summary.client_cpu_us_per_transaction.unwrap_or(0.0),
     }
     .bound();
-    ceiling(CeilingKind::Cpu, bound, record)
+    ceiling(bound, record)
 }
 
 /// Processors, and what a transaction takes of them.
@@ -270,21 +261,15 @@ impl Processors {
     fn bound(self) -> Bound {
         let Self { of_host, of_server, of_pgmeter, server_us, pgmeter_us } = self;
         let per_second = |cpus: f64, us: f64| cpus * MICROS_PER_SECOND / us;
-        let taken = format!(
-            "a transaction takes {} of the backends and {} of pgmeter",
-            duration(server_us),
-            duration(pgmeter_us)
-        );
-        let of_one = |who: &str, cpus: f64, us: f64| {
-            (per_second(cpus, us), format!("{who} may use {} processors; {taken}", number(cpus)))
+        let bound = |of, cpus: f64, us: f64| {
+            (per_second(cpus, us), CeilingBasis::Cpu { cpus, of, server_us, pgmeter_us })
         };
         let server = of_server.filter(|&cpus| cpus < of_host);
         let pgmeter = of_pgmeter.filter(|&cpus| cpus < of_host && pgmeter_us > 0.0);
-        let shared = per_second(of_host, server_us + pgmeter_us);
         let candidates = [
-            Some((shared, format!("{} processors; {taken} on the same host", number(of_host)))),
-            server.map(|cpus| of_one("the server", cpus, server_us)),
-            pgmeter.map(|cpus| of_one("pgmeter", cpus, pgmeter_us)),
+            Some(bound(CpuOwner::Host, of_host, server_us + pgmeter_us)),
+            server.map(|cpus| bound(CpuOwner::Server, cpus, server_us)),
+            pgmeter.map(|cpus| bound(CpuOwner::Pgmeter, cpus, pgmeter_us)),
         ];
         let lowest = candidates.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
         lowest.expect("the host's processors are always among them")
@@ -293,26 +278,6 @@ impl Processors {
 
 fn transactions(record: &Record) -> f64 {
     as_f64((record.summary.counts.succeeded + record.summary.counts.failed).max(1))
-}
-
-/// `1 row`, `10 rows`.
-fn counted(value: f64, noun: &str) -> String {
-    let number = number(value);
-    let plural = if number == "1" { "" } else { "s" };
-    format!("{number} {noun}{plural}")
-}
-
-/// Whole numbers without a fraction, others with one digit, below 1 with two.
-fn number(value: f64) -> String {
-    match value {
-        value if value < 0.995 => format!("{value:.2}"),
-        value if value.fract().abs() < 0.05 => format!("{value:.0}"),
-        value => format!("{value:.1}"),
-    }
-}
-
-fn duration(us: f64) -> String {
-    if us < MICROS_PER_MILLI { format!("{us:.0} µs") } else { format!("{:.2} ms", us / MICROS_PER_MILLI) }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "transactions of one run are far below 2⁵³")]
@@ -324,9 +289,9 @@ fn as_f64(count: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn check((tps, sentence): Bound, expected_tps: f64, expected_sentence: &str) {
+    fn check((tps, basis): Bound, expected_tps: f64, expected: CeilingBasis) {
         assert!((tps - expected_tps).abs() < 0.5, "{tps}");
-        assert_eq!(sentence, expected_sentence);
+        assert_eq!(basis, expected);
     }
 
     fn timed(min_us: f64, mean_us: f64) -> Timed {
@@ -357,19 +322,17 @@ mod tests {
             Some(held),
             "the shortest command stands for a round trip"
         );
-        let sentence =
-            "transactions compete for 10 rows, each locked for 4.00 ms until the end of the transaction";
-        check(held.bound(10.0, 1.0).unwrap(), 2_500.0, sentence);
-        check(held.bound(10.0, 0.5).unwrap(), 5_000.0, sentence);
+        let basis = CeilingBasis::HottestRow { rows: 10.0, locked_us: 4_000.0, until: LockEnd::Transaction };
+        check(held.bound(10.0, 1.0).unwrap(), 2_500.0, basis);
+        check(held.bound(10.0, 0.5).unwrap(), 5_000.0, basis);
     }
 
     #[test]
     fn one_command_holds_its_row_through_the_flush_of_its_commit() {
         let commands = [timed(1_000.0, 5_000.0)];
         let held = Held::of(&commands, 0, Some(900.0), Some(500.0)).unwrap();
-        let sentence =
-            "transactions compete for 10 rows, each locked for 500 µs until the flush of its commit";
-        check(held.bound(10.0, 1.0).unwrap(), 20_000.0, sentence);
+        let basis = CeilingBasis::HottestRow { rows: 10.0, locked_us: 500.0, until: LockEnd::CommitFlush };
+        check(held.bound(10.0, 1.0).unwrap(), 20_000.0, basis);
         assert_eq!(Held::of(&commands, 0, Some(900.0), None), None, "without a flush nothing is known");
         assert_eq!(Held::of(&commands, 7, None, Some(500.0)), None);
     }
@@ -424,29 +387,31 @@ mod tests {
             spent_us: Some(2_000_000.0),
             on_disk_us: Some(500.0),
         };
-        let sentence =
-            "a WAL flush takes 2.00 ms (as the server measured) and serves 3 transactions on average";
-        check(flushes(known).unwrap(), 1_500.0, sentence);
+        let basis = |flush_us, source, transactions_per_flush, sharing| CeilingBasis::Flush {
+            flush_us,
+            source,
+            transactions_per_flush,
+            sharing,
+        };
+        let measured = basis(2_000.0, FlushSource::Server, 3.0, FlushSharing::Average);
+        check(flushes(known).unwrap(), 1_500.0, measured);
         let unmeasured = Flushing { spent_us: None, ..known };
-        check(
-            flushes(unmeasured).unwrap(),
-            6_000.0,
-            "a WAL flush takes 500 µs (as measured before the run) and serves 3 transactions on average",
-        );
+        let before = basis(500.0, FlushSource::BeforeRun, 3.0, FlushSharing::Average);
+        check(flushes(unmeasured).unwrap(), 6_000.0, before);
         let uncounted = Flushing { flushes: None, ..known };
-        check(
-            flushes(uncounted).unwrap(),
-            16_000.0,
-            "a WAL flush takes 500 µs (as measured before the run) and serves 8 transactions at most, one of \
-             each client",
-        );
+        let most = basis(500.0, FlushSource::BeforeRun, 8.0, FlushSharing::AllClients);
+        check(flushes(uncounted).unwrap(), 16_000.0, most);
         assert_eq!(flushes(Flushing { on_disk_us: None, ..uncounted }), None);
     }
 
     #[test]
     fn clients_far_away_wait_for_their_round_trips() {
-        let sentence = "8 clients, 7 round trips for each transaction, 1.00 ms each over the network";
-        check(distance(8.0, 7.0, 1_000.0), 1_142.9, sentence);
+        let basis = CeilingBasis::RoundTrips {
+            clients: 8.0,
+            round_trips_per_transaction: 7.0,
+            round_trip_us: 1_000.0,
+        };
+        check(distance(8.0, 7.0, 1_000.0), 1_142.9, basis);
     }
 
     #[test]
@@ -458,11 +423,11 @@ mod tests {
             server_us: 150.0,
             pgmeter_us: 50.0,
         };
-        let taken = "a transaction takes 150 µs of the backends and 50 µs of pgmeter";
-        check(both.bound(), 10_000.0, &format!("2 processors; {taken} on the same host"));
+        let basis = |cpus, of| CeilingBasis::Cpu { cpus, of, server_us: 150.0, pgmeter_us: 50.0 };
+        check(both.bound(), 10_000.0, basis(2.0, CpuOwner::Host));
         let quota = Processors { of_server: Some(0.5), ..both };
-        check(quota.bound(), 3_333.3, &format!("the server may use 0.50 processors; {taken}"));
+        check(quota.bound(), 3_333.3, basis(0.5, CpuOwner::Server));
         let pinned = Processors { of_pgmeter: Some(0.25), ..both };
-        check(pinned.bound(), 5_000.0, &format!("pgmeter may use 0.25 processors; {taken}"));
+        check(pinned.bound(), 5_000.0, basis(0.25, CpuOwner::Pgmeter));
     }
 }

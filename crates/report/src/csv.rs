@@ -186,7 +186,7 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
         }
     }
     for ceiling in &observation.ceilings {
-        let item = ceiling.explanation.as_str();
+        let item = ceiling.basis.name();
         let place = Place { part: "ceiling", item, ..Place::default() };
         lines.add(place, "tps", ceiling.tps);
         lines.add(place, "reached_share", ceiling.reached_share);

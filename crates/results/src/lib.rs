@@ -39,8 +39,6 @@ mod confidence;
 
 mod observation;
 
-mod wording;
-
 mod warning;
 
 mod warnings;
@@ -95,9 +93,9 @@ pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
 pub use kept_text::KeptText;
 pub use observation::{
-    Ceiling, CeilingKind, CounterRow, CounterTable, Event, EventKind, Missing, Observation, ObserveLevel,
-    ObserverCost, PerTransaction, ServerSample, ShareInterval, StatementCounters, WaitMean, WaitMethod,
-    WaitShare, Waits,
+    Ceiling, CeilingBasis, CounterRow, CounterTable, CpuOwner, Event, EventKind, FlushSharing, FlushSource,
+    LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ServerSample, ShareInterval,
+    StatementCounters, WaitMean, WaitMethod, WaitShare, Waits,
 };
 pub use plan::{Connection, Contention, Plan, Script, Target};
 pub use process_stat::ProcessStat;
@@ -117,6 +115,6 @@ pub use store::{
     find, find_numbered, records_in, runs_json,
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
-pub use verdict::{LimitedBy, Verdict};
+pub use verdict::{BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Verdict};
 pub use warning::{ComparedFact, FailedCheck, Severity, StallEffect, Warning};
 pub use warnings::{warnings, warnings_of_comparison};

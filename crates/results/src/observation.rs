@@ -268,16 +268,14 @@ pub struct WaitMean {
 }
 
 /// A first-order bound of the throughput.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// What bounds.
-    pub kind: CeilingKind,
+    /// What bounds, with the figures of its formula.
+    pub basis: CeilingBasis,
     /// Transactions per second that it would allow.
     pub tps: f64,
     /// The run's throughput by that. It exceeds 1 by 0.1 at most.
     pub reached_share: f64,
-    /// Where the figure comes from, in a sentence with its numbers.
-    pub explanation: SafeText,
 }
 
 impl Ceiling {
@@ -292,15 +290,103 @@ impl Ceiling {
 }
 
 /// Kinds of ceilings.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CeilingBasis {
+    /// Rows that transactions compete for.
+    HottestRow {
+        /// How many there are.
+        rows: f64,
+        /// How long a transaction locks one.
+        locked_us: f64,
+        /// Until when.
+        until: LockEnd,
+    },
+    /// Flushes of WAL.
+    Flush {
+        /// How long one takes.
+        flush_us: f64,
+        /// How that is known.
+        source: FlushSource,
+        /// Transactions that one serves.
+        transactions_per_flush: f64,
+        /// How that is known.
+        sharing: FlushSharing,
+    },
+    /// Round trips over a network.
+    RoundTrips {
+        /// Clients.
+        clients: f64,
+        /// Round trips of a transaction.
+        round_trips_per_transaction: f64,
+        /// How long one takes at least.
+        round_trip_us: f64,
+    },
+    /// CPU time.
+    Cpu {
+        /// CPUs.
+        cpus: f64,
+        /// Whose they are.
+        of: CpuOwner,
+        /// CPU time of the backends for a transaction.
+        server_us: f64,
+        /// CPU time of pgmeter for a transaction.
+        pgmeter_us: f64,
+    },
+}
+
+impl CeilingBasis {
+    /// As it stands in the record.
+    pub fn name(&self) -> &'static str {
+        match self {
+            CeilingBasis::HottestRow { .. } => "hottest_row",
+            CeilingBasis::Flush { .. } => "flush",
+            CeilingBasis::RoundTrips { .. } => "round_trips",
+            CeilingBasis::Cpu { .. } => "cpu",
+        }
+    }
+}
+
+/// Until when a transaction locks a row.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum CeilingKind {
-    /// Rows that all want, each locked until its transaction's end.
-    HottestRow,
-    /// Flushes of the log to the disk.
-    Flush,
-    /// Round trips over the distance.
-    RoundTrips,
-    /// Processors.
-    Cpu,
+pub enum LockEnd {
+    /// Until its last command.
+    Transaction,
+    /// Through the flush of its commit.
+    CommitFlush,
+}
+
+/// How the time of a flush is known.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlushSource {
+    /// The server measured it.
+    Server,
+    /// It was measured before the run.
+    BeforeRun,
+}
+
+/// How many transactions share a flush.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlushSharing {
+    /// As counted.
+    Average,
+    /// One, since there were more flushes than transactions.
+    One,
+    /// One of each client, the most that is possible.
+    AllClients,
+}
+
+/// Who may use CPUs.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuOwner {
+    /// Server and pgmeter together.
+    Host,
+    /// The server.
+    Server,
+    /// pgmeter.
+    Pgmeter,
 }

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::MISSED_MAX;
-use crate::wording::{percent, rate, time};
-use crate::{Generator, LimitedBy, Record, WaitShare};
+use crate::{Evidence, Generator, LimitedBy, Record, WaitShare};
 
 /// What a server had too little of.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,7 +64,7 @@ fn resource(record: &Record) -> Option<(ServerResource, f64)> {
         waits.top.iter().filter(|wait| wait.event_type != "Client").map(|wait| wait.share).sum();
     let share = |resource: ServerResource| {
         let of_it = waits.top.iter().filter(|wait| ServerResource::of(wait) == Some(resource));
-        of_it.map(|wait| wait.share).sum::<f64>() / at_work
+        (of_it.map(|wait| wait.share).sum::<f64>() / at_work).min(1.0)
     };
     let shares = ServerResource::ALL.map(|resource| (resource, share(resource)));
     shares.into_iter().filter(|(_, share)| *share >= NAMED_SHARE).max_by(|a, b| a.1.total_cmp(&b.1))
@@ -84,19 +83,14 @@ impl Record {
         if let Some(evidence) = shortage {
             (verdict.limit, verdict.evidence) = (LimitedBy::ClientCount, evidence);
         } else if let Some((resource, share)) = found {
-            verdict.resource = Some(resource);
-            verdict.evidence += &format!(
-                "; its backends had to do with {} {} of the time in which they worked",
-                resource.name(),
-                percent(share)
-            );
+            (verdict.resource, verdict.resource_share) = (Some(resource), Some(share));
         }
     }
 }
 
 /// Why the clients were too few for the rate, if they were: all of them were busy, and the server answered as fast as
 /// it does, since neither its processors were busy nor rows locked for most of the time.
-fn too_few_clients(record: &Record, resource: Option<(ServerResource, f64)>) -> Option<String> {
+fn too_few_clients(record: &Record, resource: Option<(ServerResource, f64)>) -> Option<Evidence> {
     let (plan, summary) = (&record.plan, &record.summary);
     let rate_tps = plan.rate_tps?;
     if summary.counts.missed_share(plan.clients) <= MISSED_MAX {
@@ -112,15 +106,13 @@ fn too_few_clients(record: &Record, resource: Option<(ServerResource, f64)>) -> 
         return None;
     }
     let service_us = summary.service_us?.mean;
-    let most_tps = f64::from(plan.clients) * 1e6 / service_us;
-    let needed = (rate_tps * service_us / 1e6).ceil();
-    (most_tps < rate_tps).then(|| {
-        let who = if plan.clients == 1 { "one client makes".to_owned() } else { format!("{} clients make", plan.clients) };
-        format!(
-            "{who} at most {} tps when a transaction takes {}, and {} were asked for: use at least {needed:.0} clients (-c)",
-            rate(most_tps),
-            time(service_us),
-            rate(rate_tps)
-        )
+    let tps_max = f64::from(plan.clients) * 1e6 / service_us;
+    let clients_needed = (rate_tps * service_us / 1e6).ceil();
+    (tps_max < rate_tps).then_some(Evidence::TooFewClients {
+        clients: plan.clients,
+        tps_max,
+        service_us,
+        rate_tps,
+        clients_needed,
     })
 }

@@ -1,4 +1,4 @@
-//! The verdict: whether the load generator was what a run measured, and the evidence in one sentence with its numbers.
+//! The verdict: whether the load generator was what a run measured, and the evidence, a kind with its numbers.
 //! Pure: from what was observed of the run, and of the machine by `pgmeter calibrate`, to a [`Verdict`]. The ways
 //! and thresholds are explained for users in `docs/generator.md`; the observations are made ready by `generator`.
 
@@ -6,19 +6,237 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::generator::{CalibrationUsed, CommandTimes, HeldBack, Lateness, WorkerCondition};
-use crate::wording::{number, percent, rate, time};
 use crate::{Latency, ServerResource};
 
-/// Who was the limit of a run, and how one can know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What limited a run, and the evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Who.
+    /// The limit.
     pub limit: LimitedBy,
-    /// One sentence with the numbers that it rests on, without a full stop.
-    pub evidence: String,
+    /// What the verdict rests on.
+    pub evidence: Evidence,
     /// Of a server that was the limit: what it had too little of, if that was seen.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<ServerResource>,
+    /// Of the time in which its backends worked, the share that they spent on this resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_share: Option<f64>,
+    /// CPU use of other programs, if that is why the server is not called the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<BusyCpus>,
+}
+
+/// CPUs that other programs kept busy.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BusyCpus {
+    /// Of this host's CPU time, the share in use.
+    pub busy_share: f64,
+    /// Of this host's CPU time, the share that neither pgmeter nor this load's backends used.
+    pub others_share: f64,
+}
+
+/// What a verdict rests on.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Evidence {
+    /// Too few transactions, or too short.
+    TooShort {
+        /// Transactions that ended.
+        transactions: u64,
+        /// The measured time.
+        duration_s: f64,
+    },
+    /// The scripts sent nothing to a server.
+    NothingSent,
+    /// No command ended well.
+    NoRoundTrip,
+    /// A worker was never or hardly ever idle.
+    WorkerSaturated {
+        /// That worker.
+        busiest: BusiestWorker,
+        /// What would help.
+        remedy: GeneratorRemedy,
+    },
+    /// A worker was so busy that it cannot be ruled out.
+    WorkerBusy {
+        /// That worker.
+        busiest: BusiestWorker,
+    },
+    /// A worker ran for most of the time, and how long it waited for a CPU is not known.
+    CpuWaitUnknown {
+        /// That worker.
+        busiest: BusiestWorker,
+    },
+    /// Answers waited while the worker waited for a CPU.
+    CpuWait {
+        /// That worker.
+        busiest: BusiestWorker,
+        /// Of a round trip, the wait for a CPU.
+        cpu_wait_us: f64,
+        /// A round trip.
+        round_trip_us: f64,
+    },
+    /// The requested rate was kept.
+    RateKept {
+        /// The rate.
+        rate_tps: f64,
+        /// The busiest worker.
+        busiest: BusiestWorker,
+    },
+    /// The rate was not kept although most clients were idle for some of the time.
+    RateMissed {
+        /// The rate.
+        rate_tps: f64,
+        /// Transactions that were skipped or not finished in time.
+        missed_share: f64,
+        /// Of the clients' time, the share in which they were idle.
+        clients_idle_share: f64,
+    },
+    /// Workers woke too late to start transactions.
+    LateWakeups {
+        /// The quantile: 0.5 or 0.99.
+        quantile: f64,
+        /// The lateness there.
+        late_us: f64,
+        /// The response time there.
+        response_us: f64,
+    },
+    /// A worker woke very late once.
+    LateOnce {
+        /// How late.
+        late_us: f64,
+        /// Of all transactions, the share that was scheduled meanwhile.
+        transactions_share: f64,
+    },
+    /// The maximum of the calibration was reached.
+    CalibratedMaximum {
+        /// Round trips per second of a worker.
+        round_trips_per_s: f64,
+        /// The same as a share of the maximum.
+        reached_share: f64,
+        /// The maximum.
+        round_trips_per_s_max: f64,
+    },
+    /// A round trip took hardly longer than in the calibration.
+    CalibratedFloor {
+        /// A round trip in the calibration.
+        floor_us: f64,
+        /// A round trip in the run.
+        round_trip_us: f64,
+    },
+    /// `\shell` and `\setshell` blocked the workers.
+    Shell {
+        /// Of the workers' time.
+        shell_share: f64,
+    },
+    /// Most time went into `\sleep`.
+    Sleep {
+        /// Of the time in commands.
+        sleep_share: f64,
+    },
+    /// Most time went into connecting, within this host.
+    Connecting {
+        /// Of the clients' time.
+        connecting_share: f64,
+        /// The busiest worker.
+        busiest: BusiestWorker,
+    },
+    /// Most time went into connecting, over a network.
+    ConnectingOverNetwork {
+        /// Of the clients' time.
+        connecting_share: f64,
+    },
+    /// Sends were held back, since the other side did not take them.
+    HeldBack {
+        /// Of the time.
+        held_back_share: f64,
+        /// Those sends.
+        sends: u64,
+    },
+    /// pgmeter took most of a round trip.
+    OwnTime {
+        /// pgmeter's part.
+        own_us: f64,
+        /// A round trip.
+        round_trip_us: f64,
+    },
+    /// The network took most of a round trip.
+    NetworkTime {
+        /// The network's part.
+        network_us: f64,
+        /// A round trip.
+        round_trip_us: f64,
+        /// How that is known.
+        source: NetworkSource,
+    },
+    /// The server took most of a round trip.
+    ServerTime {
+        /// The server's part.
+        server_us: f64,
+        /// A round trip.
+        round_trip_us: f64,
+        /// The busiest worker.
+        busiest: BusiestWorker,
+    },
+    /// None of them took most of a round trip.
+    NoLargestPart {
+        /// pgmeter's part.
+        own_us: f64,
+        /// The network's part.
+        network_us: f64,
+        /// A round trip.
+        round_trip_us: f64,
+    },
+    /// The clients were too few for the rate.
+    TooFewClients {
+        /// Clients.
+        clients: u32,
+        /// The highest rate that they can reach.
+        tps_max: f64,
+        /// The service time of a transaction.
+        service_us: f64,
+        /// The requested rate.
+        rate_tps: f64,
+        /// Clients that the rate needs.
+        clients_needed: f64,
+    },
+}
+
+/// The worker that was idle least.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BusiestWorker {
+    /// Its number, from 0.
+    pub worker: u32,
+    /// Workers in all.
+    pub workers: u32,
+    /// Of the time, the share in which it was idle.
+    pub idle_share: f64,
+    /// The share in which it ran.
+    pub cpu_share: f64,
+    /// The share in which it waited for a CPU; `null` if the system does not tell.
+    pub run_queue_share: Option<f64>,
+}
+
+/// What would make the load generator faster.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GeneratorRemedy {
+    /// CPUs that it does not share.
+    OwnCpus,
+    /// More workers.
+    MoreWorkers,
+    /// More CPUs.
+    MoreCpus,
+}
+
+/// How the network's part of a round trip is known.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkSource {
+    /// The relay was asked for this delay.
+    Relay,
+    /// The shortest connect took this long.
+    ShortestConnect,
 }
 
 /// What kept a run from being faster.
@@ -137,7 +355,7 @@ pub(crate) struct RoundTrip {
 }
 
 /// Who was the limit, and the evidence.
-type Finding = (LimitedBy, String);
+type Finding = (LimitedBy, Evidence);
 
 /// Judges a run. The first rule that has something to say says it: whether there is anything to judge, then who
 /// was saturated, then who has most of a round trip.
@@ -157,53 +375,45 @@ pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
         may_be_at_fault,
     ];
     let (limit, evidence) = rules.iter().find_map(|rule| rule(run)).unwrap_or_else(|| remainder(run));
-    Verdict { limit, evidence, resource: None }
+    Verdict { limit, evidence, resource: None, resource_share: None, others: None }
 }
 
 fn too_little(run: &Run<'_>) -> Option<Finding> {
-    let transactions = if run.finished == 1 { "transaction" } else { "transactions" };
-    let (finished, duration) = (number(run.finished), time(run.duration_s * 1e6));
-    let evidence = format!("{finished} {transactions} in {duration} are too few to tell: run for longer");
     let little = run.duration_s < DURATION_MIN_S || run.finished < FINISHED_MIN;
+    let evidence = Evidence::TooShort { transactions: run.finished, duration_s: run.duration_s };
     little.then_some((LimitedBy::Undecided, evidence))
 }
 
 fn nothing_sent(run: &Run<'_>) -> Option<Finding> {
-    let evidence = "the scripts sent no command to a server, so it was pgmeter that was measured";
-    (!run.sends_sql).then(|| (LimitedBy::Generator, evidence.to_owned()))
+    (!run.sends_sql).then_some((LimitedBy::Generator, Evidence::NothingSent))
 }
 
 fn saturated_worker(run: &Run<'_>) -> Option<Finding> {
-    let who =
-        if run.workers == 1 { "its worker".to_owned() } else { format!("worker {}", run.busiest.worker) };
-    let idle = 1.0 - run.busiest.busy_share();
-    let idle = if idle < 0.01 {
-        "never idle".to_owned()
-    } else {
-        format!("idle only {} of the time", percent(idle))
-    };
-    let evidence = format!("{who} was {idle}: {}; {}", shares(run), advice(run));
+    let evidence = Evidence::WorkerSaturated { busiest: BusiestWorker::of(run), remedy: remedy(run) };
     (run.busiest.busy_share() >= SATURATED).then_some((LimitedBy::Generator, evidence))
 }
 
-/// What the busiest worker did with its time.
-fn shares(run: &Run<'_>) -> String {
-    let ran = percent(run.busiest.cpu_share);
-    match run.busiest.run_queue_share {
-        Some(waited) => format!("it ran {ran} of the time and waited for a core {}", percent(waited)),
-        None => format!("it ran {ran} of the time"),
+impl BusiestWorker {
+    fn of(run: &Run<'_>) -> BusiestWorker {
+        BusiestWorker {
+            worker: run.busiest.worker,
+            workers: u32::try_from(run.workers).unwrap_or(u32::MAX),
+            idle_share: 1.0 - run.busiest.busy_share(),
+            cpu_share: run.busiest.cpu_share,
+            run_queue_share: run.busiest.run_queue_share,
+        }
     }
 }
 
 /// What would make the generator faster.
-fn advice(run: &Run<'_>) -> &'static str {
+fn remedy(run: &Run<'_>) -> GeneratorRemedy {
     let crowded = run.busiest.run_queue_share.is_some_and(|waited| waited >= CROWDED);
     let free_cores = run.cpus.is_none_or(|cpus| run.workers < cpus as usize);
     let shareable = (run.workers as u64) < u64::from(run.clients);
     match (crowded, free_cores && shareable) {
-        (true, _) => CROWD_ADVICE,
-        (false, true) => "give it more threads (-j) or fewer clients",
-        (false, false) => "it needs a machine with more cores, or fewer clients",
+        (true, _) => GeneratorRemedy::OwnCpus,
+        (false, true) => GeneratorRemedy::MoreWorkers,
+        (false, false) => GeneratorRemedy::MoreCpus,
     }
 }
 
@@ -220,33 +430,18 @@ fn kept_rate(run: &Run<'_>) -> Option<Finding> {
     if let Some(found) = late.and_then(|(late, response)| distortion(run, late, response)) {
         return Some(found);
     }
-    let evidence = format!(
-        "the rate of {} tps was kept, so nothing was at its limit; {} was idle {} of the time",
-        rate(rate_tps),
-        busiest(run),
-        percent(1.0 - run.busiest.busy_share())
-    );
-    Some((LimitedBy::Undecided, evidence))
+    Some((LimitedBy::Undecided, Evidence::RateKept { rate_tps, busiest: BusiestWorker::of(run) }))
 }
 
 /// Late wake-ups that are a good part of the response times.
 fn distortion(run: &Run<'_>, late: Lateness, response: Latency) -> Option<Finding> {
-    let pairs = [
-        ("half of the time", late.p50, response.p50, FINISHED_MIN),
-        ("in one of a hundred cases", late.p99, response.p99, FINISHED_FOR_P99_MIN),
-    ];
-    let (how_often, late_us, response_us, _) = pairs
+    let pairs =
+        [(0.5, late.p50, response.p50, FINISHED_MIN), (0.99, late.p99, response.p99, FINISHED_FOR_P99_MIN)];
+    let (quantile, late_us, response_us, _) = pairs
         .into_iter()
         .filter(|(.., enough)| run.finished >= *enough)
         .find(|(_, late, response, _)| *late > DISTORTING * response)?;
-    let evidence = format!(
-        "{how_often} a worker woke {} or more too late to begin a transaction, and that is {} of the response time there, \
-         {}; service times are free of it",
-        time(late_us),
-        percent((late_us / response_us).min(1.0)),
-        time(response_us)
-    );
-    Some((LimitedBy::Generator, evidence))
+    Some((LimitedBy::Generator, Evidence::LateWakeups { quantile, late_us, response_us }))
 }
 
 /// A rate that was not kept although most clients had nothing to do for some of the time: what was skipped came due
@@ -255,13 +450,7 @@ fn skipped_rate(run: &Run<'_>) -> Option<Finding> {
     let Opening::Scheduled { rate_tps, missed_share, .. } = run.opening else { return None };
     let CommandTimes { round_trips, round_trip_us, .. } = run.commands;
     let occupied = round_trips as f64 * round_trip_us? / (f64::from(run.clients) * run.duration_s * 1e6);
-    let evidence = format!(
-        "{} of the transactions at {} tps were skipped or not done in time, though the clients had nothing to do for {} of \
-         theirs: something held all of them up now and then, see the response times over time",
-        percent(missed_share),
-        rate(rate_tps),
-        percent(1.0 - occupied)
-    );
+    let evidence = Evidence::RateMissed { rate_tps, missed_share, clients_idle_share: 1.0 - occupied };
     (missed_share > MISSED_MAX && occupied < DOUBTFUL).then_some((LimitedBy::Undecided, evidence))
 }
 
@@ -272,11 +461,7 @@ fn stall(run: &Run<'_>, rate_tps: f64, late: Lateness, response: Latency) -> Opt
     if due < STALLED_MIN || share < STALLED_SHARE_MIN || late.max <= DISTORTING * response.p99 {
         return None;
     }
-    let evidence = format!(
-        "once a worker woke {} too late, and {} of all transactions were due meanwhile; service times are free of it",
-        time(late.max),
-        percent(share.min(1.0))
-    );
+    let evidence = Evidence::LateOnce { late_us: late.max, transactions_share: share.min(1.0) };
     Some((LimitedBy::Generator, evidence))
 }
 
@@ -286,147 +471,89 @@ fn calibrated_maximum(run: &Run<'_>) -> Option<Finding> {
     let CalibrationUsed { round_trips_per_s_max, reached_share, floor_us_per_round_trip: floor_us, .. } =
         run.calibration?;
     if reached_share >= REACHED && run.busiest.busy_share() >= DOMINANT {
-        let evidence = format!(
-            "{} round trips per second and worker are {} of the {} that this machine makes with a server that takes no time",
-            rate(round_trips_per_s_max * reached_share),
-            percent(reached_share),
-            rate(round_trips_per_s_max)
-        );
+        let round_trips_per_s = round_trips_per_s_max * reached_share;
+        let evidence =
+            Evidence::CalibratedMaximum { round_trips_per_s, reached_share, round_trips_per_s_max };
         return Some((LimitedBy::Generator, evidence));
     }
-    let took_us = run.round_trip?.took_us;
-    let evidence = format!(
-        "{} of the {} that a round trip took are what this machine needs with a server that takes no time",
-        time(floor_us.min(took_us)),
-        time(took_us)
-    );
-    (floor_us >= DOMINANT * took_us).then_some((LimitedBy::Generator, evidence))
+    let round_trip_us = run.round_trip?.took_us;
+    let evidence = Evidence::CalibratedFloor { floor_us: floor_us.min(round_trip_us), round_trip_us };
+    (floor_us >= DOMINANT * round_trip_us).then_some((LimitedBy::Generator, evidence))
 }
 
 /// The scripts themselves took the time.
 fn waiting_of_its_own(run: &Run<'_>) -> Option<Finding> {
-    let (shell, sleep) = (run.shell_occupancy, run.commands.sleep_share);
-    if shell >= DOMINANT {
-        let evidence = format!(
-            "\\shell and \\setshell, which keep a worker's other clients waiting, took {} of the workers' time",
-            percent(shell)
-        );
-        return Some((LimitedBy::Generator, evidence));
+    let (shell_share, sleep_share) = (run.shell_occupancy, run.commands.sleep_share);
+    if shell_share >= DOMINANT {
+        return Some((LimitedBy::Generator, Evidence::Shell { shell_share }));
     }
-    let share = percent(sleep);
-    let evidence = format!("{share} of the time in commands went into \\sleep, so nothing was at its limit");
-    (sleep >= DOMINANT).then_some((LimitedBy::Undecided, evidence))
+    (sleep_share >= DOMINANT).then_some((LimitedBy::Undecided, Evidence::Sleep { sleep_share }))
 }
 
 /// A connection for each transaction, and most of the time in that.
 fn connecting(run: &Run<'_>) -> Option<Finding> {
-    if run.connecting_share < DOMINANT || run.busiest.busy_share() >= DOUBTFUL {
+    let connecting_share = run.connecting_share;
+    if connecting_share < DOMINANT || run.busiest.busy_share() >= DOUBTFUL {
         return None;
     }
-    let share = percent(run.connecting_share);
     if run.over_network {
-        let evidence = format!(
-            "the clients spent {share} of their time connecting, and how much of that the network took was not measured"
-        );
-        return Some((LimitedBy::Undecided, evidence));
+        return Some((LimitedBy::Undecided, Evidence::ConnectingOverNetwork { connecting_share }));
     }
-    let (busiest, idle) = (busiest(run), percent(1.0 - run.busiest.busy_share()));
-    let evidence = format!(
-        "{busiest} was idle {idle} of the time while its clients waited, {share} of their time for connections"
-    );
-    Some((LimitedBy::Server, evidence))
+    let busiest = BusiestWorker::of(run);
+    Some((LimitedBy::Server, Evidence::Connecting { connecting_share, busiest }))
 }
 
 /// Bytes that the other side does not take: of one client it is its own time, of many it is a path that is never free.
 fn back_pressure(run: &Run<'_>) -> Option<Finding> {
     let threshold = if run.busiest.clients == 1 { DOMINANT } else { SATURATED };
-    let HeldBack { sends, share } = run.held_back;
-    let (limit, who) = match run.over_network {
-        true => (LimitedBy::Network, "the network, or the server behind it,"),
-        false => (LimitedBy::Server, "the server"),
-    };
-    let (share_of_time, sends) = (percent(share), number(sends));
-    let evidence =
-        format!("{share_of_time} of the time {who} did not take what was sent: {sends} sends were held back");
-    (share >= threshold).then_some((limit, evidence))
+    let HeldBack { sends, share: held_back_share } = run.held_back;
+    let limit = if run.over_network { LimitedBy::Network } else { LimitedBy::Server };
+    let evidence = Evidence::HeldBack { held_back_share, sends };
+    (held_back_share >= threshold).then_some((limit, evidence))
 }
 
 /// Answers that had come lay there, because the worker had no core to fetch them with.
 fn crowded_worker(run: &Run<'_>) -> Option<Finding> {
-    let RoundTrip { took_us, core_wait_us, .. } = run.round_trip?;
-    let waited = percent(run.busiest.run_queue_share.unwrap_or(0.0));
-    let (busiest, core_wait, took) = (busiest(run), time(core_wait_us), time(took_us));
-    let evidence = format!(
-        "{busiest} waited for a core {waited} of the time, {core_wait} of the {took} that a round trip took; {CROWD_ADVICE}"
-    );
-    (core_wait_us >= DISTORTING * took_us).then_some((LimitedBy::Generator, evidence))
+    let RoundTrip { took_us: round_trip_us, core_wait_us: cpu_wait_us, .. } = run.round_trip?;
+    let evidence = Evidence::CpuWait { busiest: BusiestWorker::of(run), cpu_wait_us, round_trip_us };
+    (cpu_wait_us >= DISTORTING * round_trip_us).then_some((LimitedBy::Generator, evidence))
 }
-
-const CROWD_ADVICE: &str =
-    "it shares its cores with others: run it on a machine of its own, or with fewer clients";
 
 /// One side has more than half of a round trip.
 fn halves(run: &Run<'_>) -> Option<Finding> {
-    let RoundTrip { took_us, own_us, core_wait_us: _, network_us } = run.round_trip?;
-    let took = time(took_us);
-    if own_us >= DOMINANT * took_us {
-        let evidence = format!("{} of the {took} that a round trip took are pgmeter's own", time(own_us));
-        return Some((LimitedBy::Generator, evidence));
+    let RoundTrip { took_us: round_trip_us, own_us, core_wait_us: _, network_us } = run.round_trip?;
+    if own_us >= DOMINANT * round_trip_us {
+        return Some((LimitedBy::Generator, Evidence::OwnTime { own_us, round_trip_us }));
     }
-    let network = time(network_us.filter(|network_us| *network_us >= DOMINANT * took_us)?);
-    let source =
-        if run.is_relayed { "as the relay was asked to delay" } else { "as the shortest connect shows" };
-    let evidence = format!("{network} of the {took} that a round trip took are the network's, {source}");
-    Some((LimitedBy::Network, evidence))
+    let network_us = network_us.filter(|network_us| *network_us >= DOMINANT * round_trip_us)?;
+    let source = if run.is_relayed { NetworkSource::Relay } else { NetworkSource::ShortestConnect };
+    Some((LimitedBy::Network, Evidence::NetworkTime { network_us, round_trip_us, source }))
 }
 
 /// The worker was so busy, or so much is unknown of it, that it cannot be ruled out.
 fn may_be_at_fault(run: &Run<'_>) -> Option<Finding> {
     let WorkerCondition { cpu_share, run_queue_share, .. } = run.busiest;
+    let busiest = BusiestWorker::of(run);
     if run_queue_share.is_none() && *cpu_share >= DOMINANT {
-        let (busiest, ran) = (busiest(run), percent(*cpu_share));
-        let evidence = format!(
-            "{busiest} ran {ran} of the time, and this system does not tell how long it waited for a core"
-        );
-        return Some((LimitedBy::Undecided, evidence));
+        return Some((LimitedBy::Undecided, Evidence::CpuWaitUnknown { busiest }));
     }
-    let busy = run.busiest.busy_share();
-    let evidence = format!(
-        "{} was idle {} of the time: too little to rule it out, enough not to accuse it; {}",
-        busiest(run),
-        percent(1.0 - busy),
-        shares(run)
-    );
-    (busy >= DOUBTFUL).then_some((LimitedBy::Undecided, evidence))
+    let is_doubtful = run.busiest.busy_share() >= DOUBTFUL;
+    is_doubtful.then_some((LimitedBy::Undecided, Evidence::WorkerBusy { busiest }))
 }
 
 /// What is neither pgmeter's nor the network's is the server's, if it is the bigger part.
 fn remainder(run: &Run<'_>) -> Finding {
-    let Some(RoundTrip { took_us, own_us, core_wait_us: _, network_us }) = run.round_trip else {
-        return (LimitedBy::Undecided, "no command of the scripts came to a good end".to_owned());
+    let Some(RoundTrip { took_us: round_trip_us, own_us, core_wait_us: _, network_us }) = run.round_trip
+    else {
+        return (LimitedBy::Undecided, Evidence::NoRoundTrip);
     };
     let network_us = network_us.unwrap_or(0.0);
-    let server_us = (took_us - own_us - network_us).max(0.0);
-    let (took, own, network) = (time(took_us), time(own_us), time(network_us));
-    if server_us < DOMINANT * took_us {
-        let evidence = format!(
-            "of the {took} that a round trip took {own} are pgmeter's own and {network} the network's: nobody has the bigger \
-             part"
-        );
-        return (LimitedBy::Undecided, evidence);
+    let server_us = (round_trip_us - own_us - network_us).max(0.0);
+    if server_us < DOMINANT * round_trip_us {
+        return (LimitedBy::Undecided, Evidence::NoLargestPart { own_us, network_us, round_trip_us });
     }
-    let evidence = format!(
-        "{} was idle {} of the time while its clients waited for the server, {} of the {took} of a round trip",
-        busiest(run),
-        percent(1.0 - run.busiest.busy_share()),
-        time(server_us)
-    );
-    (LimitedBy::Server, evidence)
-}
-
-/// The worker that was idle least, among one or many.
-fn busiest(run: &Run<'_>) -> &'static str {
-    if run.workers == 1 { "the worker" } else { "the busiest worker" }
+    let busiest = BusiestWorker::of(run);
+    (LimitedBy::Server, Evidence::ServerTime { server_us, round_trip_us, busiest })
 }
 
 /// How long a client is at its worker in each of its cycles, waiting for it included, in the unit of the

@@ -3,10 +3,9 @@
 
 use crate::observation::{Event, EventKind};
 use crate::stalls::differ;
-use crate::wording::percent;
 use crate::{
-    ComparedFact, ConnectionInUse, DiskHolds, Generator, LimitedBy, PgmeterBuild, ProcessorShares, Record,
-    SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
+    BusyCpus, ComparedFact, ConnectionInUse, DiskHolds, Generator, LimitedBy, PgmeterBuild, ProcessorShares,
+    Record, SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
 };
 
 /// In the order in which they are shown; severe ones first.
@@ -47,17 +46,14 @@ impl Record {
 
     /// That pgmeter waited for the server does not make the server the limit if others had its processors.
     fn doubt_the_server(&mut self) {
-        let busy = self.environment.conditions.processors.map_or(0.0, |shares| shares.busy);
+        let busy_share = self.environment.conditions.processors.map_or(0.0, |shares| shares.busy);
         let is_full = self.environment.has_full_processors();
-        let Some(others) = others_share(self).filter(|&share| share > OTHERS_SHARE_MAX) else { return };
+        let others = others_share(self).filter(|&share| share > OTHERS_SHARE_MAX);
+        let Some(others_share) = others else { return };
         let Some(Generator { verdict, .. }) = &mut self.summary.generator else { return };
         if is_full && verdict.limit == LimitedBy::Server {
             verdict.limit = LimitedBy::Undecided;
-            verdict.evidence += &format!(
-                "; but the processors were {} busy, and others than pgmeter and this load's backends took {} of them",
-                percent(busy),
-                percent(others)
-            );
+            verdict.others = Some(BusyCpus { busy_share, others_share });
         }
     }
 }

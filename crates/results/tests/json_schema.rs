@@ -40,7 +40,8 @@ fn observation() -> Value {
         "events": [{"kind": "lock_queue", "start_s": 0.2, "end_s": null, "detail": "17 backends"}],
         "samples": [{"start_s": 0.0, "end_s": 1.0, "looks": 20, "idle": 1.0, "values": {"wal_bytes": 9.0},
                      "waits": [{"event_type": "Lock", "event": "tuple", "backends": 1.5}]}],
-        "ceilings": [{"kind": "hottest_row", "tps": 900.0, "reached_share": 0.9, "explanation": "10 rows"}],
+        "ceilings": [{"basis": {"kind": "hottest_row", "rows": 10.0, "locked_us": 500.0, "until": "commit_flush"},
+                      "tps": 900.0, "reached_share": 0.9}],
     });
     let observation: Observation = serde_json::from_value(observation).expect("it is one");
     serde_json::to_value(observation).expect("it has string keys only")

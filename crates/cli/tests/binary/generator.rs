@@ -66,7 +66,7 @@ fn a_script_that_asks_no_server_measures_pgmeter() {
     let script = bench.file("own.sql", "\\set a 1 + :client_id\n");
     let out = bench.run(["bench", "-n", "-T", "1", "-f", script, &null_server.conninfo]).exits(0);
     assert!(
-        out.stdout.starts_with("CLIENT-LIMITED: the scripts sent no command to a server"),
+        out.stdout.starts_with("CLIENT-LIMITED: The scripts sent no command to a server"),
         "{}",
         out.stdout
     );
@@ -80,11 +80,11 @@ fn a_server_that_takes_its_time_is_the_limit() {
     let out = bench.run(["bench", "-n", "-t", "30", "-f", script, &conninfo]).exits(0);
     let generator = generator(bench.record());
     // Where others have the processors, it is not the server's fault.
-    let is_crowded = generator.verdict.evidence.contains("; but the processors were ");
+    let is_crowded = generator.verdict.others.is_some();
     let (limit, name) =
         if is_crowded { (LimitedBy::Undecided, "undecided") } else { (LimitedBy::Server, "server") };
     assert_eq!(generator.verdict.limit, limit);
-    let line = format!("\n  limit           {name}: the worker was idle ");
+    let line = format!("\n  limit           {name}. The worker was idle ");
     assert!(out.stdout.contains(&line), "{}", out.stdout);
     assert_eq!((generator.commands.round_trips, generator.shortest_connect_us), (30, None));
 }
@@ -104,11 +104,11 @@ fn a_rate_that_more_clients_would_keep_names_the_number_of_clients() {
     // Where the processors are full, more clients need not help, and the verdict may not say so.
     if busy >= 0.9 {
         assert!(matches!(verdict.limit, LimitedBy::Server | LimitedBy::Undecided), "{verdict:?}");
-        assert!(!out.stdout.contains("number of clients: "), "{}", out.stdout);
+        assert!(!out.stdout.contains("number of clients. "), "{}", out.stdout);
         return;
     }
     assert_eq!(verdict.limit, LimitedBy::ClientCount, "{verdict:?}");
-    let line = "\n  limit           number of clients: 2 clients make at most ";
+    let line = "\n  limit           number of clients. 2 clients can reach at most ";
     assert!(out.stdout.contains(line) && out.stdout.contains("clients (-c)"), "{}", out.stdout);
 }
 
@@ -127,7 +127,7 @@ fn a_run_whose_clients_wait_for_one_row_names_row_locks() {
     let script = bench.file("row.sql", "BEGIN;\nUPDATE one SET n = n + 1;\nSELECT pg_sleep(0.02);\nEND;\n");
     let out = bench.run(["bench", "-n", "-c", "8", "-T", "3", "-f", script, &conninfo]).exits(0);
     let verdict = generator(bench.record()).verdict;
-    if verdict.evidence.contains("; but the processors were ") {
+    if verdict.others.is_some() {
         assert_eq!((verdict.limit, verdict.resource), (LimitedBy::Undecided, None));
         return;
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use results::{CeilingKind, ObserveLevel, WaitMethod};
+use results::{CeilingBasis, ObserveLevel, WaitMethod};
 use testkit::cluster::Cluster;
 
 use crate::harness::Bench;
@@ -73,7 +73,7 @@ fn no_shipped_script_exceeds_its_ceilings() {
                 ["bench", "-n", "-s", "2", "-c", "8", "-T", "2", "-M", protocol, "-f", &file, &conninfo];
             bench.run(words).exits(0);
             let ceilings = bench.record().observation.expect("it is observed by default").ceilings;
-            let has_row = ceilings.iter().any(|it| it.kind == CeilingKind::HottestRow);
+            let has_row = ceilings.iter().any(|it| matches!(it.basis, CeilingBasis::HottestRow { .. }));
             assert!(has_row, "{name}: {ceilings:?}");
             let exceeded: Vec<_> = ceilings.iter().filter(|it| it.is_exceeded()).collect();
             assert!(exceeded.is_empty(), "{name}, {protocol}: {exceeded:?}");

@@ -15,6 +15,7 @@ use crate::figures::{
 };
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{cut, enumerate, escaped_line};
+use crate::wording;
 
 /// The section of the commands.
 pub(super) const COMMANDS: &str = "commands";
@@ -194,7 +195,7 @@ fn limit(summary: &Summary) -> Option<String> {
     let verdict = &summary.generator.as_ref()?.verdict;
     let of = verdict.resource.map_or(String::new(), |resource| format!(" ({})", resource.name()));
     (verdict.limit != LimitedBy::Generator)
-        .then(|| format!("{}{of}: {}", verdict.limit.name(), warnings::evidence(verdict)))
+        .then(|| format!("{}{of}. {}", verdict.limit.name(), wording::evidence(verdict)))
 }
 
 /// Wait events that are named.
@@ -305,15 +306,15 @@ fn vacuumed_table(event: &Event) -> String {
     warnings::event_detail(event)
 }
 
-/// `3,200 tps by WAL flushes, 78 % reached: …`
+/// `3,200 tps by WAL flushes, 78 % reached. …`
 fn nearest_limit(record: &Record) -> Option<String> {
     let ceiling = record.observation.as_ref()?.ceilings.first()?;
     Some(format!(
-        "{}{TIE}tps by {}, {} reached: {}",
+        "{}{TIE}tps by {}, {} reached. {}",
         rate(ceiling.tps),
-        server::ceiling_name(ceiling.kind),
+        wording::ceiling_name(&ceiling.basis),
         percent(ceiling.reached_share, 1.0),
-        warnings::ceiling_explanation(ceiling)
+        wording::ceiling(&ceiling.basis)
     ))
 }
 

@@ -10,7 +10,8 @@ use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, counted, measured_seconds, plus_minus, rate,
 };
 use crate::metrics::{Metric, Quantity};
-use crate::prose::{capitalised, enumerate, escaped_line};
+use crate::prose::{enumerate, escaped_line};
+use crate::wording;
 
 /// Runs that are described one by one on a page of several.
 const DETAILED_MAX: usize = 12;
@@ -81,7 +82,7 @@ fn headline(run: Run<'_>) -> Vec<Block> {
     let record = run.record;
     let verdict = record.summary.generator.as_ref().map(|generator| &generator.verdict);
     let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
-    let evidence = verdict.map(|verdict| capitalised(&warnings::evidence(verdict)));
+    let evidence = verdict.map(wording::evidence);
     let limit = warnings::limit_sentence(verdict.map(|verdict| verdict.limit)).to_owned();
     let quantile =
         |metric: Metric| Some(Fact::new(metric.row().label.replace("p50", "median"), metric.shown(record)?));

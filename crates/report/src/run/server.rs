@@ -1,17 +1,16 @@
 //! What the server did during a run: wait events, nearest limits, events, statements, counters, and what could not be
 //! observed.
 
-use results::{
-    Ceiling, CeilingKind, Event, EventKind, Record, StatementCounters, WaitMethod, WaitShare, Waits,
-};
+use results::{Ceiling, Event, EventKind, Record, StatementCounters, WaitMethod, WaitShare, Waits};
 
-use super::warnings::{ceiling_explanation, event_detail};
+use super::warnings::event_detail;
 use crate::document::{Block, Cell, Column, Fact, Table, Tone};
 use crate::figures::{
     TIE, as_asked, count, counted, latency, measured_seconds, percent, share, share_interval,
 };
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
+use crate::wording;
 
 /// Rows of the list of waits; rarer ones are together in the chart's last colour.
 const WAITS_MAX: usize = 12;
@@ -159,24 +158,14 @@ pub(crate) fn event_name(kind: EventKind) -> &'static str {
     }
 }
 
-/// The resource that a ceiling is about.
-pub(super) fn ceiling_name(kind: CeilingKind) -> &'static str {
-    match kind {
-        CeilingKind::HottestRow => "locks of the hottest rows",
-        CeilingKind::Flush => "WAL flushes",
-        CeilingKind::RoundTrips => "round trips",
-        CeilingKind::Cpu => "CPUs",
-    }
-}
-
 /// Upper bounds of the throughput, the lowest first.
 pub(crate) fn ceilings(ceilings: &[Ceiling]) -> Vec<Block> {
     let row = |ceiling: &Ceiling| {
         vec![
-            Cell::text(ceiling_name(ceiling.kind)),
+            Cell::text(wording::ceiling_name(&ceiling.basis)),
             Cell::figure(Quantity::PerSecond, ceiling.tps),
             Cell::figure(Quantity::Share, ceiling.reached_share).with_bar(ceiling.reached_share),
-            Cell::text(ceiling_explanation(ceiling)),
+            Cell::text(wording::ceiling(&ceiling.basis)),
         ]
     };
     let rows: Vec<_> = ceilings.iter().map(row).collect();

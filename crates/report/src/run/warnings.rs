@@ -1,7 +1,7 @@
 //! What to know before using the figures of runs: the warnings and notes of records, runs that were cut short, damaged
-//! histograms, servers that were built differently. Also the sentences of verdicts and of the server's limits.
+//! histograms, servers that were built differently.
 
-use results::{BuildFingerprint, Ceiling, Event, Limit, LimitedBy, Record, Status, Verdict};
+use results::{BuildFingerprint, Event, Limit, LimitedBy, Record, Status};
 
 use super::{Run, letter};
 use crate::document::{Block, Tone};
@@ -19,7 +19,7 @@ pub(super) fn banners(record: &Record) -> Vec<String> {
     let verdict = record.summary.generator.as_ref().map(|generator| &generator.verdict);
     let is_client = verdict.filter(|verdict| verdict.limit == LimitedBy::Generator);
     let client_limited = is_client.map(|verdict| {
-        let evidence = sentence(&evidence(verdict));
+        let evidence = wording::evidence(verdict);
         format!("CLIENT-LIMITED: {evidence} The figures say more about pgmeter than about the server.")
     });
     cut_short.into_iter().chain(client_limited).collect()
@@ -83,11 +83,6 @@ fn damaged_sentence(number: usize) -> Option<String> {
     (number > 0).then(|| format!("{histograms} in the record cannot be read; the charts leave them out."))
 }
 
-/// The evidence of a verdict on the load generator.
-pub(super) fn evidence(verdict: &Verdict) -> String {
-    escaped_line(&verdict.evidence)
-}
-
 /// Which resource limited the throughput, in a sentence.
 pub(super) fn limit_sentence(limit: Option<LimitedBy>) -> &'static str {
     match limit {
@@ -107,11 +102,6 @@ pub(super) fn steady_state(record: &Record) -> Option<(Tone, String)> {
     let state = record.summary.steady_state.as_ref()?;
     let tone = if state.settled == Some(false) { Tone::Bad } else { Tone::Plain };
     Some((tone, wording::steady(state)))
-}
-
-/// Why a resource cannot give more.
-pub(crate) fn ceiling_explanation(ceiling: &Ceiling) -> String {
-    escaped_line(ceiling.explanation.as_str())
 }
 
 /// What an event was about: the reason of a checkpoint, the table of a vacuum.

@@ -1,10 +1,14 @@
 //! The sentences for what records hold as kinds and numbers: warnings, verdicts, evidence. The only place that makes them,
 //! so that all formats agree. Text from outside is escaped here; a sentence ends with a full stop.
 
+mod ceilings;
 mod steady;
+mod verdict;
 mod warnings;
 
+pub(crate) use ceilings::{ceiling, ceiling_name};
 pub(crate) use steady::{drifts, steady};
+pub(crate) use verdict::evidence;
 pub(crate) use warnings::{warning, warnings_of_kind};
 
 use results::Warning;

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use results::{
-    BuildFingerprint, CalibrationUsed, Ceiling, CeilingKind, CommandSummary, CommandTimes, Conditions,
-    Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, Drift, DriftMeaning,
-    EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName, Generator,
-    HeldBack, Host, Interval, IntervalScript, Latency, Lateness, Limit, LimitedBy, Missing, Observation,
-    ObserveLevel, ObserverCost, OtherEndings, PerTransaction, Percentiles, PgmeterBuild, Plan,
-    ProcessorShares, Protocol, Record, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample,
-    ShareInterval, StatementCounters, Status, SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables,
-    TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
+    BuildFingerprint, BusiestWorker, CalibrationUsed, Ceiling, CeilingBasis, CommandSummary, CommandTimes,
+    Conditions, Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, Drift, DriftMeaning,
+    EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName, Evidence,
+    FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, Latency, Lateness, Limit,
+    LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost, OtherEndings, PerTransaction,
+    Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, SCHEMA_VERSION, Script,
+    ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters, Status, SteadyEvidence,
+    SteadyMetric, SteadyState, Summary, Tables, TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod,
+    WaitShare, Waits, Warning, WorkerCondition,
 };
 use stats::Distribution;
 
@@ -392,10 +393,20 @@ fn generator() -> Generator {
         }),
         verdict: Verdict {
             limit: LimitedBy::Server,
-            evidence: "the busiest worker was idle 88 % of the time, and of a round trip of 412 µs \
-                       pgmeter's own part was 5.2 µs"
-                .to_owned(),
+            evidence: Evidence::ServerTime {
+                server_us: 406.8,
+                round_trip_us: 412.0,
+                busiest: BusiestWorker {
+                    worker: 1,
+                    workers: 2,
+                    idle_share: 0.88,
+                    cpu_share: 0.1,
+                    run_queue_share: Some(0.02),
+                },
+            },
             resource: None,
+            resource_share: None,
+            others: None,
         },
     }
 }
@@ -495,16 +506,23 @@ fn observation(example: &Example) -> Observation {
         server_cpus_allowed: None,
         ceilings: vec![
             Ceiling {
-                kind: CeilingKind::Flush,
+                basis: CeilingBasis::Flush {
+                    flush_us: 1_200.0,
+                    source: FlushSource::Server,
+                    transactions_per_flush: 3.5,
+                    sharing: FlushSharing::Average,
+                },
                 tps: 2_900.0,
                 reached_share: 0.83,
-                explanation: "a flush takes 1.2 ms, and 3.5 transactions share one".into(),
             },
             Ceiling {
-                kind: CeilingKind::HottestRow,
+                basis: CeilingBasis::HottestRow {
+                    rows: 100.0,
+                    locked_us: 1_230.0,
+                    until: LockEnd::Transaction,
+                },
                 tps: 81_000.0,
                 reached_share: 0.03,
-                explanation: "100 branches, each locked for 1.23 ms until its transaction's end".into(),
             },
         ],
     }

@@ -28,9 +28,6 @@ pub fn make_hostile(record: &mut Record) {
         server.build.version = hostile();
         server.non_default_settings = [(hostile(), hostile())].into_iter().collect();
     }
-    if let Some(generator) = &mut record.summary.generator {
-        generator.verdict.evidence = hostile();
-    }
     record.warnings.push(results::Warning::SettingsUnread { error: HOSTILE.into() });
     let Some(observation) = &mut record.observation else { return };
     observation.events.iter_mut().for_each(|event| event.detail = HOSTILE.into());

@@ -4,8 +4,8 @@
 use crate::fixture::text;
 use crate::summaries::{PLAIN, tpcb_like};
 use results::{
-    Ceiling, CeilingKind, Estimate, Event, EventKind, Observation, ObserveLevel, ObserverCost,
-    PerTransaction, Record, ShareInterval, StatementCounters, WaitMethod, WaitShare, Waits,
+    Ceiling, CeilingBasis, Estimate, Event, EventKind, FlushSharing, FlushSource, Observation, ObserveLevel,
+    ObserverCost, PerTransaction, Record, ShareInterval, StatementCounters, WaitMethod, WaitShare, Waits,
 };
 
 fn statement(query: &str, read: f64, time_ms: f64) -> StatementCounters {
@@ -23,6 +23,16 @@ fn statement(query: &str, read: f64, time_ms: f64) -> StatementCounters {
         ]
         .into(),
     }
+}
+
+fn flush() -> Ceiling {
+    let basis = CeilingBasis::Flush {
+        flush_us: 2_500.0,
+        source: FlushSource::Server,
+        transactions_per_flush: 4.0,
+        sharing: FlushSharing::Average,
+    };
+    Ceiling { basis, tps: 1_600.0, reached_share: 0.771 }
 }
 
 /// An observed run of the same script.
@@ -84,12 +94,7 @@ fn observed() -> Record {
         ],
         samples: Vec::new(),
         server_cpus_allowed: None,
-        ceilings: vec![Ceiling {
-            kind: CeilingKind::Flush,
-            tps: 1_600.0,
-            reached_share: 0.771,
-            explanation: "a flush takes 2.5 ms, and 4.0 transactions shared one".into(),
-        }],
+        ceilings: vec![flush()],
     });
     record
 }
@@ -111,8 +116,9 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
                       4.10 blocks hit, 0.250 read in 25.0 µs; END (0.33 %): 1.00 µs,
                       4.10 blocks hit, 0 read
       events          1 checkpoint, autovacuum of pgbench_tellers
-      nearest limit   1,600 tps by WAL flushes, 77 % reached: a flush takes 2.5 ms,
-                      and 4.0 transactions shared one
+      nearest limit   1,600 tps by WAL flushes, 77 % reached. A WAL flush takes
+                      2.50 ms (as measured by the server) and serves 4 transactions
+                      on average.
 
       latency, ms   mean ± stddev    p50    p90     p99   p99.9     max
       response        6.48 ± 2.10   6.12   8.90   13.40   25.10   48.31

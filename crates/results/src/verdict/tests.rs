@@ -1,4 +1,4 @@
-//! Each rule of the verdict with its boundaries and its sentence, from a run that every test changes as it needs.
+//! Each rule of the verdict with its boundaries and its evidence, from a run that every test changes as it needs.
 //! What comes before, from the measured numbers to what is judged here, is tested with records.
 
 use super::*;
@@ -51,7 +51,7 @@ fn waiting_for_the_server() -> Case {
     }
 }
 
-fn judge(case: Case) -> (LimitedBy, String) {
+fn judge(case: Case) -> (LimitedBy, Evidence) {
     let busiest = WorkerCondition {
         worker: 0,
         clients: case.clients.div_ceil(u32::try_from(case.workers).unwrap()),
@@ -86,8 +86,35 @@ fn judge(case: Case) -> (LimitedBy, String) {
 
 /// That `case` is judged so.
 #[track_caller]
-fn check(case: Case, limit: LimitedBy, evidence: &str) {
-    assert_eq!(judge(case), (limit, evidence.to_owned()));
+fn check(case: Case, limit: LimitedBy, evidence: Evidence) {
+    let (found_limit, found) = judge(case);
+    assert_eq!(found_limit, limit);
+    // Figures are sums and differences: compared to a millionth.
+    let rounded = |evidence: Evidence| {
+        let text = serde_json::to_value(evidence).expect("it is JSON").to_string();
+        text.split_inclusive([',', '}']).map(rounded_number).collect::<Vec<_>>()
+    };
+    assert_eq!(rounded(found), rounded(evidence));
+}
+
+/// `"name":0.30000000000000004,` as `"name":0.3`.
+fn rounded_number(field: &str) -> String {
+    let field = field.trim_end_matches([',', '}']);
+    match field.rsplit_once(':').and_then(|(name, value)| Some((name, value.parse::<f64>().ok()?))) {
+        Some((name, value)) => format!("{name}:{:.6}", value),
+        None => field.to_owned(),
+    }
+}
+
+/// The only worker, which was idle for this share of the time.
+fn busiest(cpu_share: f64, run_queue_share: Option<f64>) -> BusiestWorker {
+    let idle_share = 1.0 - cpu_share - run_queue_share.unwrap_or(0.0);
+    BusiestWorker { worker: 0, workers: 1, idle_share, cpu_share, run_queue_share }
+}
+
+/// That of most cases.
+fn mostly_idle() -> BusiestWorker {
+    busiest(0.35, Some(0.02))
 }
 
 fn round_trip(took_us: f64, own_us: f64, network_us: f64) -> Option<RoundTrip> {
@@ -99,12 +126,14 @@ fn a_worker_that_sleeps_while_clients_wait_leaves_the_server() {
     check(
         waiting_for_the_server(),
         LimitedBy::Server,
-        "the worker was idle 63 % of the time while its clients waited for the server, 3.36 ms of the 3.40 ms of a \
-         round trip",
+        Evidence::ServerTime { server_us: 3_360.0, round_trip_us: 3_400.0, busiest: mostly_idle() },
     );
     let (limit, evidence) = judge(Case { workers: 4, ..waiting_for_the_server() });
     assert_eq!(limit, LimitedBy::Server);
-    assert!(evidence.starts_with("the busiest worker was idle"), "{evidence}");
+    assert!(
+        matches!(evidence, Evidence::ServerTime { busiest: BusiestWorker { workers: 4, .. }, .. }),
+        "{evidence:?}"
+    );
 }
 
 #[test]
@@ -114,37 +143,40 @@ fn a_worker_that_never_sleeps_is_the_limit() {
     check(
         busy(0.97, 0.025),
         LimitedBy::Generator,
-        "its worker was never idle: it ran 97 % of the time and waited for a core 2.5 %; give it more threads (-j) \
-         or fewer clients",
+        Evidence::WorkerSaturated {
+            busiest: busiest(0.97, Some(0.025)),
+            remedy: GeneratorRemedy::MoreWorkers,
+        },
     );
     check(
         Case { workers: 4, ..busy(0.90, 0.02) },
         LimitedBy::Generator,
-        "worker 0 was idle only 8.0 % of the time: it ran 90 % of the time and waited for a core 2.0 %; give it more \
-         threads (-j) or fewer clients",
+        Evidence::WorkerSaturated {
+            busiest: BusiestWorker { workers: 4, ..busiest(0.90, Some(0.02)) },
+            remedy: GeneratorRemedy::MoreWorkers,
+        },
     );
     check(
         Case { run_queue_share: None, ..busy(0.95, 0.0) },
         LimitedBy::Generator,
-        "its worker was idle only 5.0 % of the time: it ran 95 % of the time; give it more threads (-j) or fewer \
-         clients",
+        Evidence::WorkerSaturated { busiest: busiest(0.95, None), remedy: GeneratorRemedy::MoreWorkers },
     );
 }
 
 #[test]
 fn what_would_help_a_worker_depends_on_what_it_lacks() {
-    let advice = |case: Case| judge(case).1.split_once("; ").unwrap().1.to_owned();
+    let remedy = |case: Case| match judge(case).1 {
+        Evidence::WorkerSaturated { remedy, .. } => Some(remedy),
+        _ => None,
+    };
     let never_idle = || Case { cpu_share: 0.97, ..waiting_for_the_server() };
-    assert_eq!(advice(never_idle()), "give it more threads (-j) or fewer clients");
+    assert_eq!(remedy(never_idle()), Some(GeneratorRemedy::MoreWorkers));
     let all_cores = Case { cpus: Some(1), ..never_idle() };
-    assert_eq!(advice(all_cores), "it needs a machine with more cores, or fewer clients");
+    assert_eq!(remedy(all_cores), Some(GeneratorRemedy::MoreCpus));
     let one_each = Case { workers: 16, ..never_idle() };
-    assert_eq!(advice(one_each), "it needs a machine with more cores, or fewer clients");
+    assert_eq!(remedy(one_each), Some(GeneratorRemedy::MoreCpus));
     let crowded = Case { cpu_share: 0.6, run_queue_share: Some(0.38), ..waiting_for_the_server() };
-    assert_eq!(
-        advice(crowded),
-        "it shares its cores with others: run it on a machine of its own, or with fewer clients"
-    );
+    assert_eq!(remedy(crowded), Some(GeneratorRemedy::OwnCpus));
 }
 
 #[test]
@@ -158,13 +190,12 @@ fn between_an_alibi_and_guilt_nothing_is_decided() {
     check(
         Case { cpu_share: 0.8, ..waiting_for_the_server() },
         LimitedBy::Undecided,
-        "the worker was idle 18 % of the time: too little to rule it out, enough not to accuse it; it ran 80 % of the \
-         time and waited for a core 2.0 %",
+        Evidence::WorkerBusy { busiest: busiest(0.8, Some(0.02)) },
     );
     check(
         Case { cpu_share: 0.6, run_queue_share: None, ..waiting_for_the_server() },
         LimitedBy::Undecided,
-        "the worker ran 60 % of the time, and this system does not tell how long it waited for a core",
+        Evidence::CpuWaitUnknown { busiest: busiest(0.6, None) },
     );
 }
 
@@ -174,25 +205,28 @@ fn who_has_more_than_half_of_a_round_trip_is_its_limit() {
     check(
         of(round_trip(3_400.0, 40.0, 3_100.0)),
         LimitedBy::Network,
-        "3.10 ms of the 3.40 ms that a round trip took are the network's, as the shortest connect shows",
+        Evidence::NetworkTime {
+            network_us: 3_100.0,
+            round_trip_us: 3_400.0,
+            source: NetworkSource::ShortestConnect,
+        },
     );
     check(
         Case { is_relayed: true, ..of(round_trip(22_000.0, 40.0, 20_000.0)) },
         LimitedBy::Network,
-        "20.0 ms of the 22.0 ms that a round trip took are the network's, as the relay was asked to delay",
+        Evidence::NetworkTime { network_us: 20_000.0, round_trip_us: 22_000.0, source: NetworkSource::Relay },
     );
     assert_eq!(judge(of(round_trip(3_400.0, 40.0, 1_690.0))).0, LimitedBy::Undecided);
     assert_eq!(judge(of(round_trip(3_400.0, 40.0, 1_650.0))).0, LimitedBy::Server);
     check(
         of(round_trip(7.0, 4.1, 0.0)),
         LimitedBy::Generator,
-        "4.10 µs of the 7.00 µs that a round trip took are pgmeter's own",
+        Evidence::OwnTime { own_us: 4.1, round_trip_us: 7.0 },
     );
     check(
         of(round_trip(100.0, 30.0, 40.0)),
         LimitedBy::Undecided,
-        "of the 100 µs that a round trip took 30.0 µs are pgmeter's own and 40.0 µs the network's: nobody has the \
-         bigger part",
+        Evidence::NoLargestPart { own_us: 30.0, network_us: 40.0, round_trip_us: 100.0 },
     );
 }
 
@@ -206,8 +240,11 @@ fn answers_that_lie_there_for_want_of_a_core_are_not_the_servers() {
     check(
         crowded(1_100.0),
         LimitedBy::Generator,
-        "the worker waited for a core 35 % of the time, 1.10 ms of the 4.00 ms that a round trip took; it shares its \
-         cores with others: run it on a machine of its own, or with fewer clients",
+        Evidence::CpuWait {
+            busiest: busiest(0.35, Some(0.35)),
+            cpu_wait_us: 1_100.0,
+            round_trip_us: 4_000.0,
+        },
     );
     assert_eq!(judge(crowded(990.0)).0, LimitedBy::Server);
 }
@@ -237,20 +274,18 @@ fn a_rate_that_is_kept_has_no_limit_unless_pgmeter_comes_late() {
     check(
         scheduled(0.0, 10.0, 60.0),
         LimitedBy::Undecided,
-        "the rate of 1,500 tps was kept, so nothing was at its limit; the worker was idle 63 % of the time",
+        Evidence::RateKept { rate_tps: 1_500.0, busiest: mostly_idle() },
     );
     assert_eq!(judge(scheduled(0.01, 100.0, 500.0)).0, LimitedBy::Undecided);
     check(
         scheduled(0.0, 120.0, 140.0),
         LimitedBy::Generator,
-        "half of the time a worker woke 120 µs or more too late to begin a transaction, and that is 30 % of the \
-         response time there, 400 µs; service times are free of it",
+        Evidence::LateWakeups { quantile: 0.5, late_us: 120.0, response_us: 400.0 },
     );
     check(
         scheduled(0.0, 10.0, 1_000.0),
         LimitedBy::Generator,
-        "in one of a hundred cases a worker woke 1.00 ms or more too late to begin a transaction, and that is 50 % of \
-         the response time there, 2.00 ms; service times are free of it",
+        Evidence::LateWakeups { quantile: 0.99, late_us: 1_000.0, response_us: 2_000.0 },
     );
     let few = Case { finished: 999, ..scheduled(0.0, 10.0, 1_000.0) };
     assert_eq!(judge(few).0, LimitedBy::Undecided, "one of a hundred needs more than that");
@@ -260,14 +295,13 @@ fn a_rate_that_is_kept_has_no_limit_unless_pgmeter_comes_late() {
     check(
         Case { commands: idle, ..scheduled(0.02, 120.0, 140.0) },
         LimitedBy::Undecided,
-        "2.0 % of the transactions at 1,500 tps were skipped or not done in time, though the clients had nothing to do \
-         for 92 % of theirs: something held all of them up now and then, see the response times over time",
+        Evidence::RateMissed { rate_tps: 1_500.0, missed_share: 0.02, clients_idle_share: 0.915 },
     );
     let without_timers = Case {
         opening: Opening::Scheduled { rate_tps: 9.5, missed_share: 0.0, lateness: None, response: None },
         ..waiting_for_the_server()
     };
-    assert!(judge(without_timers).1.starts_with("the rate of 9.50 tps was kept"));
+    assert_eq!(judge(without_timers).1, Evidence::RateKept { rate_tps: 9.5, busiest: mostly_idle() });
 }
 
 #[test]
@@ -295,8 +329,7 @@ fn a_single_long_delay_of_a_worker_is_late_for_all_that_was_due_meanwhile() {
     check(
         stalled(600_000.0, 523_000.0),
         LimitedBy::Generator,
-        "once a worker woke 600 ms too late, and 7.5 % of all transactions were due meanwhile; service times are free \
-         of it",
+        Evidence::LateOnce { late_us: 600_000.0, transactions_share: 0.075 },
     );
     assert_eq!(judge(stalled(60_000.0, 20_000.0)).0, LimitedBy::Undecided, "it met 12 of 1,600");
     assert_eq!(judge(stalled(600_000.0, 2_500_000.0)).0, LimitedBy::Undecided, "the server was slower still");
@@ -317,8 +350,11 @@ fn what_the_machine_can_do_at_best_is_no_measure_of_a_server() {
     check(
         calibrated(0.96, 20.0),
         LimitedBy::Generator,
-        "230,400 round trips per second and worker are 96 % of the 240,000 that this machine makes with a server that \
-         takes no time",
+        Evidence::CalibratedMaximum {
+            round_trips_per_s: 230_400.0,
+            reached_share: 0.96,
+            round_trips_per_s_max: 240_000.0,
+        },
     );
     assert_eq!(judge(calibrated(0.79, 20.0)).0, LimitedBy::Server);
     assert_eq!(judge(calibrated(0.81, 20.0)).0, LimitedBy::Generator);
@@ -326,7 +362,7 @@ fn what_the_machine_can_do_at_best_is_no_measure_of_a_server() {
     check(
         Case { round_trip: round_trip(34.0, 6.0, 0.0), ..calibrated(0.1, 20.0) },
         LimitedBy::Generator,
-        "20.0 µs of the 34.0 µs that a round trip took are what this machine needs with a server that takes no time",
+        Evidence::CalibratedFloor { floor_us: 20.0, round_trip_us: 34.0 },
     );
     assert_eq!(
         judge(Case { round_trip: round_trip(41.0, 6.0, 0.0), ..calibrated(0.1, 20.0) }).0,
@@ -339,13 +375,9 @@ fn a_run_that_sends_nothing_measures_pgmeter() {
     check(
         Case { sends_sql: false, round_trip: None, cpu_share: 0.1, ..waiting_for_the_server() },
         LimitedBy::Generator,
-        "the scripts sent no command to a server, so it was pgmeter that was measured",
+        Evidence::NothingSent,
     );
-    check(
-        Case { round_trip: None, ..waiting_for_the_server() },
-        LimitedBy::Undecided,
-        "no command of the scripts came to a good end",
-    );
+    check(Case { round_trip: None, ..waiting_for_the_server() }, LimitedBy::Undecided, Evidence::NoRoundTrip);
 }
 
 #[test]
@@ -355,16 +387,8 @@ fn what_scripts_do_between_their_commands_is_not_the_servers() {
         shell_occupancy,
         ..waiting_for_the_server()
     };
-    check(
-        between(0.9, 0.0),
-        LimitedBy::Undecided,
-        "90 % of the time in commands went into \\sleep, so nothing was at its limit",
-    );
-    check(
-        between(0.0, 0.6),
-        LimitedBy::Generator,
-        "\\shell and \\setshell, which keep a worker's other clients waiting, took 60 % of the workers' time",
-    );
+    check(between(0.9, 0.0), LimitedBy::Undecided, Evidence::Sleep { sleep_share: 0.9 });
+    check(between(0.0, 0.6), LimitedBy::Generator, Evidence::Shell { shell_share: 0.6 });
     assert_eq!(judge(between(0.4, 0.4)).0, LimitedBy::Server);
 }
 
@@ -379,17 +403,12 @@ fn bytes_that_are_not_taken_are_the_other_sides_affair() {
     check(
         held(0.95, 16, true),
         LimitedBy::Network,
-        "95 % of the time the network, or the server behind it, did not take what was sent: 1,234 sends were held \
-         back",
+        Evidence::HeldBack { held_back_share: 0.95, sends: 1_234 },
     );
-    check(
-        held(0.6, 1, false),
-        LimitedBy::Server,
-        "60 % of the time the server did not take what was sent: 1,234 sends were held back",
-    );
+    check(held(0.6, 1, false), LimitedBy::Server, Evidence::HeldBack { held_back_share: 0.6, sends: 1_234 });
     let (limit, evidence) = judge(held(0.6, 16, true));
     assert_eq!(limit, LimitedBy::Server);
-    assert!(!evidence.contains("held back"), "{evidence}");
+    assert!(matches!(evidence, Evidence::ServerTime { .. }), "{evidence:?}");
 }
 
 #[test]
@@ -398,13 +417,9 @@ fn connecting_for_each_transaction_is_the_servers_work_where_there_is_no_network
     check(
         connecting(false),
         LimitedBy::Server,
-        "the worker was idle 63 % of the time while its clients waited, 80 % of their time for connections",
+        Evidence::Connecting { connecting_share: 0.8, busiest: mostly_idle() },
     );
-    check(
-        connecting(true),
-        LimitedBy::Undecided,
-        "the clients spent 80 % of their time connecting, and how much of that the network took was not measured",
-    );
+    check(connecting(true), LimitedBy::Undecided, Evidence::ConnectingOverNetwork { connecting_share: 0.8 });
 }
 
 #[test]
@@ -412,12 +427,12 @@ fn a_run_too_short_to_tell_says_so() {
     check(
         Case { duration_s: 0.012, finished: 10, cpu_share: 1.0, ..waiting_for_the_server() },
         LimitedBy::Undecided,
-        "10 transactions in 12.0 ms are too few to tell: run for longer",
+        Evidence::TooShort { transactions: 10, duration_s: 0.012 },
     );
     check(
         Case { finished: 1, ..waiting_for_the_server() },
         LimitedBy::Undecided,
-        "1 transaction in 5.00 s are too few to tell: run for longer",
+        Evidence::TooShort { transactions: 1, duration_s: 5.0 },
     );
     assert_eq!(
         judge(Case { finished: 20, duration_s: 0.5, ..waiting_for_the_server() }).0,

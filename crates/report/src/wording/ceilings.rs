@@ -1,0 +1,133 @@
+//! The names of ceilings, and the sentences with the figures of their formulas. `observe` computes them, and
+//! docs/observing.md has the formulas.
+
+use results::{CeilingBasis, CpuOwner, FlushSharing, FlushSource, LockEnd};
+
+use super::counted;
+use crate::figures::{as_asked, count, fixed, latency};
+
+/// What bounds the throughput.
+pub(crate) fn ceiling_name(basis: &CeilingBasis) -> &'static str {
+    match basis {
+        CeilingBasis::HottestRow { .. } => "locks of contended rows",
+        CeilingBasis::Flush { .. } => "WAL flushes",
+        CeilingBasis::RoundTrips { .. } => "round trips",
+        CeilingBasis::Cpu { .. } => "CPUs",
+    }
+}
+
+/// The figures that a ceiling follows from, in a sentence.
+pub(crate) fn ceiling(basis: &CeilingBasis) -> String {
+    match *basis {
+        CeilingBasis::HottestRow { rows, locked_us, until } => {
+            let until = match until {
+                LockEnd::Transaction => "until the end of the transaction",
+                LockEnd::CommitFlush => "through the flush of its commit",
+            };
+            format!(
+                "Transactions compete for {}, each locked for {} {until}.",
+                rows_of(rows),
+                latency(locked_us)
+            )
+        }
+        CeilingBasis::Flush { flush_us, source, transactions_per_flush, sharing } => {
+            let source = match source {
+                FlushSource::Server => "as measured by the server",
+                FlushSource::BeforeRun => "as measured before the run",
+            };
+            let serves = match sharing {
+                FlushSharing::Average => {
+                    format!("{} transactions on average", figure(transactions_per_flush))
+                }
+                FlushSharing::One => "one transaction, since commits hardly ever coincided".to_owned(),
+                FlushSharing::AllClients => {
+                    format!("at most one transaction of each of {} clients", figure(transactions_per_flush))
+                }
+            };
+            format!("A WAL flush takes {} ({source}) and serves {serves}.", latency(flush_us))
+        }
+        CeilingBasis::RoundTrips { clients, round_trips_per_transaction, round_trip_us } => format!(
+            "Each of {} clients waits for {} network round trips per transaction, at least {} each.",
+            figure(clients),
+            figure(round_trips_per_transaction),
+            latency(round_trip_us)
+        ),
+        CeilingBasis::Cpu { cpus, of, server_us, pgmeter_us } => {
+            let cpus =
+                if figure(cpus) == "1" { "1 CPU".to_owned() } else { format!("{} CPUs", figure(cpus)) };
+            let (server, pgmeter) = (latency(server_us), latency(pgmeter_us));
+            let who = match of {
+                CpuOwner::Host => format!("Server and pgmeter share {cpus}"),
+                CpuOwner::Server => format!("The server may use {cpus}"),
+                CpuOwner::Pgmeter => format!("pgmeter may use {cpus}"),
+            };
+            format!(
+                "{who}. A transaction takes {server} of CPU time in the backends and {pgmeter} in pgmeter."
+            )
+        }
+    }
+}
+
+fn rows_of(rows: f64) -> String {
+    // Rows are counted, and far below 2⁵³.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let whole = rows.max(0.0) as u64;
+    if rows.fract() == 0.0 { counted([whole], "row", "rows") } else { format!("{} rows", count(whole)) }
+}
+
+/// Whole numbers without a fraction, others with one digit, below 1 with two.
+fn figure(value: f64) -> String {
+    match value {
+        value if value < 0.995 => fixed(value, 2),
+        value if value.fract().abs() < 0.05 => as_asked(value.round()),
+        value => fixed(value, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::with_ordinary_spaces;
+
+    #[test]
+    fn ceilings_are_told_with_their_figures() {
+        let flush = CeilingBasis::Flush {
+            flush_us: 2_500.0,
+            source: FlushSource::Server,
+            transactions_per_flush: 4.02,
+            sharing: FlushSharing::Average,
+        };
+        let cpu = |cpus, of| CeilingBasis::Cpu { cpus, of, server_us: 150.0, pgmeter_us: 50.0 };
+        let cases = [
+            (
+                CeilingBasis::HottestRow { rows: 1.0, locked_us: 500.0, until: LockEnd::CommitFlush },
+                "Transactions compete for 1 row, each locked for 500 µs through the flush of its commit.",
+            ),
+            (
+                flush,
+                "A WAL flush takes 2.50 ms (as measured by the server) and serves 4 transactions on average.",
+            ),
+            (
+                CeilingBasis::RoundTrips {
+                    clients: 8.0,
+                    round_trips_per_transaction: 7.0,
+                    round_trip_us: 1_000.0,
+                },
+                "Each of 8 clients waits for 7 network round trips per transaction, at least 1.00 ms each.",
+            ),
+            (
+                cpu(2.0, CpuOwner::Host),
+                "Server and pgmeter share 2 CPUs. A transaction takes 150 µs of CPU time in the backends and 50.0 µs in \
+                 pgmeter.",
+            ),
+            (
+                cpu(0.5, CpuOwner::Server),
+                "The server may use 0.50 CPUs. A transaction takes 150 µs of CPU time in the backends and 50.0 µs in \
+                 pgmeter.",
+            ),
+        ];
+        for (basis, expected) in cases {
+            assert_eq!(with_ordinary_spaces(&ceiling(&basis)), expected);
+        }
+    }
+}
