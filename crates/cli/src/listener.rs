@@ -4,13 +4,11 @@
 use std::cell::RefCell;
 
 use ::lab::{Event, Listener, TrialRecord, rough};
-use report::experiment::Overview;
 use results::Plan;
 use run::StorePlaces;
 use server::FetchProgress;
 
 use crate::comparison_progress::ComparisonProgress;
-use crate::failure::Failure;
 use crate::init::{self, LoadView};
 use crate::output::{Output, Subject};
 use crate::progress::{ProgressDisplay, ProgressStyle, serve_metrics};
@@ -106,26 +104,16 @@ impl<'a> TerminalListener<'a> {
         if !row.trials.iter().any(is_complete) {
             return;
         }
-        let name = &subject.experiment.name;
-        let overview = experiment_report::overview(
-            &[self.places.store()],
-            name,
-            Some(subject.profile),
-            self.output.format,
-        );
-        if let Err(failure) = overview.and_then(|overview| self.write(&overview)) {
-            self.terminal.warn(format_args!("the trials are stored, but not reported: {failure}"));
-        }
-    }
-
-    /// As text after an empty line; where a file has the report, standard output has it as text too.
-    fn write(&self, overview: &Overview) -> Result<(), Failure> {
-        let subject = Subject::Experiment(overview);
         if self.output.leaves_stdout() {
             self.terminal.print("\n");
-            Output::default().write(subject, self.terminal)?;
         }
-        if self.output.is_text_on_terminal() { Ok(()) } else { self.output.write(subject, self.terminal) }
+        let (name, format) = (&subject.experiment.name, self.output.format);
+        let overview =
+            experiment_report::overview(&[self.places.store()], name, Some(subject.profile), format);
+        let show = |overview| self.output.show(Subject::Experiment(&overview), self.terminal);
+        if let Err(failure) = overview.and_then(show) {
+            self.terminal.warn(format_args!("the trials are stored, but not reported: {failure}"));
+        }
     }
 }
 

@@ -131,6 +131,14 @@ impl Output {
         self.path.is_some() || self.format == Format::Text
     }
 
+    /// Writes the report; where a file has it, standard output has the text.
+    pub(crate) fn show(&self, subject: Subject<'_>, terminal: &Terminal) -> Result<(), Failure> {
+        if self.path.is_some() {
+            Output::default().write(subject, terminal)?;
+        }
+        self.write(subject, terminal)
+    }
+
     /// Writes the report.
     pub(crate) fn write(&self, subject: Subject<'_>, terminal: &Terminal) -> Result<(), Failure> {
         let mut style = *terminal.style();

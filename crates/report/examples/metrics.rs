@@ -1,4 +1,5 @@
 //! Prints the table of metrics for docs/reports.md.
+//! Run it after a change of the table; a test compares both.
 #![allow(clippy::print_stdout)] // its only purpose
 
 fn main() {

@@ -1,4 +1,5 @@
 //! Calibrations as documents: the best rate of round trips that this machine can make, for each number of clients.
+//! Used by `cli` for `pgmeter calibrate`.
 
 use results::{Calibration, Lateness, Level};
 

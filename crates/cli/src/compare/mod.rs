@@ -45,10 +45,7 @@ fn compare(
     let (record, kept) = listening(terminal, places.clone(), Output::default(), |listener| {
         ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
     })?;
-    if output.leaves_stdout() && !output.is_text_on_terminal() {
-        Output::default().write(Subject::Comparison(&record), terminal)?;
-    }
-    output.write(Subject::Comparison(&record), terminal)?;
+    output.show(Subject::Comparison(&record), terminal)?;
     terminal.say(format_args!("kept as comparison {kept} in {}", places.store().display()));
     judge(&record)
 }

@@ -254,6 +254,15 @@ fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_
     let sentence =
         "the store out/results.sqlite has no comparison 9: it has 1 to 2, of which the newest is \"last\"";
     bench.run(["report", "--comparison", "9", "--store", "out/"]).exits(1).says(&[sentence]);
-    let refused = bench.run(["report", "--comparison", "1", "--store", "out/", "--format", "csv"]);
-    refused.exits(1).says(&["a comparison can be had as text or json"]);
+    for (format, words) in [
+        ("json", "\"schema_version\""),
+        ("csv", "part,pair,start_s,block,side,metric,value\npair,"),
+        ("markdown", "## Results"),
+        ("html", "<h2>Pairs and noise floor</h2>"),
+        ("svg", "<svg xmlns="),
+    ] {
+        let shown =
+            bench.run(["report", "--comparison", "1", "--store", "out/", "--format", format]).exits(0);
+        assert!(shown.stdout.contains(words), "{format}: no {words} in {}", shown.stdout);
+    }
 }

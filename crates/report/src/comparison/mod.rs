@@ -11,6 +11,7 @@ use results::{
 
 pub use csv::comparison_csv;
 
+use crate::chart::Chart;
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
 use crate::figures::{TIE, decimals_for, fixed, percent};
 use crate::metrics::{Metric, Quantity};
@@ -21,6 +22,24 @@ const NANOS_PER_MICRO: f64 = 1e3;
 /// The document of a comparison.
 pub fn comparison(record: &ComparisonRecord) -> Document {
     let [a, b] = record.sides.each_ref().map(|side| escaped_line(&side.label));
+    let mut sections: Vec<Section> = of_terminal(record).into_iter().chain(of_page(record)).collect();
+    sections.retain(|section| !section.blocks.is_empty());
+    let title = format!("{}: A is {a}, B is {b}", escaped_line(&record.factor));
+    Document { title, sections, ..Document::default() }
+}
+
+fn of_terminal(record: &ComparisonRecord) -> [Section; 3] {
+    let section = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
+    let notes = notes(record).iter().map(|note| format!("Note: {note}")).collect();
+    [
+        section("answer", vec![Block::Paragraph(Tone::Strong, sentence(record))]),
+        section("figures", figures_of(record)),
+        section("method", vec![Block::List(Tone::Plain, lines(record)), Block::List(Tone::Plain, notes)]),
+    ]
+}
+
+fn of_page(record: &ComparisonRecord) -> [Section; 6] {
+    let section = |id, title: &str, link, blocks| Section::new(id, title, link, Audience::Documents, blocks);
     let tone = match record.decision {
         ComparisonDecision::Better => Tone::Good,
         ComparisonDecision::WorseThanTolerance => Tone::Bad,
@@ -28,73 +47,26 @@ pub fn comparison(record: &ComparisonRecord) -> Document {
             Tone::Plain
         }
     };
-    let section = |id, title: &str, link, audience, blocks| Section::new(id, title, link, audience, blocks);
-    let figures = || if record.findings.is_empty() { Vec::new() } else { vec![Block::Table(table(record))] };
-    let lines = lines(record);
-    let (notes, lines): (Vec<String>, Vec<String>) =
-        lines.into_iter().partition(|line| line.starts_with(NOTE));
-    let told = || vec![Block::List(Tone::Plain, lines.clone())];
-    let note = |line: &String| capitalised(line.trim_start_matches(NOTE));
-    let as_list = if notes.is_empty() {
-        Vec::new()
-    } else {
-        vec![Block::List(Tone::Caution, notes.iter().map(note).collect())]
-    };
-    let mut of_terminal = told();
-    if !notes.is_empty() {
-        of_terminal.push(Block::List(Tone::Plain, notes));
-    }
-    let drawn = |charts: Vec<crate::chart::Chart>| {
-        charts.into_iter().map(|chart| Block::Chart(Box::new(chart))).collect::<Vec<_>>()
-    };
-    let mut sections = vec![
-        section("answer", "", "", Audience::Terminal, vec![Block::Paragraph(Tone::Strong, sentence(record))]),
-        section("figures", "", "", Audience::Terminal, figures()),
-        section("beneath", "", "", Audience::Terminal, of_terminal),
-        section(
-            "top",
-            "",
-            "",
-            Audience::Documents,
-            vec![
-                Block::Paragraph(Tone::Quiet, format!("A is {a}, B is {b}.")),
-                Block::Banner(tone, sentence(record), String::new()),
-            ],
-        ),
-        section("warnings", "Warnings", "", Audience::Documents, as_list),
-        section("results", "Results", "Results", Audience::Documents, figures()),
-        section(
-            "pairs",
-            "Pairs and noise floor",
-            "Pairs",
-            Audience::Documents,
-            [drawn(charts::pairs(record)), told()].concat(),
-        ),
-        section(
-            "interval",
-            "Interval over time",
-            "Interval",
-            Audience::Documents,
-            drawn(charts::interval(record)),
-        ),
-        section(
-            "sides",
-            "Sides and method",
-            "Method",
-            Audience::Documents,
-            vec![Block::Columns(vec![
-                sides(record),
-                vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))],
-            ])],
-        ),
-    ];
-    sections.retain(|section| !section.blocks.is_empty());
-    let title = format!("{}: A is {a}, B is {b}", escaped_line(&record.factor));
-    Document { banners: Vec::new(), title, subtitle: String::new(), sections }
+    let notes: Vec<String> = notes(record).iter().map(|note| capitalised(note)).collect();
+    let warnings = if notes.is_empty() { Vec::new() } else { vec![Block::List(Tone::Caution, notes)] };
+    let drawn = |charts: Vec<Chart>| charts.into_iter().map(|it| Block::Chart(Box::new(it))).collect();
+    let mut pairs: Vec<Block> = drawn(charts::pairs(record));
+    pairs.push(Block::List(Tone::Plain, lines(record)));
+    let method = vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))];
+    [
+        section("verdict", "", "", vec![Block::Banner(tone, sentence(record), String::new())]),
+        section("warnings", "Warnings", "", warnings),
+        section("results", "Results", "Results", figures_of(record)),
+        section("pairs", "Pairs and noise floor", "Pairs", pairs),
+        section("interval", "Interval over time", "Interval", drawn(charts::interval(record))),
+        section("sides", "Sides and method", "Method", vec![Block::Columns(vec![sides(record), method])]),
+    ]
 }
 
-/// What notes begin with on a terminal.
-const NOTE: &str = "Note: ";
+/// Nothing if there were too few pairs.
+fn figures_of(record: &ComparisonRecord) -> Vec<Block> {
+    if record.findings.is_empty() { Vec::new() } else { vec![Block::Table(table(record))] }
+}
 
 fn sides(record: &ComparisonRecord) -> Vec<Block> {
     let side = |(name, side): (&str, &results::ComparedSide)| {
@@ -319,10 +291,15 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
             out.0, out.1
         ));
     }
-    lines.extend(record.findings.iter().flat_map(not_negligible));
-    lines.extend(record.findings.iter().filter_map(|finding| lacking(record, finding)));
-    lines.extend(record.notes.iter().map(|note| format!("Note: {}.", escaped_line(note))));
     lines
+}
+
+/// What to know before using the figures.
+fn notes(record: &ComparisonRecord) -> Vec<String> {
+    let effects = record.findings.iter().flat_map(not_negligible);
+    let lacking = record.findings.iter().filter_map(|finding| lacking(record, finding));
+    let of_record = record.notes.iter().map(|note| format!("{}.", escaped_line(note)));
+    effects.chain(lacking).chain(of_record).collect()
 }
 
 fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
@@ -364,7 +341,7 @@ fn not_negligible(finding: &MetricFinding) -> Vec<String> {
     let name = Metric::from(finding.metric).row().short;
     let order = finding.order_effect.filter(|it| !it.is_negligible).map(|it| {
         format!(
-            "Note: the order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
+            "the order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
              side goes first equally often, so that it cancels from the change.",
             effect(&it)
         )
@@ -373,7 +350,7 @@ fn not_negligible(finding: &MetricFinding) -> Vec<String> {
         // In A B B A and B A A B, B follows A three times for each time that it follows itself, and A likewise.
         let off = (it.ratio.ln().abs() / 4.0).exp_m1();
         format!(
-            "Note: carry-over is not negligible: {name} of a block that follows B differs by {} from one that follows A. \
+            "carry-over is not negligible: {name} of a block that follows B differs by {} from one that follows A. \
              The change may be off by {}; longer blocks (--block) make that less.",
             effect(&it),
             percent(off, 1.0)
@@ -435,7 +412,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
             "without a transaction".to_owned()
         }
     };
-    Some(format!("Note: {} is of {of}: the others {others} {why}.", Metric::from(finding.metric).row().short))
+    Some(format!("{} is of {of}: the others {others} {why}.", Metric::from(finding.metric).row().short))
 }
 
 #[cfg(test)]
@@ -624,8 +601,8 @@ mod tests {
         record.findings[0].order_effect = effect(1.04, false);
         record.findings[1].carry_over = effect(0.9, false);
         let text = told(&record);
-        assert!(text.contains("Note: the order is not negligible: tps of the second block"), "{text}");
-        assert!(text.contains("Note: carry-over is not negligible: p99 of a block that follows B"), "{text}");
+        assert!(text.contains("the order is not negligible: tps of the second block"), "{text}");
+        assert!(text.contains("carry-over is not negligible: p99 of a block that follows B"), "{text}");
         assert!(text.contains("The change may be off by 2.7 %"), "{text}");
     }
 

@@ -1,4 +1,5 @@
 //! How experiments use the table of metrics: which they have, and what timed steps call them.
+//! The table itself is in `metrics`.
 
 use results::StoredRun;
 

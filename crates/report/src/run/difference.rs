@@ -1,4 +1,5 @@
 //! Runs side by side: each compared with the first, in throughput and latency, and whether the difference may be chance.
+//! The statistics are in `compare`; `document` shows the result.
 
 use results::{Interval, Record};
 use stats::CONFIDENCE;

@@ -1,4 +1,5 @@
 //! The document of one run, and that of several runs side by side.
+//! The parts are in the modules beside this one; charts come from `chart`.
 
 use results::{LimitedBy, Record};
 

@@ -1,4 +1,5 @@
 //! Where a run took place: host, server and how that was built.
+//! Used by `document`.
 
 use results::{BuildFingerprint, Conditions, ConnectionInUse, Disk, DiskHolds, ProcessorShares, Record};
 

@@ -1,4 +1,5 @@
 //! Latencies of runs, their scripts and their commands, as tables of the page and of Markdown.
+//! Used by `document` and, for the terminal, by `brief`.
 
 use results::{CommandSummary, Latency, Record, ScriptSummary};
 

@@ -1,4 +1,5 @@
 //! What was asked, what became of it, how pgmeter itself fared, and the command that asks for it again.
+//! Used by `document` and, for the terminal, by `brief`.
 
 use results::{Counts, Generator, Limit, Plan, Record, Stalls};
 

@@ -1,4 +1,5 @@
 //! The server's settings, of one run or of several side by side; of several also what differs of their plans.
+//! Used by `document`.
 
 use super::load::plan;
 use super::{Run, letter};

@@ -1,4 +1,5 @@
 //! Runs in each format, as `pgmeter report` makes them.
+//! Not a test; shared by the tests beside it.
 
 use pgmeter_report::{Run, TextStyle, document};
 use results::Record;
