@@ -124,8 +124,8 @@ fn y_scale(axis: &Axis, series: &[Series], height: f32) -> Scale {
     let ends = axis.ends.unwrap_or(match (axis.is_logarithmic, has_signs) {
         (true, false) => (low / 1.15, high * 1.15),
         (true, true) => (low / 1.2, high * 1.3),
-        (false, false) => (low.min(0.0), high.max(0.0) * 1.08),
-        (false, true) => (low.min(0.0), high.max(0.0) * 1.14),
+        (false, false) => (low.min(0.0) * 1.08, high.max(0.0) * 1.08),
+        (false, true) => (low.min(0.0) * 1.08, high.max(0.0) * 1.14),
     });
     Scale::new(axis.is_logarithmic, ends, (height, 0.0))
 }
@@ -163,6 +163,12 @@ impl Drawn {
             let at = self.y.at(tick);
             self.grid_line((0.0, at), (width, at));
             self.word(-8.0, at + 4.0, Anchor::End, &y.quantity.tick(tick), false);
+        }
+        let (low, high, is_logarithmic) = self.y.ends();
+        if low < 0.0 && high > 0.0 && !is_logarithmic {
+            let points = vec![(0.0, self.y.at(0.0)), (width, self.y.at(0.0))];
+            let paint = Paint::Of(super::Colour::Quiet);
+            self.shapes.push(Shape::Line { points, paint, width: 1.0, is_dashed: false });
         }
         if !x.name.is_empty() {
             let y = self.height + AXIS_HEIGHT + AXIS_NAME_HEIGHT - 7.0;

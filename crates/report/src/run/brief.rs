@@ -3,7 +3,7 @@
 
 use results::{
     Connecting, Connection, Counts, Event, EventKind, EventLoop, Latency, Limit, LimitedBy, Plan, Record,
-    Summary, WaitShare,
+    Summary,
 };
 use stats::INTERVALS_MIN;
 
@@ -211,20 +211,16 @@ fn waits(record: &Record) -> Option<String> {
         .iter()
         .filter(|wait| wait.share >= SHARE_MIN)
         .take(WAITS_MAX)
-        .map(|wait| format!("{} {}", share(wait.share, wait.interval), wait_name(wait)))
+        .map(|wait| {
+            format!(
+                "{} {}",
+                share(wait.share, wait.interval),
+                wording::wait_name(&wait.event_type, &wait.event)
+            )
+        })
         .collect();
     let idle = format!("idle {} of the time", share(waits.idle_share, waits.idle_interval));
     Some(if named.is_empty() { idle } else { format!("{}; {idle}", named.join(", ")) })
-}
-
-/// `LWLock WALWrite`; a backend that does not wait is `running`, or `waiting for a CPU`.
-fn wait_name(wait: &WaitShare) -> String {
-    let (event_type, event) = (escaped_line(&wait.event_type), escaped_line(&wait.event));
-    match (event_type.as_str(), event.as_str()) {
-        ("CPU", "runnable") => format!("waiting for a{TIE}CPU"),
-        ("CPU", _) => event,
-        _ => format!("{event_type}{TIE}{event}"),
-    }
 }
 
 /// Statements that are named, and characters of each.

@@ -14,10 +14,21 @@ pub(crate) use warnings::{warning, warnings_of_kind};
 use results::Warning;
 
 use crate::figures::{TIE, count, percent, with_ordinary_spaces};
+use crate::prose::escaped_line;
 
 /// The sentences of a warning, on one line.
 pub fn warning_text(warning: &Warning) -> String {
     with_ordinary_spaces(&warnings::warning(warning))
+}
+
+/// `LWLock WALWrite`; a backend that does not wait is `running`, or `waiting for a CPU`.
+pub(crate) fn wait_name(event_type: &str, event: &str) -> String {
+    match (event_type, event) {
+        ("CPU", "runnable") => format!("waiting for a{TIE}CPU"),
+        // The sum of rare kinds has no type.
+        ("CPU" | "", _) => escaped_line(event),
+        _ => format!("{}{TIE}{}", escaped_line(event_type), escaped_line(event)),
+    }
 }
 
 /// A share of a whole: `12 %`.

@@ -179,7 +179,7 @@ fn pointer_and_arrow_keys_show_values_and_a_table_has_them_all() {
         (0, "Throughput", ["succeeded", "tps"]),
         (1, "Response time", ["median", "p99.9"]),
         (2, "Latency distribution over time", ["of the transactions then", "ms"]),
-        (3, "Wait events and CPU of the backends", ["IO: WALSync", "running"]),
+        (3, "Wait events and CPU of the backends", ["IO WALSync", "running"]),
         (6, "Percentiles", ["response time", "ms"]),
     ] {
         let place = browser.value(&format!(

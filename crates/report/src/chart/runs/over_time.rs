@@ -9,10 +9,11 @@ use super::{
 };
 use crate::Run;
 use crate::chart::{Axis, Band, Chart, Choice, Colour, Heat, Plot, Point, Series, stacked_max};
-use crate::figures::latency;
+use crate::figures::{latency, with_ordinary_spaces};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
 use crate::run::letter;
+use crate::wording::wait_name;
 
 /// Points of all runs together that are lines in one chart.
 const POINTS_IN_ALL: usize = 12_000;
@@ -204,11 +205,7 @@ fn wait_series(source: &Source<'_>) -> Vec<Series> {
     let Some(waits) = &source.waits else { return Vec::new() };
     let series = waits.series.iter().enumerate().map(|(at, series)| {
         let nth = waits.series[..at].iter().filter(|other| other.event_type == series.event_type).count();
-        let (event_type, event) = (escaped_line(&series.event_type), escaped_line(&series.event));
-        let label = match event_type.as_str() {
-            "" | "CPU" => event,
-            event_type => format!("{event_type}: {event}"),
-        };
+        let label = with_ordinary_spaces(&wait_name(&series.event_type, &series.event));
         let times = waits.time_s.iter().zip(&series.backends);
         let points = times.map(|(time_s, backends)| Point::new(*time_s, *backends)).collect();
         Series::new(label, Colour::of_wait(&series.event_type, nth), points)
