@@ -156,7 +156,7 @@ fn at_a_rate_that_is_kept_nothing_is_the_limit() {
         .map(|_| attempt())
         .find(|(_, lateness)| lateness.max < 50_000.0)
         .expect("one run of five in which the worker was woken within 50 ms");
-    let expected = "\n  limit           undecided: the rate of 20 tps was kept, so nothing was at its limit";
+    let expected = "\n  limit           undecided. The rate of 20 tps was kept, so nothing was at its limit";
     assert!(text.contains(expected), "{lateness:?}\n{text}");
 }
 
@@ -166,7 +166,7 @@ fn a_few_transactions_decide_nothing() {
     let null_server = NullServer::start(&bench);
     let script = bench.file("one.sql", "SELECT 1;");
     let out = bench.run(["bench", "-n", "-t", "3", "-f", script, &null_server.conninfo]).exits(0);
-    assert!(out.stdout.contains("\n  limit           undecided: 3 transactions in "), "{}", out.stdout);
+    assert!(out.stdout.contains("\n  limit           undecided. 3 transactions in "), "{}", out.stdout);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use results::{BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Verdict};
 
 use super::{counted, share};
-use crate::figures::{count, latency, rate};
+use crate::figures::{as_asked, count, latency, rate};
 
 /// The evidence of a verdict, in full sentences.
 pub(crate) fn evidence(verdict: &Verdict) -> String {
@@ -71,7 +71,7 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
         ),
         Evidence::RateKept { rate_tps, busiest } => format!(
             "The rate of {} tps was kept, so nothing was at its limit. {} was idle {} of the time.",
-            rate(*rate_tps),
+            as_asked(*rate_tps),
             subject(busiest),
             share(busiest.idle_share)
         ),
@@ -79,7 +79,7 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
             "{} of the transactions at {} tps were skipped or not finished in time, although the clients were idle {} of \
              the time. Something blocked all of them at times. See the response times over time.",
             share(*missed_share),
-            rate(*rate_tps),
+            as_asked(*rate_tps),
             share(*clients_idle_share)
         ),
         Evidence::LateWakeups { quantile, late_us, response_us } => {
@@ -176,7 +176,7 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
             counted([u64::from(*clients)], "client", "clients"),
             rate(*tps_max),
             latency(*service_us),
-            rate(*rate_tps),
+            as_asked(*rate_tps),
             crate::figures::fixed(*clients_needed, 0)
         ),
     }
@@ -281,7 +281,7 @@ mod tests {
         check(
             LimitedBy::ClientCount,
             evidence,
-            "2 clients can reach at most 100.0 tps with a service time of 20.0 ms, and 300.0 tps were requested. Use at \
+            "2 clients can reach at most 100.0 tps with a service time of 20.0 ms, and 300 tps were requested. Use at \
              least 6 clients (-c).",
         );
     }
