@@ -155,8 +155,11 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
             panels.len() - 1
         });
         let of_series = series.and_then(|factor| Some((factor, cell.levels[factor]?)));
-        let level_of_series =
-            of_series.map_or(String::new(), |(factor, level)| overview.factors[factor].levels[level].clone());
+        let level_of_series = of_series.map_or(String::new(), |(factor, level)| {
+            let Factor { name, levels } = &overview.factors[factor];
+            // A number alone says nothing.
+            if numbers(levels).is_some() { format!("{name} {}", levels[level]) } else { levels[level].clone() }
+        });
         let label = match overview.hosts[cell.host].name.as_str() {
             "" => level_of_series,
             host if level_of_series.is_empty() => host.to_owned(),
