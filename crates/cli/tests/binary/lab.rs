@@ -67,7 +67,7 @@ fn each_trial_is_a_run_and_a_killed_experiment_goes_on_where_it_was() {
     let out = bench.run(words("resume")).exits(0);
     assert!(!out.stderr.contains("trial 2/8") && out.stderr.contains("trial 3/8"), "{}", out.stderr);
     assert!(out.stdout.contains("clients (full): 8 of 8 trials complete\n"), "{}", out.stdout);
-    assert!(out.stdout.contains("page with charts: pgmeter report --store out/"), "{}", out.stdout);
+    assert!(out.stdout.contains("Page with charts\n  pgmeter report --store out/"), "{}", out.stdout);
     every_form_of_the_report(&bench, file);
     a_report_of_two_stores(&bench);
     let after = stored(&bench, "full");
@@ -112,8 +112,8 @@ fn a_report_of_two_stores(bench: &Bench) {
 fn every_form_of_the_report(bench: &Bench, file: &str) {
     for (format, words) in [
         ("text", "protocol, clients"),
-        ("markdown", "| protocol | clients |"),
-        ("html", "<section id=\"charts\">"),
+        ("markdown", "| protocol, clients |"),
+        ("html", "<section id=\"charts\""),
         ("csv", "experiment,profile,trial,protocol,clients,repeat,status,reason,run,tps,"),
         ("svg", "Throughput by"),
     ] {

@@ -116,7 +116,7 @@ fn facts(facts: &[Fact], style: &TextStyle) -> String {
     facts.iter().map(line).collect()
 }
 
-/// A table gives up gaps, then decimals, then columns that may be left out, then letters of its first column.
+/// A table gives up gaps, then columns that may be left out, then decimals, then letters of its first column.
 fn table(table: &Table, style: &TextStyle) -> String {
     let format = latency_format(table);
     let decimals = format.map_or(0, |format| format.decimals);
@@ -125,10 +125,10 @@ fn table(table: &Table, style: &TextStyle) -> String {
     let label_len = style.width.saturating_sub(INDENT + others).clamp(*LABEL_LEN.start(), *LABEL_LEN.end());
     let with = |decimals: usize| format.map(|format| LatencyFormat { decimals, ..format });
     let of = |decimals: usize| columns(table, with(decimals), label_len);
-    let narrowest = of(0);
-    let mut number = narrowest.len();
+    let all = of(decimals);
+    let mut number = all.len();
     let least = number.saturating_sub(table.optional_columns).max(1);
-    while number > least && !fits(&narrowest[..number], INDENT, style) {
+    while number > least && !fits(&all[..number], INDENT, style) {
         number -= 1;
     }
     fitted(|decimals| of(decimals)[..number].to_vec(), decimals, INDENT, style)

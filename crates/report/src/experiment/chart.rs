@@ -158,7 +158,11 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
         let level_of_series = of_series.map_or(String::new(), |(factor, level)| {
             let Factor { name, levels } = &overview.factors[factor];
             // A number alone says nothing.
-            if numbers(levels).is_some() { format!("{name} {}", levels[level]) } else { levels[level].clone() }
+            if numbers(levels).is_some() {
+                format!("{name} {}", levels[level])
+            } else {
+                levels[level].clone()
+            }
         });
         let label = match overview.hosts[cell.host].name.as_str() {
             "" => level_of_series,

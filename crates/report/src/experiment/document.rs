@@ -4,12 +4,13 @@
 use results::StoredRun;
 
 use super::cells::{Standing, Trial};
+use super::contrasts::{Contrast, ContrastOfCell};
 use super::metric::Metric;
 use super::overview::Overview;
 use super::repeats::{Ratio, Repeated};
 use super::said::{
-    IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, is_base, limits_in_words, ratio, signs,
-    top_waits,
+    IF_ANY, OF_EVERY_LOAD, RATIO_TO_BASE, RATIO_TO_PREVIOUS, bounds, difference, is_base, limits_in_words,
+    ratio, signs, top_waits,
 };
 use super::steps::StepFigures;
 use super::{Quantity, drawn};
@@ -19,6 +20,8 @@ use crate::prose::{cut, escaped_line};
 
 /// Trials without figures that a terminal lists; the page has all.
 const LOST_SHOWN_MAX: usize = 20;
+/// Wait events of a combination in a table.
+const WAITS_SHOWN_MAX: usize = 2;
 /// The longest name of a combination.
 const LABEL_LEN_MAX: usize = 48;
 
@@ -32,7 +35,9 @@ pub fn document(overview: &Overview) -> Document {
         section("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
         section("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
         section("results", "Results", "Results", Audience::All, results(overview)),
-        section("contrasts", "Ratios and differences", "", Audience::All, contrasts(overview)),
+        section("latencies", "Latencies", "Latencies", Audience::All, latencies(overview)),
+        section("ratios", "Named ratios", "", Audience::All, ratios(overview)),
+        section("differences", "Named differences", "", Audience::All, differences(overview)),
         section("steps", "Steps", "Steps", Audience::All, steps(overview)),
         section("costs", "Costs and waits", "Costs", Audience::All, costs(overview)),
         section(
@@ -63,7 +68,7 @@ pub fn document(overview: &Overview) -> Document {
     ];
     Document {
         title: overview.title.clone(),
-        subtitle: format!("{} ({})", overview.name, overview.profile),
+        subtitle: format!("({}, {})", overview.name, overview.profile),
         banners: Vec::new(),
         sections: sections.into_iter().flatten().collect(),
     }
@@ -123,7 +128,7 @@ fn best(overview: &Overview) -> Option<String> {
         return None;
     }
     let against = overview.ratio(cell, main).map_or(String::new(), |it| {
-        let range = if it.interval.is_some() { format!(" (95 %: {})", bounds(&it)) } else { String::new() };
+        let range = if it.interval.is_some() { format!(" {}", bounds(&it)) } else { String::new() };
         format!(", {} of its base{range}", ratio(&it))
     });
     let shown = main.quantity().shown(figure.mean);
@@ -180,8 +185,7 @@ fn figure(figure: Option<&Repeated>, quantity: Quantity, with_interval: bool) ->
 }
 
 fn ratio_cell(it: Option<Ratio>, if_none: &str) -> Cell {
-    let note = |it: &Ratio| it.interval.map_or(String::new(), |_| format!("({})", bounds(it)));
-    it.map_or_else(|| Cell::text(if_none), |it| Cell::text(ratio(&it)).with_note(note(&it)))
+    it.map_or_else(|| Cell::text(if_none), |it| Cell::text(ratio(&it)).with_note(bounds(&it)))
 }
 
 /// A table with a row for each cell.
@@ -232,7 +236,7 @@ fn of_results(overview: &Overview) -> Vec<Metric> {
     overview.shown(&batches.into_iter().chain([mean, p99, stddev, median]).collect::<Vec<_>>())
 }
 
-/// The cells: their main figure, ratios, latencies.
+/// The cells: their main figure and ratios.
 fn results(overview: &Overview) -> Vec<Block> {
     let main = overview.main();
     let mut table = CellTable::new(overview);
@@ -256,7 +260,7 @@ fn results(overview: &Overview) -> Vec<Block> {
         });
     }
     let needed = table.table.columns.len().min(if overview.has_ratios() { 4 } else { 3 });
-    for metric in of_results(overview) {
+    for metric in of_results(overview).into_iter().filter(|metric| !is_time(overview, *metric)) {
         table.metric(metric, overview.is_drawn(metric));
     }
     table.table.optional_columns = table.table.columns.len().saturating_sub(needed);
@@ -265,15 +269,55 @@ fn results(overview: &Overview) -> Vec<Block> {
     std::iter::once(Block::Table(table.table)).chain(quiet(sentences)).collect()
 }
 
-/// Named ratios and differences.
-fn contrasts(overview: &Overview) -> Vec<Block> {
-    let groups = overview.contrasts_in_words().into_iter();
-    groups
-        .flat_map(|(heading, facts)| {
-            let facts = facts.into_iter().map(|fact| Fact::new(fact.label, fact.value)).collect();
-            [Block::Heading(heading), Block::Facts(facts)]
-        })
-        .collect()
+/// Whether it is a time of transactions, which has a table of its own.
+fn is_time(overview: &Overview, metric: Metric) -> bool {
+    !overview.has_steps() && metric.quantity() == Quantity::Microseconds && !metric.is_of_transaction()
+}
+
+/// Latencies of the cells, and other times of transactions.
+fn latencies(overview: &Overview) -> Vec<Block> {
+    let mut table = CellTable::new(overview);
+    for metric in of_results(overview).into_iter().filter(|metric| is_time(overview, *metric)) {
+        table.metric(metric, overview.is_drawn(metric));
+    }
+    let times = table.table.columns.len() - 1;
+    table.table.optional_columns = times.saturating_sub(1);
+    if times > 0 { vec![Block::Table(table.table)] } else { Vec::new() }
+}
+
+/// Named ratios of the file.
+fn ratios(overview: &Overview) -> Vec<Block> {
+    contrasts(overview, &overview.ratios, "ratio", |_, it| Cell::text(ratio(it)).with_note(bounds(it)))
+}
+
+/// Named differences of the file.
+fn differences(overview: &Overview) -> Vec<Block> {
+    contrasts(overview, &overview.differences, "difference", |metric, it| {
+        let (shown, bounds) = difference(metric.quantity(), it);
+        Cell::text(shown).with_note(bounds)
+    })
+}
+
+fn contrasts<T>(
+    overview: &Overview,
+    contrasts: &[Contrast<T>],
+    title: &str,
+    shown: impl Fn(Metric, &T) -> Cell,
+) -> Vec<Block> {
+    let has_several = contrasts.iter().any(|contrast| contrast.cells.len() > 1);
+    let mut columns = vec![Column::text("name")];
+    columns.extend(has_several.then(|| Column::text("combination")));
+    columns.extend([Column::text("metric"), Column::figures(title)]);
+    let row = |(contrast, it): (&Contrast<T>, &ContrastOfCell<T>)| {
+        let mut row = vec![Cell::text(&contrast.name)];
+        let label = || cut(&escaped_line(&overview.label(it.cell)), LABEL_LEN_MAX);
+        row.extend(has_several.then(|| Cell::text(label())));
+        row.extend([Cell::text(overview.title_of(contrast.metric)), shown(contrast.metric, &it.value)]);
+        row
+    };
+    let all = contrasts.iter().flat_map(|contrast| contrast.cells.iter().map(move |it| (contrast, it)));
+    let rows: Vec<Vec<Cell>> = all.map(row).collect();
+    if rows.is_empty() { Vec::new() } else { vec![Block::Table(Table { columns, rows, ..Table::default() })] }
 }
 
 /// Failures, costs and waits of the cells.
@@ -287,8 +331,9 @@ fn costs(overview: &Overview) -> Vec<Block> {
         table.metric(metric, false);
     }
     if overview.cells.iter().any(|cell| !cell.waits.is_empty()) {
-        table
-            .column(Column::text("wait events and CPU"), |cell| Cell::text(top_waits(&overview.cells[cell])));
+        table.column(Column::text("wait events and CPU"), |cell| {
+            Cell::text(top_waits(&overview.cells[cell], WAITS_SHOWN_MAX))
+        });
         table.table.optional_columns = 1;
     }
     if table.table.columns.len() > 1 { vec![Block::Table(table.table)] } else { Vec::new() }

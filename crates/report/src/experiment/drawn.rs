@@ -15,6 +15,9 @@ use crate::prose::escaped_line;
 /// Wait events with a colour of their own; the others are summed.
 const WAITS_DRAWN_MAX: usize = 10;
 
+/// Wait events behind a bar.
+const WAITS_SHOWN_MAX: usize = 3;
+
 /// All charts of the cells.
 pub(super) fn charts(overview: &Overview) -> Vec<Block> {
     let stacks = overview.stacks.iter().map(|stack| stacked(overview, stack));
@@ -187,7 +190,7 @@ pub(super) fn waits(overview: &Overview) -> Vec<Block> {
             label: String::new(),
             parts: parts(cell, &events),
             interval: None,
-            shown: top_waits(cell),
+            shown: top_waits(cell, WAITS_SHOWN_MAX),
             signs: Vec::new(),
         }],
     };

@@ -2,12 +2,10 @@
 //! laid out here.
 
 use super::cells::{Cell, Standing};
-use super::contrasts::{Contrast, ContrastOfCell};
 use super::overview::{Base, Overview};
-use super::repeats::{Ratio, Repeated};
+use super::repeats::{Ratio, Repeated, Subtraction};
 use super::steps::StepFigures;
 use super::{Marks, Metric, Quantity};
-use crate::document::Fact;
 use crate::figures::{TIE, counted, fixed, percent, plus_minus};
 use crate::prose::enumerate;
 
@@ -46,9 +44,19 @@ pub(crate) fn ratio(ratio: &Ratio) -> String {
     format!("×{TIE}{}", factor(ratio.value))
 }
 
-/// `0.98 … 1.11`, or nothing.
+/// `(0.98 … 1.11)`, or nothing.
 pub(crate) fn bounds(ratio: &Ratio) -> String {
-    ratio.interval.map_or(String::new(), |(low, high)| format!("{} … {}", factor(low), factor(high)))
+    ratio.interval.map_or(String::new(), |(low, high)| format!("({} … {})", factor(low), factor(high)))
+}
+
+/// `117 µs` and `(88.1 µs … 147 µs)`, or nothing.
+pub(crate) fn difference(quantity: Quantity, difference: &Subtraction) -> (String, String) {
+    let signed = |figure: f64| {
+        let shown = quantity.shown(figure.abs());
+        if figure < 0.0 { format!("−{shown}") } else { shown }
+    };
+    let bounds = difference.interval.map(|(low, high)| format!("({} … {})", signed(low), signed(high)));
+    (signed(difference.value), bounds.unwrap_or_default())
 }
 
 fn factor(value: f64) -> String {
@@ -66,14 +74,12 @@ fn factor(value: f64) -> String {
 pub(crate) const RATIO_TO_BASE: &str = "ratio to the base";
 pub(crate) const RATIO_TO_PREVIOUS: &str = "ratio to the step before";
 
-/// Waits that are named of a cell.
-const WAITS_SHOWN: usize = 3;
 /// What is rarer is not named.
 const WAIT_SHARE_MIN: f64 = 0.05;
 
 /// `Lock transactionid 62 %, CPU running 20 %`
-pub(crate) fn top_waits(cell: &Cell) -> String {
-    let waits = cell.waits.iter().take(WAITS_SHOWN).filter(|wait| wait.share >= WAIT_SHARE_MIN);
+pub(crate) fn top_waits(cell: &Cell, shown_max: usize) -> String {
+    let waits = cell.waits.iter().take(shown_max).filter(|wait| wait.share >= WAIT_SHARE_MIN);
     let told = waits.map(|wait| format!("{} {}", wait_name(wait), percent(wait.share, 1.0)));
     told.collect::<Vec<_>>().join(", ")
 }
@@ -266,50 +272,6 @@ impl Overview {
             self.charts.iter().take(1).flat_map(|chart| &chart.panels).flat_map(|panel| &panel.lines);
         let mut points = points.flat_map(|line| &line.points);
         points.find(|point| point.cell == cell).map_or(Marks::default(), |point| point.marks)
-    }
-
-    /// Named ratios and differences of the file, by metric, each group with a heading: `Ratios of the throughput`, and
-    /// below it `preparing`, `× 1.25 (95 %: 1.21 … 1.30)`.
-    pub(crate) fn contrasts_in_words(&self) -> Vec<(String, Vec<Fact>)> {
-        let range = |low: String, high: String| format!(" (95{TIE}%: {low} … {high})");
-        let of_ratio = |_: Metric, it: &Ratio| {
-            let bounds = it.interval.map(|(low, high)| range(factor(low), factor(high)));
-            ratio(it) + &bounds.unwrap_or_default()
-        };
-        let of_difference = |metric: Metric, it: &super::repeats::Subtraction| {
-            let signed = |figure: f64| {
-                let shown = metric.quantity().shown(figure.abs());
-                if figure < 0.0 { format!("−{shown}") } else { shown }
-            };
-            let bounds = it.interval.map(|(low, high)| range(signed(low), signed(high)));
-            signed(it.value) + &bounds.unwrap_or_default()
-        };
-        let mut groups = self.contrasts_by_metric("Ratios", &self.ratios, of_ratio);
-        groups.extend(self.contrasts_by_metric("Differences", &self.differences, of_difference));
-        groups
-    }
-
-    fn contrasts_by_metric<T>(
-        &self,
-        kind: &str,
-        contrasts: &[Contrast<T>],
-        shown: impl Fn(Metric, &T) -> String,
-    ) -> Vec<(String, Vec<Fact>)> {
-        let mut groups: Vec<(Metric, Vec<Fact>)> = Vec::new();
-        for contrast in contrasts {
-            let fact = |it: &ContrastOfCell<T>| {
-                let several = contrast.cells.len() > 1;
-                let of = if several { format!(" ({})", self.description_of(it.cell)) } else { String::new() };
-                Fact::new(format!("{}{of}", contrast.name), shown(contrast.metric, &it.value))
-            };
-            let facts = contrast.cells.iter().map(fact);
-            match groups.iter_mut().find(|(metric, _)| *metric == contrast.metric) {
-                Some((_, known)) => known.extend(facts),
-                None => groups.push((contrast.metric, facts.collect())),
-            }
-        }
-        let headed = |(metric, facts)| (format!("{kind} of {}", self.named(metric)), facts);
-        groups.into_iter().map(headed).collect()
     }
 
     /// Trials without figures, with the reason: those of one cell and one reason together.

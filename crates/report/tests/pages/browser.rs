@@ -57,19 +57,6 @@ pub fn assert_quiet(browser: &Browser) {
     }
 }
 
-/// Of each chart: its kind, how many pixels of its canvas are drawn, and in how many colours.
-pub const MARKS: &str = r#"
-[...document.querySelectorAll("figure[data-chart]")].map((figure) => {
-  const canvas = figure.querySelector("canvas");
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const colours = new Set();
-  let drawn = 0;
-  for (let at = 0; at < data.length; at += 4) {
-    if (data[at + 3] > 0) { drawn += 1; colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]); }
-  }
-  return [figure.dataset.chart, drawn, colours.size];
-})"#;
-
 /// Of each chart of runs: its title, how many of its pixels are drawn, and in how many colours, as the page looks.
 pub fn marks(browser: &mut Browser, name: &str) -> Vec<(String, usize, usize)> {
     let boxes = browser.value(
