@@ -109,9 +109,11 @@ fn drawing(drawn: &Drawn) -> String {
             shape => draw(&mut stretched, &mut fixed, shape),
         }
     }
+    // A line at the upper or lower edge is not cut: the inner drawing is a pixel higher on both sides.
+    let higher = short(drawn.height + 2.0);
     format!(
-        "<svg class=\"area\" height=\"{height}\" aria-hidden=\"true\"><svg viewBox=\"0 0 {UNITS} {height}\" \
-         width=\"100%\" height=\"{height}\" preserveAspectRatio=\"none\"><path fill=\"none\" stroke=\"{}\" \
+        "<svg class=\"area\" height=\"{height}\" aria-hidden=\"true\"><svg y=\"-1\" viewBox=\"0 -1 {UNITS} {higher}\" \
+         width=\"100%\" height=\"{higher}\" preserveAspectRatio=\"none\"><path fill=\"none\" stroke=\"{}\" \
          d=\"{grid}\"/>{stretched}</svg>{fixed}</svg>",
         variable(Paint::Grid)
     )
