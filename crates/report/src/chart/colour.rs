@@ -42,10 +42,17 @@ const WAITS: [(&str, [u32; 3]); 7] = [
 ];
 
 impl Colour {
-    /// Of a wait event of this type that is the `nth` of its type in a chart.
-    pub(crate) fn of_wait(event_type: &str, nth: usize) -> Colour {
-        let class = WAITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(event_type));
-        Colour::Wait(class.unwrap_or(&WAITS[WAITS.len() - 1]).0, nth.min(2))
+    /// Of the wait events of a chart, given their types: those of one class have different shades, as far as there are.
+    pub(crate) fn of_waits<'a>(event_types: impl IntoIterator<Item = &'a str>) -> Vec<Colour> {
+        let mut seen: Vec<&'static str> = Vec::new();
+        let mut colour = |event_type: &str| {
+            let class = WAITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(event_type));
+            let (class, shades) = class.unwrap_or(&WAITS[WAITS.len() - 1]);
+            let nth = seen.iter().filter(|known| *known == class).count();
+            seen.push(class);
+            Colour::Wait(class, nth.min(shades.len() - 1))
+        };
+        event_types.into_iter().map(&mut colour).collect()
     }
 }
 
@@ -134,7 +141,7 @@ mod tests {
         paints.extend((0..QUANTILES.len()).map(|quantile| Paint::Of(Colour::Quantile(quantile))));
         paints.extend((0..SHADES).map(Paint::Heat));
         for (class, _) in WAITS {
-            paints.extend((0..3).map(|nth| Paint::Of(Colour::of_wait(class, nth))));
+            paints.extend(Colour::of_waits([class; 3]).into_iter().map(Paint::Of));
         }
         let single = [
             Colour::Quiet,
@@ -159,8 +166,10 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_event_of_an_unknown_type_has_the_colour_of_others() {
-        assert_eq!(Colour::of_wait("LWLock", 7), Colour::Wait("lwlock", 2));
-        assert_eq!(Colour::of_wait("Extension", 0), Colour::Wait("other", 0));
+    fn wait_events_of_one_class_have_shades_and_unknown_types_are_one_class() {
+        let colours = Colour::of_waits(["LWLock", "Timeout", "LWLock", "Extension", "LWLock", "LWLock"]);
+        let classes =
+            [("lwlock", 0), ("other", 0), ("lwlock", 1), ("other", 1), ("lwlock", 2), ("lwlock", 2)];
+        assert_eq!(colours, classes.map(|(class, shade)| Colour::Wait(class, shade)));
     }
 }

@@ -208,7 +208,6 @@ const OTHER: Colour = Colour::Wait("other", 2);
 
 /// The most frequent events of all cells, with their colours.
 fn frequent(overview: &Overview) -> Vec<(String, Colour)> {
-    const CLASSES: [&str; 6] = ["cpu", "io", "lock", "lwlock", "client", "ipc"];
     let mut sums: Vec<(&str, String, f64)> = Vec::new();
     for wait in overview.cells.iter().flat_map(|cell| &cell.waits) {
         let name = wait_name(wait);
@@ -218,15 +217,9 @@ fn frequent(overview: &Overview) -> Vec<(String, Colour)> {
         }
     }
     sums.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let mut seen: Vec<&str> = Vec::new();
-    let mut colour = |event_type: &str| {
-        let class =
-            CLASSES.into_iter().find(|class| event_type.eq_ignore_ascii_case(class)).unwrap_or("other");
-        let shade = seen.iter().filter(|known| **known == class).count().min(2);
-        seen.push(class);
-        Colour::Wait(class, shade)
-    };
-    sums.into_iter().take(WAITS_DRAWN_MAX).map(|(event_type, name, _)| (name, colour(event_type))).collect()
+    sums.truncate(WAITS_DRAWN_MAX);
+    let colours = Colour::of_waits(sums.iter().map(|(event_type, ..)| *event_type));
+    sums.into_iter().zip(colours).map(|((_, name, _), colour)| (name, colour)).collect()
 }
 
 /// Shares in the order of the legend, the rest last.

@@ -203,12 +203,12 @@ fn heat(timeline: &Timeline) -> Option<Heat> {
 /// Kinds of waits, the most frequent first.
 fn wait_series(source: &Source<'_>) -> Vec<Series> {
     let Some(waits) = &source.waits else { return Vec::new() };
-    let series = waits.series.iter().enumerate().map(|(at, series)| {
-        let nth = waits.series[..at].iter().filter(|other| other.event_type == series.event_type).count();
+    let colours = Colour::of_waits(waits.series.iter().map(|series| series.event_type.as_str()));
+    let series = waits.series.iter().zip(colours).map(|(series, colour)| {
         let label = with_ordinary_spaces(&wait_name(&series.event_type, &series.event));
         let times = waits.time_s.iter().zip(&series.backends);
         let points = times.map(|(time_s, backends)| Point::new(*time_s, *backends)).collect();
-        Series::new(label, Colour::of_wait(&series.event_type, nth), points)
+        Series::new(label, colour, points)
     });
     series.collect()
 }
