@@ -1,5 +1,5 @@
-//! What the charts of an experiment show: panels of lines of cells, and which cells are the best of their line. Where
-//! they are drawn, and with what, is the business of `html` and `figure`.
+//! The contents of an experiment's charts: panels of lines of cells, and the cells that are the best of their line.
+//! `drawn` makes charts of them.
 
 use super::Repeated;
 use super::cells::Factor;
@@ -51,7 +51,7 @@ pub(crate) struct Point {
     pub(crate) marks: Marks,
 }
 
-/// What a cell is best in among those of its line.
+/// The respects in which a cell is the best of its line.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     /// The most transactions per second.
@@ -238,7 +238,7 @@ fn mark(overview: &Overview, line: &mut Line) {
         return;
     }
     let bests = [best(|tps, _| tps), best(|_, us| 1.0 / us), best(|tps, us| tps / us)];
-    // Throughput that was asked for is no outcome, and so nothing is the best of it.
+    // A rate is an input, not a result: no cell is the best.
     let has_rate = line.points.iter().all(|point| overview.cells[point.cell].has_rate);
     let [throughput, latency, compromise] = if has_rate { [None, bests[1], None] } else { bests };
     for (at, point) in line.points.iter_mut().enumerate() {

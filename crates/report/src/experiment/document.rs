@@ -173,7 +173,7 @@ fn lost(overview: &Overview, shown_max: usize) -> Vec<Block> {
 
 /// A figure with its interval, if that is shown.
 fn figure(figure: Option<&Repeated>, quantity: Quantity, with_interval: bool) -> Cell {
-    let Some(figure) = figure else { return Cell::text("—") };
+    let Some(figure) = figure else { return Cell::default() };
     let mut cell = Cell::figure(quantity, figure.mean);
     let interval = figure.interval.filter(|_| with_interval && figure.mean > 0.0);
     if let (crate::document::Content::Figure { plus_minus, .. }, Some((low, high))) =
@@ -249,17 +249,18 @@ fn results(overview: &Overview) -> Vec<Block> {
             ratio_cell(overview.ratio(cell, main), if is_base(overview, cell) { "base" } else { "—" })
         });
     }
-    if overview.has_previous() {
-        table.column(Column::figures(RATIO_TO_PREVIOUS), |cell| {
-            ratio_cell(overview.ratio_to_previous(cell, main), "—")
-        });
-    }
     if overview.host_factor.is_some() {
         table.column(Column::figures(format!("ratio to {}", overview.hosts[0].name)), |cell| {
             ratio_cell(overview.ratio_to_first_host(cell, main), "—")
         });
     }
-    let needed = table.table.columns.len().min(if overview.has_ratios() { 4 } else { 3 });
+    if overview.has_previous() {
+        table.column(Column::figures(RATIO_TO_PREVIOUS), |cell| {
+            ratio_cell(overview.ratio_to_previous(cell, main), "—")
+        });
+    }
+    let ratios = usize::from(overview.has_ratios()) + usize::from(overview.host_factor.is_some());
+    let needed = table.table.columns.len().min(3 + ratios);
     for metric in of_results(overview).into_iter().filter(|metric| !is_time(overview, *metric)) {
         table.metric(metric, overview.is_drawn(metric));
     }

@@ -34,7 +34,7 @@ pub struct Overview {
     pub(crate) started_at: String,
     /// The stores it is from.
     pub(crate) hosts: Vec<Host>,
-    /// What commands need to find it again: ` --store X`, or nothing.
+    /// The options of commands that name its stores: ` --store X`, or nothing.
     pub(crate) store: String,
     /// Texts of its file and of those beside it, by name.
     pub(crate) files: BTreeMap<String, String>,

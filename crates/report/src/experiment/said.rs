@@ -19,7 +19,7 @@ pub(crate) const MARKS: [Mark; 3] = [
     ('◆', "compromise", |marks| marks.compromise),
 ];
 
-/// What else tables show: of every load, and of all trials if any of them has some.
+/// Further figures of tables: of every load, and of all trials if any of them has some.
 pub(crate) const OF_EVERY_LOAD: [Metric; 4] = [Metric::Mean, Metric::Stddev, Metric::P50, Metric::P99];
 pub(crate) const IF_ANY: [Metric; 4] =
     [Metric::FailedShare, Metric::LateOrSkipped, Metric::WalBytes, Metric::ServerCpu];
@@ -74,7 +74,7 @@ fn factor(value: f64) -> String {
 pub(crate) const RATIO_TO_BASE: &str = "ratio to the base";
 pub(crate) const RATIO_TO_PREVIOUS: &str = "ratio to the step before";
 
-/// What is rarer is not named.
+/// Rarer events are not named.
 const WAIT_SHARE_MIN: f64 = 0.05;
 
 /// `Lock transactionid 62 %, CPU running 20 %`
@@ -174,14 +174,23 @@ impl Overview {
                 self.base_named()
             ));
         }
+        if self.host_factor.is_some() {
+            let first = &self.hosts[0].name;
+            sentences.push(format!(
+                "The ratio to {first} divides {} by that of the same combination there.",
+                self.named(self.main())
+            ));
+        }
         if let Some(axis) = self.ladder().filter(|_| self.has_previous()) {
             sentences.push(format!(
-                "The {RATIO_TO_PREVIOUS} divides it by that of the previous level of {}.",
+                "The {RATIO_TO_PREVIOUS} divides {} by that of the previous level of {}.",
+                self.named(self.main()),
                 crate::prose::escaped_line(&self.factors[axis].name)
             ));
         }
         if self.repeats_are_blocks && !sentences.is_empty() {
-            sentences.push("Ratios are computed within each repeat.".to_owned());
+            let within = if self.host_factor.is_some() { "Ratios within a host" } else { "Ratios" };
+            sentences.push(format!("{within} are computed within each repeat."));
         }
         sentences.join(" ")
     }

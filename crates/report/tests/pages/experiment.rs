@@ -258,6 +258,14 @@ fn the_same_experiment_from_two_stores_is_compared_between_the_hosts() {
     assert!(between["within_repeats"] == false && between["low"].as_f64().unwrap() < 2.5, "{between}");
     let first = cells.iter().find(|cell| of(cell) == ["prepared", "8", "old"]).unwrap();
     assert!(first.get("ratios_to_first_host").is_none());
+    // Figures of different hosts stand beside each other on a terminal.
+    let text = experiment::text(&both, &TextStyle { colour: false, width: 100 });
+    assert!(text.contains("ratio to old") && text.contains("× 3.00"), "{text}");
+    let svg = experiment::svg(&both);
+    assert!(
+        svg.contains("simple, new") && svg.contains("stroke-dasharray"),
+        "lines of both hosts look alike"
+    );
     assert!(experiment::csv(&both).lines().next().unwrap().contains(",protocol,clients,host,repeat,"));
 }
 
@@ -376,7 +384,8 @@ fn figures_that_the_file_names_come_first_in_all_formats_and_a_rate_is_not_judge
     let places = ["stddev", "cycle", "mean"].map(|word| header.find(word).expect(word));
     assert!(places.is_sorted() && header.matches("stddev").count() == 1, "{header}");
     assert!(!text.contains('▲') && !text.contains('◆') && text.contains("▼ lowest mean latency"), "{text}");
-    assert!(text.contains("so it is not judged."), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("The throughput was set by a rate, so it is not judged."), "{text}");
     let difference = text.lines().find(|line| line.contains("not preparing")).expect("it is named");
     assert!(difference.contains("time from one transaction to the next"), "{text}");
     assert!(!experiment::html(&overview).contains("Most transactions per second"));
