@@ -270,6 +270,40 @@ fn the_same_experiment_from_two_stores_is_compared_between_the_hosts() {
 }
 
 #[test]
+fn throughput_over_time_is_of_the_median_run_of_at_most_eight_cells() {
+    let mut few = overview(stored());
+    let runs: Vec<i64> = few.curves().iter().map(|curve| curve.run).collect();
+    // Of three repeats the first is the median; of two the lower one counts.
+    assert_eq!(runs, [1, 2, 3, 4, 11, 12]);
+    assert!(!experiment::svg(&few).contains("Throughput over time"));
+    let record = example::full(&Example { seconds: 20, ..Example::default() });
+    for curve in few.curves() {
+        few.add_curve(curve, &record);
+    }
+    let svg = experiment::svg(&few);
+    assert!(svg.contains("Throughput over time") && svg.contains("all combinations"), "{svg}");
+
+    let file = Experiment::parse(FILE, "clients.toml", Path::new(""), Profile::Full).unwrap();
+    let plan = Plan::of(&file, "clients.toml", Path::new("")).unwrap();
+    let mut faster = stored();
+    for summary in faster.trials.iter_mut().filter_map(|trial| trial.run.as_mut()?.summary.as_mut()) {
+        summary.tps *= 3.0;
+    }
+    let both = vec![from_store("old", stored()), from_store("new", faster)];
+    let mut both = Overview::new(both, Some((&file, &plan)));
+    let chosen = both.curves();
+    assert_eq!(chosen.len(), 8);
+    // The base and slowest cell, and the fastest one.
+    assert!(chosen.iter().any(|curve| (curve.store, curve.run) == (0, 1)), "{chosen:?}");
+    assert!(chosen.iter().any(|curve| (curve.store, curve.run) == (1, 12)), "{chosen:?}");
+    for curve in chosen {
+        both.add_curve(curve, &record);
+    }
+    let told = "8 of 12 combinations: the base, the best, the worst and others evenly spread";
+    assert!(experiment::html(&both).contains(told));
+}
+
+#[test]
 fn csv_has_a_line_for_each_trial_and_a_column_for_each_factor() {
     let csv = experiment::csv(&overview(stored()));
     let lines: Vec<&str> = csv.lines().collect();
